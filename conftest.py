@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+"""Settings that every test run of the repository shares."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# The same examples on every machine, and no verdict that depends on how busy the machine is.
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("repeatable")

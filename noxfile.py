@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The sessions of this repository: what a developer and the CI run, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import nox
+from packaging.requirements import Requirement
+
+nox.needs_version = ">=2026.10"
+nox.options.sessions = ["lint", "types", "tests", "e2e"]
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+PACKAGES = {
+    path.parent.name: nox.project.load_toml(path)
+    for path in sorted(Path("packages").glob("*/pyproject.toml"))
+}
+EVERYTHING = "armnn-core[image,onnx,ref,tflite]"
+DIST = Path("dist")
+# Two workers share the machine, and no result depends on how many cores it has.
+WORKERS = ["--numprocesses=2"]
+ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@nox.session(requires=["build"])
+def lint(session: nox.Session) -> None:
+    """Check style, formatting, generated files and the contents of the distributions."""
+    _install(session, "armnn-core", group="lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    for generator in sorted(Path("tools").glob("generate*.py")):
+        session.run("python", generator, "--check")
+    session.run("python", "tools/check_distributions.py", DIST)
+
+
+@nox.session(requires=["build"])
+def types(session: nox.Session) -> None:
+    """Check the types of all sources, in strict mode."""
+    _install(session, EVERYTHING, group="types")
+    session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
+    tools = sorted(Path("tools").glob("*.py"))
+    session.run("mypy", "noxfile.py", "nox", "conftest.py", *tools)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
+def tests(session: nox.Session, package: str) -> None:
+    """Run the unit tests of one distribution, with nothing installed that it does not name."""
+    named = nox.project.dependency_groups(PACKAGES[package], "test")
+    _install(session, package, *named, group="test")
+    session.run(
+        "pytest", f"packages/{package}/tests", *WORKERS, *session.posargs, env=ONE_THREAD_EACH
+    )
+
+
+@nox.session(requires=["build"])
+def e2e(session: nox.Session) -> None:
+    """Run the tests of the distributions together, installed from their wheels."""
+    _install(session, EVERYTHING, group="e2e")
+    session.run(
+        "pytest", "tests-e2e", *WORKERS, "--dist=loadfile", *session.posargs, env=ONE_THREAD_EACH
+    )
+
+
+@nox.session(requires=["build"], default=False)
+def kit_mutants(session: nox.Session) -> None:
+    """Break CpuRef in every recorded way and see that the conformance kit notices."""
+    _install(session, "armnn-core[ref]", group="test")
+    session.run("python", "tools/kit_mutants.py", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def onnx_standard(session: nox.Session) -> None:
+    """Run ONNX's own node tests and check that no fewer pass than the recorded floor."""
+    _install(session, "armnn-core[ref,onnx]")
+    session.run("python", "tools/onnx_standard.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
+def bench(session: nox.Session) -> None:
+    """Measure everything in benchmarks/ and check the figures that must hold."""
+    _install(session, EVERYTHING)
+    session.install("onnxruntime")
+    names = ("resnet50", "page_orientation", "text_direction")
+    fetch = session.run("python", "tools/fetch_models.py", *names, silent=True)
+    resnet50, page, text = str(fetch).splitlines()[-len(names) :]
+    models = ["--resnet50", resnet50, page, f"{text}@1x3x48x192"]
+    output = ["--output", ".cache/benchmarks.json"]
+    session.run(
+        "python", "benchmarks/budgets.py", *models, *output, *session.posargs, env=ONE_THREAD_EACH
+    )
+
+
+@nox.session(default=False)
+def build(session: nox.Session) -> None:
+    """Build the distributions whose files have changed into dist/."""
+    changed = {
+        package: digest for package in PACKAGES if (digest := _digest(package)) != _built(package)
+    }
+    if not changed:
+        session.log("All distributions are up to date.")
+        return
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    for package, digest in changed.items():
+        for old in DIST.glob(f"{_file_stem(package)}-*"):
+            old.unlink()
+        session.run(
+            "python", "-m", "build", "--no-isolation", "--outdir", DIST, f"packages/{package}"
+        )
+        _stamp(package).write_text(digest)
+
+
+@nox.session(requires=["build"], default=False)
+def demo(session: nox.Session) -> None:
+    """Fetch a page-orientation classifier and ask it which way a picture of a page is turned."""
+    _install(session, EVERYTHING)
+    fetch = session.run("python", "tools/fetch_models.py", "page_orientation", silent=True)
+    model = str(fetch).splitlines()[-1]
+    session.run("armnn", "backends")
+    picture = ["--input", "x=examples/page_turned_90.png", "--resize", "shortest:256+crop"]
+    imagenet = ["--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
+    session.run("armnn", "run", model, *picture, *imagenet, "--report")
+
+
+def _install(session: nox.Session, *requirements: str, group: str | None = None) -> None:
+    """Install what is required: our own part from dist/, the rest from the index."""
+    ours = _ours(*requirements)
+    wheels = [wheel for package in ours for wheel in DIST.glob(f"{_file_stem(package)}-*.whl")]
+    # Their version is the same from build to build, so pip has to be told to replace them.
+    session.install("--force-reinstall", "--no-deps", *map(str, wheels))
+    tools = nox.project.dependency_groups(PROJECT, group) if group else ()
+    session.install(*requirements, *tools)
+
+
+def _ours(*requirements: str) -> list[str]:
+    """The distributions of this repository among the requirements and what these require."""
+    found: dict[str, None] = {}
+    for requirement in map(Requirement, requirements):
+        if requirement.name not in PACKAGES:
+            continue
+        project = PACKAGES[requirement.name]["project"]
+        needed = list(project["dependencies"])
+        for extra in sorted(requirement.extras):
+            needed += project["optional-dependencies"][extra]
+        found[requirement.name] = None
+        found.update(dict.fromkeys(_ours(*needed)))
+    return list(found)
+
+
+def _file_stem(package: str) -> str:
+    """How the names of a distribution's files begin, up to its version."""
+    return package.replace("-", "_")
+
+
+def _stamp(package: str) -> Path:
+    """The file that holds the digest of what was built."""
+    return DIST / f"{package}.sha256"
+
+
+def _built(package: str) -> str | None:
+    stamp = _stamp(package)
+    complete = stamp.exists() and list(DIST.glob(f"{_file_stem(package)}-*.whl"))
+    return stamp.read_text() if complete else None
+
+
+def _digest(package: str) -> str:
+    """A digest of everything that goes into the distributions of a package."""
+    digest = hashlib.sha256(repr(nox.project.dependency_groups(PROJECT, "build")).encode())
+    for path in sorted(Path("packages", package).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(f"{path.as_posix()} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""The Backend API as an artefact: its version, the compatibility rule and the C header."""
+
+from armnn_backend_api.__about__ import __version__
+from armnn_backend_api.location import get_cmake_dir, get_include, get_pkgconfig_dir
+from armnn_backend_api.version import BACKEND_API_VERSION, BackendVersion, is_compatible
+
+__all__ = [
+    "BACKEND_API_VERSION",
+    "BackendVersion",
+    "__version__",
+    "get_cmake_dir",
+    "get_include",
+    "get_pkgconfig_dir",
+    "is_compatible",
+]

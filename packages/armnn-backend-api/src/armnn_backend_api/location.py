@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Where the files for compilers and build systems are, by the names that NumPy and pybind11 use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parent
+
+
+def get_include() -> str:
+    """The folder to compile with ``-I``, so that ``#include <armnn/backend.h>`` works."""
+    return str(_FOLDER / "include")
+
+
+def get_cmake_dir() -> str:
+    """The folder of ``ArmnnBackendApiConfig.cmake``, for ``CMAKE_PREFIX_PATH``."""
+    return str(_FOLDER / "cmake")
+
+
+def get_pkgconfig_dir() -> str:
+    """The folder of ``armnn-backend-api.pc``, for ``PKG_CONFIG_PATH``."""
+    return str(_FOLDER / "pkgconfig")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Checks that wheels and source distributions hold what they should and nothing else.
+
+python tools/check_distributions.py dist
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+PYTEST_PLUGIN = PurePosixPath("armnn_pytest_options.py")
+"""The one module beside a package: pytest imports it at every start, so it must not import ours."""
+
+IN_A_PACKAGE = frozenset({".c", ".cmake", ".h", ".json", ".pc", ".py", ".toml"})
+BESIDE_A_PACKAGE = frozenset(
+    {"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore"}
+)
+
+
+def wheel_problems(path: Path) -> list[str]:
+    """What is wrong with a wheel: one sentence each."""
+    with zipfile.ZipFile(path) as archive:
+        names = [PurePosixPath(name) for name in archive.namelist()]
+    inside = [name for name in names if not name.parts[0].endswith(".dist-info")]
+    packages = sorted({name.parts[0] for name in inside if name != PYTEST_PLUGIN})
+    problems = [f"holds the stray file {str(name)!r}" for name in inside if not _is_source(name)]
+    if len(packages) != 1:
+        problems.append(f"holds {packages!r}, expected one package")
+    problems += _missing(names, {"py.typed", "__about__.py", "LICENSE", "METADATA"})
+    return [f"{path.name} {problem}." for problem in problems]
+
+
+def sdist_problems(path: Path) -> list[str]:
+    """What is wrong with a source distribution: one sentence each."""
+    with tarfile.open(path) as archive:
+        files = [PurePosixPath(member.name) for member in archive.getmembers() if member.isfile()]
+    names = [name.relative_to(name.parts[0]) for name in files]
+    problems = [
+        f"holds the stray file {str(name)!r}"
+        for name in names
+        if not (str(name) in BESIDE_A_PACKAGE or _is_source(name))
+    ]
+    problems += _missing(names, {"py.typed", "__about__.py", *BESIDE_A_PACKAGE - {".gitignore"}})
+    if not any(name.parts[0] == "tests" for name in names):
+        problems.append("lacks tests")
+    return [f"{path.name} {problem}." for problem in problems]
+
+
+def _is_source(name: PurePosixPath) -> bool:
+    nested = len(name.parts) > 1
+    if name.name == PYTEST_PLUGIN.name:
+        return True
+    return nested and (name.suffix in IN_A_PACKAGE or name.name == "py.typed")
+
+
+def _missing(names: Iterable[PurePosixPath], required: Iterable[str]) -> list[str]:
+    present = {name.name for name in names}
+    return [f"lacks {name!r}" for name in sorted(set(required) - present)]
+
+
+def main() -> None:
+    """Check the folder on the command line; the exit status is 1 if anything is wrong."""
+    folder = Path(sys.argv[1])
+    wheels, sdists = sorted(folder.glob("*.whl")), sorted(folder.glob("*.tar.gz"))
+    problems = [problem for wheel in wheels for problem in wheel_problems(wheel)]
+    problems += [problem for sdist in sdists for problem in sdist_problems(sdist)]
+    if not wheels or len(wheels) != len(sdists):
+        problems.append(f"{folder} holds {len(wheels)} wheels and {len(sdists)} source archives.")
+    if problems:
+        sys.exit("\n".join(problems))
+    print(f"{len(wheels)} wheels and {len(sdists)} source distributions hold what they should.")
+
+
+if __name__ == "__main__":
+    main()
