@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: MIT
+"""Installed distributions and their entry points; only this module knows the metadata library.
+
+The library is imported when something is asked for, and everything installed is read once per
+process: one pass finds the entry points of all groups whose name begins with ``armnn.``.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import importlib
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
+GROUPS = "armnn."
+"""How the names of the groups begin that a scan keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledDistribution:
+    """A distribution as its installed metadata describes it.
+
+    Attributes:
+        name: As it spells itself.
+        version: Its version.
+        requires: Its requirements, each as in ``Requires-Dist``.
+        location: The folder that holds the metadata.
+    """
+
+    name: str
+    version: str
+    requires: tuple[str, ...]
+    location: str
+
+    @property
+    def normalized_name(self) -> str:
+        """The name by which distributions are compared (PEP 503)."""
+        return re.sub(r"[-_.]+", "-", self.name).lower()
+
+    def files(self) -> tuple[Path, ...]:
+        """Where the installed files should be that RECORD lists; empty if there is no RECORD."""
+        for found in _library().distributions(name=self.name, path=[self.location]):
+            if found.version == self.version:
+                record = found.read_text("RECORD") or ""
+                rows = csv.reader(record.splitlines())
+                return tuple(Path(str(found.locate_file(row[0]))) for row in rows if row)
+        return ()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """One line of an ``entry_points.txt``.
+
+    Attributes:
+        group: The group's name.
+        name: What stands before the equals sign.
+        value: What stands after it, "package.module:attribute" for one.
+        distribution: Who says so.
+        duplicates: Other installed metadata of a distribution of that name with the same entry;
+            left over from an incomplete upgrade, or hidden by an earlier folder of ``sys.path``.
+    """
+
+    group: str
+    name: str
+    value: str
+    distribution: InstalledDistribution
+    duplicates: tuple[InstalledDistribution, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The module that it names."""
+        return self.value.partition(":")[0].partition("[")[0].strip()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the module does not exist; nothing is imported to find out."""
+        try:
+            return find_module(self.module) is None
+        except Exception:  # a finder of anyone's may raise anything: then the import will tell
+            return False
+
+    @property
+    def file(self) -> str | None:
+        """The file of the module, if it has one; nothing is imported to find out."""
+        try:
+            spec = find_module(self.module)
+        except Exception:  # as above
+            return None
+        return spec.origin if spec is not None and spec.has_location else None
+
+    def load(self) -> Any:
+        """Import the module and return the object; raises whatever that raises."""
+        return _library().EntryPoint(self.name, self.value, self.group).load()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one pass over the installed distributions found.
+
+    Attributes:
+        entries: In the order of the normalised distribution names, then of the entries' names.
+        locations: Every folder that holds metadata, with the number of distributions in it.
+        unreadable: The distributions whose entry points cannot be read, each with the reason.
+    """
+
+    entries: tuple[EntryPoint, ...]
+    locations: tuple[tuple[str, int], ...]
+    unreadable: tuple[tuple[InstalledDistribution, str], ...] = ()
+
+
+_lock = threading.Lock()
+_folders: tuple[str, ...] | None = None
+
+
+def scan() -> Scan:
+    """Return what is installed; only the first call reads anything."""
+    with _lock:
+        return _scan_once()
+
+
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, each once, ordered by distribution and name."""
+    return tuple(entry for entry in scan().entries if entry.group == group)
+
+
+def version_of(distribution: str) -> str | None:
+    """Return the version of an installed distribution, None if it is not installed."""
+    for found in _library().distributions(name=distribution):
+        return str(found.version)
+    return None
+
+
+def refresh() -> None:
+    """Forget what was read, so that what was installed or removed since is noticed."""
+    with _lock:
+        _scan_once.cache_clear()
+    importlib.invalidate_caches()
+
+
+@contextmanager
+def only(folders: Iterable[str]) -> Iterator[None]:
+    """See nothing but the distributions in these folders; for tests of plug-ins."""
+    global _folders
+    previous, _folders = _folders, tuple(folders)
+    refresh()
+    try:
+        yield
+    finally:
+        _folders = previous
+        refresh()
+
+
+def find_module(name: str) -> ModuleSpec | None:
+    """Return the spec of a module, None if there is none; unlike importlib, import no parent."""
+    spec, search = None, None
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    for end in [*(match.start() for match in re.finditer(r"\.", name)), len(name)]:
+        spec = _find_spec(name[:end], search)
+        if spec is None or (end < len(name) and spec.submodule_search_locations is None):
+            return None
+        search = spec.submodule_search_locations
+    return spec
+
+
+def _find_spec(name: str, search: Sequence[str] | None) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        spec = finder.find_spec(name, search)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _library() -> Any:
+    import importlib_metadata  # imported late: it takes longer than reading the entry points
+
+    return importlib_metadata
+
+
+@functools.cache
+def _scan_once() -> Scan:
+    folders = sys.path if _folders is None else _folders
+    counts: dict[str, int] = {}
+    found: dict[tuple[str, str, str], list[EntryPoint]] = {}
+    unreadable: list[tuple[InstalledDistribution, str]] = []
+    for distribution in _library().distributions(path=list(folders)):
+        location = str(distribution.locate_file(""))
+        counts[location] = counts.get(location, 0) + 1
+        try:
+            entries = _entries_of(distribution, location)
+        except Exception as error:  # as many kinds as there are ways to damage a file
+            unreadable.append(
+                (_describe(distribution, location), f"{type(error).__name__}: {error}")
+            )
+            continue
+        for entry in entries:
+            key = (entry.distribution.normalized_name, entry.group, entry.name)
+            candidates = found.setdefault(key, [])
+            if entry not in candidates:
+                candidates.append(entry)
+    preferred = tuple(_preferred(found[key]) for key in sorted(found))
+    return Scan(preferred, tuple(counts.items()), tuple(unreadable))
+
+
+def _entries_of(distribution: Any, location: str) -> list[EntryPoint]:
+    text = distribution.read_text("entry_points.txt")
+    if text is None or GROUPS not in text:
+        return []
+    described = _describe(distribution, location)
+    return [
+        EntryPoint(entry.group, entry.name, entry.value, described)
+        for entry in distribution.entry_points
+        if entry.group.startswith(GROUPS)
+    ]
+
+
+def _describe(distribution: Any, location: str) -> InstalledDistribution:
+    """Return what the metadata says; a damaged one still shows that it is there."""
+    try:
+        name, version = distribution.name, distribution.version
+        requires = tuple(distribution.requires or ())
+    except Exception:  # the library raises different errors for the many ways to be damaged
+        name, version, requires = None, None, ()
+    return InstalledDistribution(name or "unnamed", version or "0", requires, location)
+
+
+def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
+    """Choose among the metadata of one distribution that name the same entry.
+
+    The first one on the path whose module exists; the newest of those in one folder.
+    """
+    if len(candidates) == 1:
+        return candidates[0]
+    folders = list(dict.fromkeys(entry.distribution.location for entry in candidates))
+    newest_first = sorted(candidates, key=_version, reverse=True)
+    best, *others = sorted(
+        newest_first,
+        key=lambda entry: (entry.is_stale, folders.index(entry.distribution.location)),
+    )
+    duplicates = tuple(entry.distribution for entry in others)
+    return EntryPoint(best.group, best.name, best.value, best.distribution, duplicates)
+
+
+def _version(entry: EntryPoint) -> Any:
+    from packaging.version import InvalidVersion, Version  # imported late: seldom needed
+
+    try:
+        return Version(entry.distribution.version)
+    except InvalidVersion:
+        return Version("0")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The Backend API: what a backend is made of, which ones are there, and why others are not."""
+
+from __future__ import annotations
+
+from armnn.backends.base import (
+    Backend,
+    BackendContext,
+    CreationOptions,
+    ModelContext,
+    OptionValue,
+    ProfilingContext,
+    ProfilingSink,
+    Step,
+    Workload,
+)
+from armnn.backends.discovery import refresh
+from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.memory import (
+    ALIGNMENT,
+    HOST_FACTORY_ID,
+    Allocator,
+    ArrayHandle,
+    HostAllocator,
+    MemoryManager,
+    TensorHandle,
+    TensorHandleFactories,
+    TensorHandleFactory,
+)
+from armnn.backends.registry import BackendRegistry
+from armnn.backends.sources import BackendSource, SourceRecord
+from armnn.backends.support import SUPPORTED, Support
+from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
+from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
+
+__all__ = [
+    "ALIGNMENT",
+    "BACKEND_API_VERSION",
+    "HOST_FACTORY_ID",
+    "SUPPORTED",
+    "Allocator",
+    "ArrayHandle",
+    "Backend",
+    "BackendContext",
+    "BackendEntry",
+    "BackendRegistry",
+    "BackendSource",
+    "BackendState",
+    "BackendVersion",
+    "CreationOptions",
+    "HostAllocator",
+    "MemoryManager",
+    "ModelContext",
+    "OptimizationViews",
+    "OptionValue",
+    "ProfilingContext",
+    "ProfilingSink",
+    "SourceRecord",
+    "Step",
+    "SubgraphView",
+    "Substitution",
+    "Support",
+    "TensorHandle",
+    "TensorHandleFactories",
+    "TensorHandleFactory",
+    "Workload",
+    "is_compatible",
+    "refresh",
+]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""The Backend API in Python: what a backend is, and what the runtime does with it.
+
+A backend needs an id, the Backend API version that it needs, an answer to "do you support this
+layer?" and workloads; everything else has a default that works. A method may be added here in a
+minor version of the Backend API only with a default, so that older backends go on working.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+
+from armnn.backends.memory import Allocator, HostAllocator, MemoryManager, TensorHandle
+from armnn.backends.support import Support
+from armnn.backends.views import OptimizationViews, SubgraphView
+from armnn.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armnn.backends.memory import TensorHandleFactories
+    from armnn.graph import Layer
+    from armnn_backend_api import BackendVersion
+
+OptionValue: TypeAlias = bool | int | float | str
+"""What an option or a capability may be."""
+
+Step: TypeAlias = Callable[[], object]
+"""One layer, bound to its tensors, ready to be run; what it returns is ignored."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class CreationOptions:
+    """What a runtime is made with (Arm NN: ``IRuntime::CreationOptions``).
+
+    Attributes:
+        dynamic_backends_path: The one directory to scan for dynamic backends; it overrides the
+            environment variable and the installed packages.
+        enable_static_backends: Whether backends of installed packages take part.
+        enable_dynamic_backends: Whether directories are scanned at all.
+        allowed_backends: If given, only these ids may be loaded.
+        backend_options: Options for the contexts of backends, by backend id.
+        custom_allocators: Where the working memory of a backend comes from, by backend id.
+        memory_strategy: The name of the memory planner's strategy.
+        plan_limit: How many specialisations of a network with dynamic shapes are kept.
+    """
+
+    dynamic_backends_path: str | None = None
+    enable_static_backends: bool = True
+    enable_dynamic_backends: bool = True
+    allowed_backends: Sequence[str] | None = None
+    backend_options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
+    custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)
+    memory_strategy: str = "SingleAxisPriorityList"
+    plan_limit: int = 16
+
+
+class ModelContext:
+    """What a backend knows about one network (Arm NN: ``IBackendModelContext``).
+
+    One per backend and network, made from the model's options before anything else is asked. A
+    backend may derive from it to parse its options once.
+
+    Attributes:
+        options: The options that the caller gave this backend for this network.
+    """
+
+    def __init__(self, options: Mapping[str, OptionValue]) -> None:
+        self.options = dict(options)
+        self._shared: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+
+    def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what ``make`` returned for this key the first time, for this network.
+
+        Specialisations of a network for different shapes share its weights; a workload that packs
+        them asks here, with the identity of the array in the key, so that they are packed once.
+        """
+        with self._lock:
+            if key not in self._shared:
+                self._shared[key] = make()
+            value: _T = self._shared[key]
+            return value
+
+
+class Workload(ABC):
+    """One layer, prepared to be run by a backend (Arm NN: ``IWorkload``).
+
+    A workload does not change after it was made; any number of execution contexts share it.
+    """
+
+    @abstractmethod
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that runs the layer on these tensors.
+
+        Called once per execution context. One context is used by one thread at a time.
+
+        Args:
+            inputs: One handle per input of the layer, None where an optional input is absent.
+            outputs: One handle per output.
+        """
+
+
+class BackendContext:
+    """What a backend keeps for one runtime (Arm NN: ``IBackendContext``).
+
+    Each event is optional.
+    """
+
+    def before_load_network(self, network_id: int) -> None:
+        """Called before a network is loaded."""
+
+    def after_load_network(self, network_id: int) -> None:
+        """Called after a network was loaded."""
+
+    def before_unload_network(self, network_id: int) -> None:
+        """Called before a network is unloaded, when nothing runs any more."""
+
+    def after_unload_network(self, network_id: int) -> None:
+        """Called after a network was unloaded."""
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        """Called after each run of a network; may come from several threads at once."""
+
+    def close(self) -> None:
+        """Called once, when the runtime closes."""
+
+
+class ProfilingSink(ABC):
+    """Where profiling events go."""
+
+    @abstractmethod
+    def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
+        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``)."""
+
+
+class ProfilingContext:
+    """A backend's own events and counters (Arm NN: ``IBackendProfilingContext``)."""
+
+    def begin_run(self, network_id: int) -> None:
+        """Called before a run that is being profiled."""
+
+    def end_run(self, network_id: int) -> None:
+        """Called after a run that was profiled; device events can be reported now."""
+
+
+class Backend(ABC):
+    """A backend (Arm NN: ``IBackendInternal``).
+
+    Backends are cheap and stateless: what they create may outlive them.
+
+    Attributes:
+        id: Letters and digits, as in "CpuAcc".
+        api_version: The Backend API version that the backend needs (not the newest it knows).
+    """
+
+    id: ClassVar[str]
+    api_version: ClassVar[BackendVersion]
+
+    @abstractmethod
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Say whether the backend runs a layer; its shapes are known in full.
+
+        (Arm NN: ``GetLayerSupport``.) A refusal names the offending input and what is supported.
+        """
+
+    @abstractmethod
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Prepare a layer that is supported (Arm NN: ``IWorkloadFactory::CreateWorkload``).
+
+        Raises:
+            BackendError: It cannot be prepared.
+        """
+
+    def score(self) -> int:
+        """Say how much the backend should be preferred when the user names none; 0 for never."""
+        return 1
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What the backend can do (Arm NN: ``GetCapabilities``)."""
+        return {}
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        """Return what the backend keeps for one runtime, if anything.
+
+        Raises:
+            BackendUnavailableError: The hardware or driver is not there; the backend is left out.
+        """
+        return None
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        """Return what the backend keeps for one network.
+
+        Raises:
+            InvalidArgumentError: The backend does not know an option; by default it knows none.
+        """
+        if options:
+            raise InvalidArgumentError(
+                f"backend {self.id!r} has no options: got {', '.join(sorted(options))}"
+            )
+        return ModelContext(options)
+
+    def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext | None:
+        """Return the backend's part of profiling, if it has one."""
+        return None
+
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        """Say what shall become of layers that were assigned to the backend.
+
+        By default they stay as they are.
+        """
+        return OptimizationViews(untouched=[view])
+
+    def create_memory_manager(self) -> MemoryManager | None:
+        """Return what owns the backend's tensors in one execution context; None for host memory."""
+        return None
+
+    @property
+    def handle_factory_preferences(self) -> Sequence[str]:
+        """The ids of the tensor-handle factories that it can work with; empty for host memory."""
+        return ()
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        """Register the factories that the backend brings."""
+
+    def accepts_allocator(self, allocator: Allocator) -> Support:
+        """Say whether its working memory may come from a custom allocator.
+
+        By default it may if the backend works in host memory, as the runtime allocates that.
+        """
+        if self.handle_factory_preferences:
+            return Support.no(f"backend {self.id!r} does not support a custom allocator")
+        return Support(True)
+
+    def default_allocator(self) -> Allocator:
+        """Return where the working memory comes from unless the user says otherwise."""
+        return HostAllocator()
+
+    @property
+    def cache_file_count(self) -> int:
+        """How many files one compiled network takes in a cache folder."""
+        return 0

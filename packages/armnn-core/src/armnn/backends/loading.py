@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Loads one backend, once, with every check that stands between a name and a usable object."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from armnn.backends.base import Backend
+from armnn.backends.entries import BackendEntry, BackendState
+from armnn.errors import BackendUnavailableError
+from armnn_backend_api import BackendVersion, is_compatible
+
+LOAD_EVENT = "armnn.backend.load"
+"""The audit event before a backend is imported or opened: its id, path, and sha256 or None."""
+
+VALID_ID = re.compile(r"[A-Za-z0-9]+")
+
+_BackendOrClass: TypeAlias = "Backend | type[Backend]"
+_log = logging.getLogger(__name__)
+
+
+class FoundBackend:
+    """A backend that was found, how to obtain it, and what came of that.
+
+    The first outcome stays: a backend is made once, and a failure is never retried. Any number of
+    threads may ask for it.
+    """
+
+    def __init__(
+        self,
+        entry: BackendEntry,
+        obtain: Callable[[], object],
+        api_version: BackendVersion,
+        path: str,
+        sha256: str | None = None,
+    ) -> None:
+        """Note what was found; nothing is loaded yet.
+
+        Args:
+            entry: What is known of it; a state other than ``known`` is final.
+            obtain: Imports or opens it and returns the class or the instance.
+            api_version: The Backend API version that the core provides.
+            path: The file, for the audit event.
+            sha256: Of the file, where it was computed.
+        """
+        self.may_load = entry.state is BackendState.KNOWN
+        self.entry = entry
+        self._obtain = obtain
+        self._api_version = api_version
+        self._audited = (entry.id, path, sha256)
+        self._backend: Backend | None = None
+        self._cause: BaseException | None = None
+        self._is_loading = False
+        self._has_warned = False
+        self._lock = threading.RLock()
+
+    def backend(self) -> Backend:
+        """Return the backend; the first call loads it.
+
+        Raises:
+            IncompatibleBackendError: It needs another Backend API.
+            BackendUnavailableError: It cannot be loaded; the cause is chained.
+        """
+        with self._lock:
+            if self.entry.state is BackendState.KNOWN:
+                self._load()
+            if self._backend is None:
+                raise self.entry.error() from self._cause
+            return self._backend
+
+    def warn_once(self) -> None:
+        """Log why it cannot be used, the first time only."""
+        with self._lock:
+            if not self._has_warned:
+                self._has_warned = True
+                _log.warning("%s It is left out.", self.entry.message)
+
+    def _load(self) -> None:
+        if self._is_loading:
+            raise BackendUnavailableError(
+                f"Backend {self.entry.id!r} ({self.entry.owner}) asks for itself while it is being "
+                "loaded; it should do so when it is used."
+            )
+        self._is_loading = True
+        try:
+            self._backend = self._checked_backend()
+        except _RefusedError as refused:
+            self._cause = refused.__cause__
+            self.entry = replace(
+                self.entry, state=refused.state, reason=refused.reason, remedy=refused.remedy
+            )
+        else:
+            self.entry = replace(self.entry, state=BackendState.LOADED)
+            _log.debug("loaded backend %r from %s", self.entry.id, self.entry.origin)
+        finally:
+            self._is_loading = False
+
+    def _checked_backend(self) -> Backend:
+        found = self._checked_type(self._import())
+        self._check_id(found)
+        self._check_version(found)
+        if isinstance(found, Backend):
+            return found
+        try:
+            return found()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise self._failed(f"cannot be made: {describe_error(error)}") from error
+
+    def _import(self) -> object:
+        start = time.perf_counter()
+        try:
+            sys.audit(LOAD_EVENT, *self._audited)
+            found = self._obtain()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too: a plug-in must not end the process
+            what = "imported" if self.entry.is_static else "opened"
+            raise self._failed(f"cannot be {what}: {describe_error(error)}") from error
+        self.entry = replace(self.entry, import_seconds=time.perf_counter() - start)
+        return found
+
+    def _checked_type(self, found: object) -> _BackendOrClass:
+        if isinstance(found, Backend) or (isinstance(found, type) and issubclass(found, Backend)):
+            return found
+        kind = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+        raise self._failed(
+            f"is not a backend: got {kind} from {self.entry.origin}, expected a subclass or an "
+            "instance of armnn.backends.Backend"
+        )
+
+    def _check_id(self, found: _BackendOrClass) -> None:
+        backend_id = getattr(found, "id", None)
+        if backend_id is None:
+            raise self._failed("lacks the attribute 'id'")
+        if backend_id != self.entry.id:
+            raise self._failed(
+                f"was found as {self.entry.id!r} but calls itself {backend_id!r}: the two must be "
+                "the same"
+            )
+
+    def _check_version(self, found: _BackendOrClass) -> None:
+        needed = getattr(found, "api_version", None)
+        if needed is None:
+            raise self._failed("lacks the attribute 'api_version'")
+        if not isinstance(needed, BackendVersion):
+            raise self._failed(f"has api_version {needed!r}, expected a BackendVersion")
+        self.entry = replace(self.entry, api_version=needed)
+        if not is_compatible(needed, self._api_version):
+            raise _RefusedError(
+                BackendState.INCOMPATIBLE,
+                *incompatibility(
+                    self.entry.distribution,
+                    str(needed),
+                    self._api_version,
+                    core_is_older=needed > self._api_version,
+                ),
+            )
+
+    def _failed(self, reason: str) -> _RefusedError:
+        remedy = "its authors can help"
+        if self.entry.distribution:
+            remedy = f"reinstall {self.entry.distribution} or tell its authors"
+        return _RefusedError(BackendState.FAILED, reason, remedy)
+
+
+class _RefusedError(Exception):
+    """A check that a backend did not pass, with what its entry shall say."""
+
+    def __init__(self, state: BackendState, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+        self.remedy = remedy
+
+
+def incompatibility(
+    distribution: str, needed: str, provided: BackendVersion, *, core_is_older: bool
+) -> tuple[str, str]:
+    """Return the reason and the remedy for a backend that needs another Backend API.
+
+    Args:
+        distribution: The backend's distribution, empty for a file that belongs to none.
+        needed: The version or the range that it needs.
+        provided: The version that the core provides.
+        core_is_older: Whether a newer core would do, rather than a newer backend.
+    """
+    reason = f"needs Backend API {needed}, this core provides {provided}"
+    backend = distribution or "build of the backend"
+    if core_is_older:
+        return reason, f"upgrade armnn-core or install an older {backend}"
+    return reason, f"install a newer {backend} or an older armnn-core"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the type and the text of an exception."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Where tensors lie: allocators, tensor handles and the factories that make them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import BackendError
+from armnn.types import MemorySource
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+
+HOST_FACTORY_ID = "armnn.host"
+"""The tensor handles of backends that work in host memory; nothing is copied between them."""
+
+ALIGNMENT = 64
+"""Bytes to which tensors in host memory are aligned: one cache line, one AVX-512 vector."""
+
+
+class Allocator(ABC):
+    """Where working memory comes from (Arm NN: ``ICustomAllocator``)."""
+
+    memory_source: MemorySource = MemorySource.MALLOC
+
+    @abstractmethod
+    def allocate(self, size: int, alignment: int) -> NDArray[np.uint8]:
+        """Return ``size`` bytes whose address is a multiple of ``alignment``.
+
+        The memory is handed back by :meth:`free`, and is not touched afterwards.
+        """
+
+    def free(self, memory: NDArray[np.uint8]) -> None:
+        """Take back what :meth:`allocate` returned."""
+
+
+class HostAllocator(Allocator):
+    """NumPy's memory; it goes when the last array on it goes."""
+
+    def allocate(self, size: int, alignment: int) -> NDArray[np.uint8]:
+        """Return ``size`` bytes of a larger array."""
+        block = np.empty(size + alignment, np.uint8)
+        start = -block.ctypes.data % alignment
+        return block[start : start + size]
+
+
+class TensorHandle(ABC):
+    """The memory of one tensor of one execution context (Arm NN: ``ITensorHandle``).
+
+    Attributes:
+        info: Shape, data type and quantisation.
+    """
+
+    info: TensorInfo
+
+    @abstractmethod
+    def map(self) -> NDArray[Any]:
+        """Return the tensor as an array in host memory; it stays valid until :meth:`unmap`.
+
+        For host memory the array is valid as long as the handle, so a workload may map once, when
+        it is bound.
+        """
+
+    def unmap(self) -> None:
+        """End what :meth:`map` began; writes to the array have reached the tensor afterwards."""
+
+    def assign(self, array: NDArray[Any]) -> None:
+        """Set a tensor whose shape is known only when it was computed.
+
+        Raises:
+            BackendError: The shape of this tensor is fixed.
+        """
+        raise BackendError(
+            f"a tensor of the fixed shape {self.info} cannot be assigned: write to map() instead"
+        )
+
+
+class ArrayHandle(TensorHandle):
+    """A tensor in host memory."""
+
+    __slots__ = ("_array", "info")
+
+    def __init__(self, info: TensorInfo, array: NDArray[Any]) -> None:
+        self.info = info
+        self._array = array
+
+    def map(self) -> NDArray[Any]:
+        """Return the array, the same one each time."""
+        return self._array
+
+
+class MemoryManager(ABC):
+    """Owns the memory of the handles that a backend makes (Arm NN: ``IMemoryManager``).
+
+    One per execution context. The runtime calls :meth:`acquire` before a run and :meth:`release`
+    after it; a manager may give its memory away in between.
+    """
+
+    @abstractmethod
+    def acquire(self) -> None:
+        """Make the memory of all handles valid."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let the memory go until the next :meth:`acquire`."""
+
+    def __enter__(self) -> MemoryManager:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class TensorHandleFactory(ABC):
+    """Makes tensor handles of one kind of memory (Arm NN: ``ITensorHandleFactory``).
+
+    Attributes:
+        id: Its name. Backends that name the same factory share tensors without a copy.
+        import_sources: Kinds of foreign memory that its handles can stand on.
+        export_sources: Kinds of memory that its handles offer to others.
+    """
+
+    id: str
+    import_sources: frozenset[MemorySource] = frozenset()
+    export_sources: frozenset[MemorySource] = frozenset()
+
+    @abstractmethod
+    def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
+        """Return the handle of a new tensor.
+
+        Args:
+            info: What the tensor is; its shape is known in full.
+            memory: The memory manager of the backend for this execution context, if it has one.
+                None for a constant: it belongs to all contexts and must always be valid.
+        """
+
+    def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
+        """Return a handle on the memory of another factory's handle, None if that is impossible."""
+        return None
+
+
+class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
+    """The factories that the backends of a runtime registered, by id."""
+
+    def __init__(self) -> None:
+        self._factories: dict[str, TensorHandleFactory] = {}
+
+    def register(self, factory: TensorHandleFactory) -> None:
+        """Add a factory; the first of an id stays (Arm NN: ``RegisterFactory``)."""
+        self._factories.setdefault(factory.id, factory)
+
+    def __getitem__(self, factory_id: str) -> TensorHandleFactory:
+        return self._factories[factory_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._factories)
+
+    def __len__(self) -> int:
+        return len(self._factories)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""The backends that a runtime can use: which there are, in what state, and how to get one."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from armnn.backends.base import Backend, CreationOptions
+from armnn.backends.discovery import static_backends
+from armnn.backends.dynamic import dynamic_backends
+from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.loading import FoundBackend, describe_error
+from armnn.backends.selection import Selection
+from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
+from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
+
+REFERENCE = "CpuRef"
+"""The backend that is tried last when the user names none: it runs everything, slowly."""
+
+INSTALL_HINT = 'pip install "armnn-core[cpu]"'
+"""What brings the usual backends and parsers."""
+
+DISTRIBUTIONS = {
+    "CpuRef": "armnn-backend-ref",
+    "CpuAcc": "armnn-backend-neon",
+    "Custom": "armnn-backend-custom",
+    "OpenVino": "armnn-backend-openvino",
+}
+"""The distributions that bring backends whose ids are well known."""
+
+_log = logging.getLogger(__name__)
+
+
+class BackendRegistry:
+    """One entry per backend that was found, and the backends themselves once they are loaded.
+
+    Static backends belong to the process and are made once, whatever the number of registries;
+    dynamic ones belong to the registry. Of several backends of one id the first wins that may be
+    loaded: static before dynamic, static ones by normalised distribution name, dynamic ones in
+    the order in which their source found them. Safe to be used by several threads.
+    """
+
+    def __init__(
+        self,
+        options: CreationOptions | None = None,
+        api_version: BackendVersion = BACKEND_API_VERSION,
+    ) -> None:
+        """Make a registry; folders are scanned now, packages are read when they are needed.
+
+        Args:
+            options: Which backends take part; the defaults if left out.
+            api_version: The Backend API version that the core provides.
+
+        Raises:
+            BackendUnavailableError: ``dynamic_backends_path`` was given and cannot be scanned.
+            InvalidArgumentError: A switch is not a list of ids.
+        """
+        self._options = CreationOptions() if options is None else options
+        self._api_version = api_version
+        self._selection = Selection.of(self._options)
+        self._left_out: dict[str, BaseException] = {}
+        self._lock = threading.Lock()
+        self._dynamic: tuple[FoundBackend, ...] | None = None
+        if self._options.dynamic_backends_path is not None:
+            self._dynamic_backends()
+
+    def entries(self) -> tuple[BackendEntry, ...]:
+        """Return what is known of every backend, in order of precedence; loads none."""
+        return tuple(entry for _, entry in self._rows())
+
+    def get(self, backend_id: str) -> Backend:
+        """Return a backend; loads it unless it is loaded.
+
+        Raises:
+            UnknownBackendError: None of that id was found; the message lists those that were.
+            IncompatibleBackendError: It needs a Backend API that this core does not provide.
+            BackendUnavailableError: It cannot be used; the message says why, the cause is chained.
+        """
+        found, entry = self._winner(backend_id)
+        if backend_id in self._left_out:
+            raise entry.error() from self._left_out[backend_id]
+        if found is None:
+            raise entry.error()
+        return found.backend()
+
+    def find_usable(self, backend_ids: Sequence[str] | None = None) -> tuple[Backend, ...]:
+        """Return backends in order of preference, each once.
+
+        Args:
+            backend_ids: The ids that the user named: each must be usable. Left out, all static
+                backends that can be used, the highest score first, then by id, CpuRef last; those
+                that cannot be used are logged once. Dynamic backends must be named.
+
+        Raises:
+            UnknownBackendError: A named backend was not found.
+            BackendUnavailableError: A named backend cannot be used, or none was named and there is
+                none.
+            InvalidArgumentError: ``backend_ids`` is a text or empty.
+        """
+        if backend_ids is None:
+            return self._usable_static_backends()
+        if isinstance(backend_ids, str) or not backend_ids:
+            raise InvalidArgumentError(
+                f"the backends are {backend_ids!r}: expected a list of ids such as ['CpuRef']"
+            )
+        return tuple(self.get(backend_id) for backend_id in dict.fromkeys(backend_ids))
+
+    def leave_out(self, backend_id: str, error: BaseException) -> None:
+        """Note that a loaded backend cannot be used in this runtime after all.
+
+        :meth:`get` raises from now on. The first error stays.
+
+        Args:
+            backend_id: The backend.
+            error: Why; ``Backend.create_context`` raises it when the hardware is not there.
+
+        Raises:
+            UnknownBackendError: None of that id was found.
+        """
+        self._winner(backend_id)
+        self._left_out.setdefault(backend_id, error)
+
+    def close(self) -> None:
+        """Drop the dynamic backends; static ones stay, as they belong to the process."""
+        with self._lock:
+            self._dynamic = ()
+
+    def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
+        """Return the backend of that id; the reason in the entry if it may not be loaded."""
+        rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
+        if not rows:
+            raise self._unknown(backend_id)
+        for found, entry in rows:
+            if found.may_load and entry.state not in (BackendState.BLOCKED, BackendState.SHADOWED):
+                return found, entry
+        return None, rows[0][1]
+
+    def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
+        """Yield what was found with its entry as this registry sees it."""
+        winners: dict[str, BackendEntry] = {}
+        for found in (*static_backends(self._api_version), *self._dynamic_backends()):
+            entry = found.entry
+            refusal = self._selection.refusal(entry)
+            if refusal is not None:
+                reason, remedy = refusal
+                entry = replace(entry, state=BackendState.BLOCKED, reason=reason, remedy=remedy)
+            elif found.may_load and entry.id in winners:
+                entry = _shadowed(entry, winners[entry.id])
+            elif found.may_load:
+                winners[entry.id] = entry
+                if entry.id in self._left_out:
+                    entry = _left_out(entry, self._left_out[entry.id])
+            yield found, entry
+
+    def _usable_static_backends(self) -> tuple[Backend, ...]:
+        ranked: list[tuple[bool, int, str, Backend]] = []
+        for found, entry in self._rows():
+            skipped = entry.state in (BackendState.BLOCKED, BackendState.SHADOWED)
+            if skipped or not entry.is_static or entry.id in self._left_out:
+                continue
+            try:
+                backend = found.backend()
+                score = backend.score()
+            except BackendUnavailableError:
+                found.warn_once()
+            except Exception as error:
+                self.leave_out(entry.id, error)
+                _log.warning("%s It is left out.", _left_out(entry, error).message)
+            else:
+                if score > 0:
+                    ranked.append((entry.id == REFERENCE, -score, entry.id, backend))
+        if not ranked:
+            raise BackendUnavailableError(
+                f"No backend can be used: {INSTALL_HINT} brings some, and 'armnn doctor' says what "
+                "is wrong with those that are installed."
+            )
+        return tuple(backend for *_, backend in sorted(ranked, key=lambda row: row[:3]))
+
+    def _dynamic_backends(self) -> tuple[FoundBackend, ...]:
+        with self._lock:
+            if self._dynamic is None:
+                found = dynamic_backends(self._options, self._api_version, owner=self)
+                self._dynamic = tuple(found)
+            return self._dynamic
+
+    def _unknown(self, backend_id: str) -> UnknownBackendError:
+        known = list(dict.fromkeys(entry.id for entry in self.entries()))
+        listed = f"known here: {', '.join(known)}" if known else "none is installed"
+        if backend_id in DISTRIBUTIONS:
+            remedy = f"; pip install {DISTRIBUTIONS[backend_id]} brings it."
+        elif close := difflib.get_close_matches(backend_id, known, 1, 0.7):
+            remedy = f"; did you mean {close[0]!r}?"
+        else:
+            remedy = "." if known else f"; {INSTALL_HINT} brings the usual ones."
+        return UnknownBackendError(f"There is no backend {backend_id!r} ({listed}){remedy}")
+
+
+def _shadowed(entry: BackendEntry, winner: BackendEntry) -> BackendEntry:
+    first = winner.origin if winner.owner == winner.origin else f"{winner.owner}, {winner.origin}"
+    return replace(
+        entry,
+        state=BackendState.SHADOWED,
+        reason=f"from {entry.origin} is shadowed by the one from {first}",
+        remedy="remove one of the two",
+        shadowed_by=winner.origin,
+    )
+
+
+def _left_out(entry: BackendEntry, error: BaseException) -> BackendEntry:
+    reason = f"cannot be used: {describe_error(error)}"
+    remedy = "'armnn doctor' says more"
+    return replace(entry, state=BackendState.FAILED, reason=reason, remedy=remedy)

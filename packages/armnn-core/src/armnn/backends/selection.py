@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Which backends may be loaded at all: the user's switches, in options and in the environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn.backends.loading import VALID_ID
+from armnn.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armnn.backends.base import CreationOptions
+    from armnn.backends.entries import BackendEntry
+
+VARIABLE = "ARMNN_BACKENDS"
+"""``CpuRef,Acme`` admits only these; ``-Acme`` keeps one out; unset or empty admits all."""
+
+
+def environment(name: str) -> str | None:
+    """Return a variable of the environment; None if it is unset, empty or must not count."""
+    return (os.environ.get(name) or None) if is_environment_honoured() else None
+
+
+def is_environment_honoured() -> bool:
+    """Whether the environment counts: it does not under ``python -I`` and ``python -E``."""
+    return not (sys.flags.ignore_environment or sys.flags.isolated)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the switches say.
+
+    Attributes:
+        enable_static: Whether static backends take part.
+        option: The ids of ``CreationOptions.allowed_backends``; None admits all.
+        variable: The text of ``ARMNN_BACKENDS``; empty admits all.
+        admitted: The ids that the variable admits; empty for all.
+        excluded: The ids that the variable keeps out.
+    """
+
+    enable_static: bool
+    option: tuple[str, ...] | None
+    variable: str
+    admitted: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    @classmethod
+    def of(cls, options: CreationOptions) -> Selection:
+        """Return what the options and the environment say now.
+
+        Raises:
+            InvalidArgumentError: A switch is not a list of ids.
+        """
+        allowed = options.allowed_backends
+        if isinstance(allowed, str):
+            raise InvalidArgumentError(
+                f"allowed_backends is the text {allowed!r}: expected a list of ids such as "
+                f"{allowed.split(',')!r}"
+            )
+        text = environment(VARIABLE) or ""
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        for word in words:
+            if not VALID_ID.fullmatch(word.removeprefix("-")):
+                raise InvalidArgumentError(
+                    f"the environment variable {VARIABLE}={text!r} is not a list of ids: got "
+                    f"{word!r}, expected for example 'CpuRef,CpuAcc' or '-CpuAcc'"
+                )
+        return cls(
+            enable_static=options.enable_static_backends,
+            option=None if allowed is None else tuple(allowed),
+            variable=text,
+            admitted=tuple(word for word in words if not word.startswith("-")),
+            excluded=tuple(word.removeprefix("-") for word in words if word.startswith("-")),
+        )
+
+    def refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
+        """Return the reason and the remedy if a backend may not be loaded, else None."""
+        if entry.is_static and not self.enable_static:
+            return (
+                "is blocked: it is a static backend, and these are switched off",
+                "create the runtime with enable_static_backends=True",
+            )
+        if self.option is not None and entry.id not in self.option:
+            return (
+                f"is blocked: allowed_backends is {list(self.option)!r}",
+                "add it to that list",
+            )
+        is_admitted = not self.admitted or entry.id in self.admitted
+        if entry.id in self.excluded or not is_admitted:
+            return (
+                f"is blocked by the environment variable {VARIABLE}={self.variable!r}",
+                "change or unset that variable",
+            )
+        return None

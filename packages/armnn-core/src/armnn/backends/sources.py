@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Backend sources: distributions that bring backends by other ways than an entry point each.
+
+A source is an entry point of the group ``armnn.backend_sources``. The one named ``dynamic`` scans
+folders for shared libraries. A source is imported only when there is something for it to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn import _metadata
+from armnn.backends.loading import describe_error
+from armnn.backends.selection import environment
+from armnn.errors import BackendUnavailableError
+
+if TYPE_CHECKING:
+    from armnn.backends.base import Backend, CreationOptions
+    from armnn_backend_api import BackendVersion
+
+GROUP = "armnn.backend_sources"
+PATHS_GROUP = "armnn.backend_paths"
+"""The entry-point group by which a distribution says that it has a folder of dynamic backends."""
+
+PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
+DYNAMIC = "dynamic"
+LOADER = "armnn-dynamic-loader"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A backend that a source found, or a file that it turned down.
+
+    Attributes:
+        id: Its id; of a file that was turned down, as far as it is known.
+        path: Where it is.
+        distribution: The distribution that it belongs to, if any.
+        version: The version of that distribution, or of the backend.
+        api_version: The Backend API version that it needs, if that is known without opening it.
+        sha256: Of the file, if it was computed.
+        stage: At which check it was turned down; empty if it was not.
+        reason: Why it was turned down, as the rest of a sentence that begins with its name.
+        remedy: What to do about that.
+    """
+
+    id: str
+    path: str
+    distribution: str = ""
+    version: str = ""
+    api_version: BackendVersion | None = None
+    sha256: str | None = None
+    stage: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+class BackendSource(ABC):
+    """Brings backends that are found in another way than by an entry point of their own."""
+
+    @abstractmethod
+    def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
+        """Find backends, in order of precedence, without loading any.
+
+        Nothing that is found there may raise: what cannot be used becomes a record with a reason.
+        """
+
+    @abstractmethod
+    def load(self, record: SourceRecord, runtime: object) -> Backend:
+        """Load what :meth:`scan` found.
+
+        Args:
+            record: One of its records, not turned down.
+            runtime: Stands for the runtime that the backend will belong to: the same object for
+                all loads of one runtime. Two runtimes may load the same record.
+
+        Raises:
+            Exception: It cannot be loaded; the registry keeps the exception as the cause.
+        """
+
+    @abstractmethod
+    def lint(self, path: str) -> Sequence[str]:
+        """Return what is wrong with a file or folder, one sentence each; empty if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSource:
+    """A source that took part.
+
+    Attributes:
+        name: Its name, "dynamic" for one.
+        source: The object.
+    """
+
+    name: str
+    source: BackendSource
+
+
+def installed_sources() -> tuple[_metadata.EntryPoint, ...]:
+    """Return the entry points of the sources; none is imported."""
+    return _metadata.entry_points(GROUP)
+
+
+def asked_by(options: CreationOptions) -> str:
+    """Return what there is for sources to do; empty if nothing, and then none is imported."""
+    if not options.enable_dynamic_backends:
+        return ""
+    if options.dynamic_backends_path is not None:
+        return f"dynamic_backends_path={options.dynamic_backends_path!r}"
+    path = environment(PATH_VARIABLE)
+    if path is not None:
+        return f"{PATH_VARIABLE}={path!r}"
+    declaring = [entry.distribution.name for entry in _metadata.entry_points(PATHS_GROUP)]
+    return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
+
+
+def sources_for(options: CreationOptions) -> tuple[FoundSource, ...]:
+    """Import the sources if there is something for them to do.
+
+    What the user asks for by ``dynamic_backends_path`` must work; otherwise a source that is
+    missing or broken is logged and left out.
+
+    Raises:
+        BackendUnavailableError: A path was given and the source is missing or cannot be imported.
+    """
+    asked = asked_by(options)
+    if not asked:
+        return ()
+    found: list[FoundSource] = []
+    entry_points = installed_sources()
+    problems = [] if any(e.name == DYNAMIC for e in entry_points) else [_missing(asked)]
+    for entry_point in entry_points:
+        try:
+            found.append(FoundSource(entry_point.name, load_source(entry_point)))
+        except BackendUnavailableError as error:
+            problems.append(error)
+    for problem in problems:
+        if options.dynamic_backends_path is not None:
+            raise problem
+        _log.warning("%s", problem)
+    return tuple(found)
+
+
+def find_source(name: str = DYNAMIC) -> BackendSource:
+    """Import the source of that name, for a lint.
+
+    Raises:
+        BackendUnavailableError: It is missing or cannot be imported.
+    """
+    for entry_point in installed_sources():
+        if entry_point.name == name:
+            return load_source(entry_point)
+    raise _missing(f"the backend source {name!r}")
+
+
+def load_source(entry_point: _metadata.EntryPoint) -> BackendSource:
+    """Import a source.
+
+    Raises:
+        BackendUnavailableError: It cannot be imported, or is no source.
+    """
+    subject = f"Backend source {entry_point.name!r} ({entry_point.distribution})"
+    try:
+        found = entry_point.load()
+        source = found() if isinstance(found, type) else found
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too: a plug-in must not end the process
+        raise BackendUnavailableError(
+            f"{subject} cannot be imported: {describe_error(error)}; reinstall "
+            f"{entry_point.distribution.name}."
+        ) from error
+    if not isinstance(source, BackendSource):
+        raise BackendUnavailableError(
+            f"{subject} is not a source: got {type(source).__name__} from {entry_point.value}, "
+            "expected a subclass or an instance of armnn.backends.BackendSource."
+        )
+    return source
+
+
+def _missing(asked: str) -> BackendUnavailableError:
+    return BackendUnavailableError(
+        f"Dynamic backends cannot be loaded ({asked}), as the distribution {LOADER!r} is not "
+        f"installed: pip install {LOADER}."
+    )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""``armnn backends``: which backends there are and in what state."""
+
+from __future__ import annotations
+
+import argparse
+
+from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
+from armnn.backends.registry import INSTALL_HINT
+from armnn.cli.layer_support import print_card, print_layers
+from armnn.cli.output import print_json, print_table
+from armnn.errors import BackendError
+
+_EXAMPLES = """\
+examples:
+  armnn backends                                   what is installed; nothing is imported
+  armnn backends --load                            ... and whether it can be loaded
+  armnn backends --dynamic-backends-path /opt/acme --json
+  armnn backends --layers CpuRef                   which layers it supports, by data type
+  armnn backends --card card.json                  what the conformance kit found out
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``armnn backends``."""
+    parser = subparsers.add_parser(
+        "backends",
+        help="list the backends and their states",
+        description="List the backends in order of precedence. Nothing is imported unless --load.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--load", action="store_true", help="try to load each of them")
+    parser.add_argument(
+        "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
+    )
+    parser.add_argument(
+        "--layers", nargs="*", metavar="ID", help="show which layers the backends support"
+    )
+    parser.add_argument(
+        "--card", metavar="FILE", help="show a conformance card (pytest --armnn-card)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(handler=list_backends)
+
+
+def list_backends(arguments: argparse.Namespace) -> int:
+    """List the backends."""
+    if arguments.card is not None:
+        return print_card(arguments.card, as_json=arguments.json)
+    options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
+    if arguments.layers is not None:
+        return print_layers(arguments.layers, options, as_json=arguments.json)
+    registry = BackendRegistry(options)
+    if arguments.load:
+        load_all(registry)
+    entries = registry.entries()
+    if arguments.json:
+        print_json([as_document(entry) for entry in entries])
+    elif entries:
+        print_entries(entries)
+    else:
+        print(f"No backend is installed. This brings the usual ones: {INSTALL_HINT}")
+    return 0
+
+
+def load_all(registry: BackendRegistry) -> None:
+    """Load what can be loaded; the entries say what came of it."""
+    for entry in registry.entries():
+        if entry.state is BackendState.KNOWN:
+            try:
+                registry.get(entry.id)
+            except BackendError:
+                continue  # the registry keeps the reason
+
+
+def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
+    """Print the table of the backends."""
+    print_table(
+        title,
+        ["id", "state", "distribution", "version", "API version", "origin", "reason"],
+        [
+            (
+                entry.id,
+                str(entry.state),
+                entry.distribution,
+                entry.version,
+                needed_version(entry),
+                entry.origin,
+                entry.reason,
+            )
+            for entry in entries
+        ],
+    )
+
+
+def needed_version(entry: BackendEntry) -> str:
+    """Return the Backend API version that a backend needs, or the range that it declares."""
+    return entry.declared_range if entry.api_version is None else str(entry.api_version)
+
+
+def as_document(entry: BackendEntry) -> dict[str, object]:
+    """Return an entry as JSON has it."""
+    return {
+        "id": entry.id,
+        "state": str(entry.state),
+        "distribution": entry.distribution or None,
+        "version": entry.version or None,
+        "api_version": None if entry.api_version is None else str(entry.api_version),
+        "declared_range": entry.declared_range or None,
+        "origin": entry.origin,
+        "location": entry.location or None,
+        "source": entry.source or None,
+        "stage": entry.stage or None,
+        "reason": entry.reason or None,
+        "remedy": entry.remedy or None,
+        "shadowed_by": entry.shadowed_by or None,
+        "import_seconds": entry.import_seconds,
+    }

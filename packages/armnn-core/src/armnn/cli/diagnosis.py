@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""Gathers what ``armnn doctor`` shows; nothing that is broken stops it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from armnn import _metadata
+from armnn.__about__ import __version__
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    BackendEntry,
+    BackendRegistry,
+    BackendState,
+    CreationOptions,
+)
+from armnn.backends.discovery import CONTRACT
+from armnn.backends.discovery import GROUP as BACKENDS_GROUP
+from armnn.backends.registry import INSTALL_HINT
+from armnn.backends.selection import VARIABLE, is_environment_honoured
+from armnn.backends.sources import PATH_VARIABLE, asked_by, installed_sources
+from armnn.cli.backends import as_document, load_all
+from armnn.errors import ArmnnError
+from armnn.parsing import installed_parsers
+
+_DEPENDENCIES = (CONTRACT, "numpy", "ml-dtypes", "importlib-metadata", "packaging", "rich")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of the diagnosis.
+
+    Attributes:
+        text: What is the matter and what to do about it.
+        is_problem: Whether it is wrong, or only worth knowing.
+    """
+
+    text: str
+    is_problem: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the environment that armnn reads.
+
+    Attributes:
+        name: Its name.
+        value: Its value, None if it is not set.
+        honoured: "yes", or why not.
+    """
+
+    name: str
+    value: str | None
+    honoured: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything that the doctor saw.
+
+    Attributes:
+        system: Versions and places.
+        locations: The folders with installed distributions, and how many each has.
+        entries: The backends.
+        parsers: The parsers.
+        sources: The backend sources.
+        dynamic: What there is for sources to do, or why nothing.
+        variables: Of the environment.
+        findings: What is wrong or worth knowing.
+        unusable: Those of the named backends that cannot be used.
+    """
+
+    system: dict[str, str]
+    locations: tuple[tuple[str, int], ...]
+    entries: tuple[BackendEntry, ...]
+    parsers: tuple[_metadata.EntryPoint, ...]
+    sources: tuple[_metadata.EntryPoint, ...]
+    dynamic: str
+    variables: tuple[Variable, ...]
+    findings: tuple[Finding, ...]
+    unusable: tuple[str, ...]
+
+    def as_document(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return {
+            "system": self.system,
+            "locations": [
+                {"folder": folder, "distributions": count} for folder, count in self.locations
+            ],
+            "backends": [as_document(entry) for entry in self.entries],
+            "parsers": [_entry_point_document(parser) for parser in self.parsers],
+            "backend_sources": [_entry_point_document(source) for source in self.sources],
+            "dynamic": self.dynamic,
+            "environment": [asdict(variable) for variable in self.variables],
+            "findings": [asdict(finding) for finding in self.findings],
+            "unusable": list(self.unusable),
+        }
+
+
+def diagnose(named: Sequence[str], dynamic_backends_path: str | None) -> Diagnosis:
+    """Load every backend that may be loaded and return what was seen.
+
+    Args:
+        named: The backends that must be usable.
+        dynamic_backends_path: The directory to scan, if the user gave one.
+    """
+    options = CreationOptions(dynamic_backends_path=dynamic_backends_path)
+    entries: tuple[BackendEntry, ...] = ()
+    try:
+        registry = BackendRegistry(options)
+        load_all(registry)
+        entries = registry.entries()
+        problems = _problems_of_named(registry, named)
+    except ArmnnError as error:  # a switch that cannot be read, or a folder that cannot be scanned
+        problems = dict.fromkeys(named or [""], Finding(str(error)))
+    known = [entry.message for entry in entries]
+    findings = [finding for finding in problems.values() if finding.text not in known]
+    return Diagnosis(
+        system=_system(),
+        locations=_metadata.scan().locations,
+        entries=entries,
+        parsers=installed_parsers(),
+        sources=installed_sources(),
+        dynamic=asked_by(options) or "no folder to scan was given",
+        variables=_variables(dynamic_backends_path),
+        findings=tuple(dict.fromkeys([*findings, *_findings(entries)])),
+        unusable=tuple(backend_id for backend_id in problems if backend_id),
+    )
+
+
+def _problems_of_named(registry: BackendRegistry, named: Sequence[str]) -> dict[str, Finding]:
+    problems = {}
+    for backend_id in named:
+        try:
+            registry.get(backend_id)
+        except ArmnnError as error:
+            problems[backend_id] = Finding(str(error))
+    return problems
+
+
+def _system() -> dict[str, str]:
+    versions = {name: _metadata.version_of(name) or "not installed" for name in _DEPENDENCIES}
+    return {
+        "armnn-core": __version__,
+        "Backend API": str(BACKEND_API_VERSION),
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        **versions,
+    }
+
+
+def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
+    honoured = "yes" if is_environment_honoured() else "no: Python runs with -I or -E"
+    overridden = dynamic_backends_path is not None and honoured == "yes"
+    return (
+        Variable(VARIABLE, os.environ.get(VARIABLE), honoured),
+        Variable(
+            PATH_VARIABLE,
+            os.environ.get(PATH_VARIABLE),
+            "no: --dynamic-backends-path overrides it" if overridden else honoured,
+        ),
+    )
+
+
+def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
+    found = [Finding(entry.message) for entry in entries if entry.state in _PROBLEMS]
+    found += [
+        Finding(entry.message, is_problem=False)
+        for entry in entries
+        if entry.reason and entry.state not in _PROBLEMS
+    ]
+    found += [
+        Finding(
+            f"Backend {entry.id!r} ({entry.owner}) does not say which Backend API it needs: its "
+            f"authors should let {entry.distribution} depend on a range of {CONTRACT}.",
+            is_problem=False,
+        )
+        for entry in entries
+        if entry.is_static and not entry.declared_range
+    ]
+    if not entries:
+        found.append(Finding(f"No backend is installed: {INSTALL_HINT} brings the usual ones."))
+    found += [
+        Finding(
+            f"The entry points of {distribution} in {distribution.location} cannot be read: "
+            f"{reason}; run pip install --force-reinstall {distribution.name}.",
+        )
+        for distribution, reason in _metadata.scan().unreadable
+    ]
+    entry_points = [e for e in _metadata.scan().entries if e.group == BACKENDS_GROUP]
+    for entry_point in (*entry_points, *installed_parsers()):
+        found += _installation_findings(entry_point)
+    return found
+
+
+_PROBLEMS = (BackendState.FAILED, BackendState.INCOMPATIBLE)
+
+
+def _installation_findings(entry_point: _metadata.EntryPoint) -> list[Finding]:
+    distribution = entry_point.distribution
+    found = [
+        Finding(
+            f"There is more metadata of {distribution.name}: {other.version} in {other.location} "
+            f"is ignored in favour of {distribution.version} in {distribution.location}; "
+            "uninstall it until pip finds it no more, then install it again.",
+            is_problem=False,
+        )
+        for other in entry_point.duplicates
+    ]
+    # What Python compiled may be thrown away at any time.
+    files = [path for path in distribution.files() if path.suffix != ".pyc"]
+    missing = [path for path in files if not path.exists()]
+    if missing:
+        found.append(
+            Finding(
+                f"{distribution} lacks {len(missing)} of its files, such as {missing[0]}; run "
+                f"pip install --force-reinstall {distribution.name}."
+            )
+        )
+    return found
+
+
+def _entry_point_document(entry_point: _metadata.EntryPoint) -> dict[str, object]:
+    return {
+        "name": entry_point.name,
+        "distribution": entry_point.distribution.name,
+        "version": entry_point.distribution.version,
+        "origin": entry_point.value,
+        "location": entry_point.distribution.location,
+    }

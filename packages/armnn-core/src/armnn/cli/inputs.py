@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""What ``armnn run`` feeds a network: files, random values or zeros, as the options say."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
+from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
+from armnn.errors import InvalidArgumentError
+from armnn.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GENERATED = ("random", "zeros")
+ARRAY_SUFFIXES = (".npy", ".npz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feed:
+    """The data of one input.
+
+    Attributes:
+        name: Of the input.
+        info: What the network wants.
+        array: What the network gets.
+        source: "random", "zeros" or the path of a file.
+        notes: What was done to it and what was assumed.
+    """
+
+    name: str
+    info: TensorInfo
+    array: NDArray[Any]
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """How the data of inputs is made.
+
+    Attributes:
+        sources: The values of ``--input``: NAME=SOURCE, or SOURCE alone.
+        shapes: The values of ``--shape``: NAME=1x3x224x224, or the shape alone.
+        seed: Of the random values.
+        pictures: How pictures become tensors.
+    """
+
+    sources: Sequence[str] = ()
+    shapes: Sequence[str] = ()
+    seed: int = 0
+    pictures: PictureOptions = field(default_factory=PictureOptions)
+
+
+def make_feeds(inputs: Mapping[str, TensorInfo], options: InputOptions) -> list[Feed]:
+    """Return the data of every input of a network, in its order.
+
+    Inputs that no option names get random values.
+
+    Raises:
+        InvalidArgumentError: An option names no input, or its data does not fit.
+    """
+    infos = with_shapes(inputs, options.shapes)
+    sources = _sources(options.sources, infos)
+    return [_feed(name, sources.get(name), info, options) for name, info in infos.items()]
+
+
+def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict[str, TensorInfo]:
+    """Return the infos of the inputs with the shapes that ``--shape`` gives them.
+
+    Raises:
+        InvalidArgumentError: A shape is malformed, or contradicts what the model says.
+    """
+    infos = dict(inputs)
+    for name, text in split_named(shapes, infos, "--shape").items():
+        if not re.fullmatch(r"\d{1,10}(x\d{1,10})*|scalar", text):
+            raise InvalidArgumentError(
+                f"--shape got {text!r} for the input {name!r}, expected numbers as in 1x3x224x224 "
+                "(or the word scalar)"
+            )
+        shape = () if text == "scalar" else tuple(int(size) for size in text.split("x"))
+        if not infos[name].accepts(shape):
+            raise InvalidArgumentError(
+                f"--shape got {format_shape(shape)} for the input {name!r}, expected "
+                f"{format_shape(infos[name].shape)} as the model says"
+            )
+        infos[name] = infos[name].with_shape(shape)
+    return infos
+
+
+def split_named(texts: Iterable[str], names: Collection[str], option: str) -> dict[str, str]:
+    """Split each ``NAME=VALUE`` of an option; NAME= may be left out where there is one name.
+
+    Names may contain "=" themselves: the longest one that fits counts.
+
+    Raises:
+        InvalidArgumentError: A name is not known, missing or given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        fitting = [name for name in names if text.startswith(f"{name}=")]
+        if fitting:
+            name = max(fitting, key=len)
+            value = text[len(name) + 1 :]
+        elif len(names) == 1 and _is_bare(text):
+            (name,), value = names, text
+        else:
+            raise _unknown_name(text, names, option)
+        if name in found:
+            raise InvalidArgumentError(f"{option} was given twice for {name!r}: expected once")
+        found[name] = value
+    return found
+
+
+def _is_bare(text: str) -> bool:
+    """Whether an option without a known name is a value: a file's path may contain "="."""
+    return "=" not in text or Path(text).exists()
+
+
+def _unknown_name(text: str, names: Collection[str], option: str) -> InvalidArgumentError:
+    known = ", ".join(map(repr, names)) or "none"
+    name, equals, _ = text.partition("=")
+    if not equals:
+        return InvalidArgumentError(
+            f"{option} got {text!r} without a name, expected NAME=... with one of {known}"
+        )
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return InvalidArgumentError(f"{option} got the name {name!r}, expected one of {known}{hint}")
+
+
+def _sources(texts: Iterable[str], infos: Mapping[str, TensorInfo]) -> dict[str, str]:
+    """Return the source of each input; a bare .npz stands for all arrays in it."""
+    named: list[str] = []
+    for text in texts:
+        is_named = any(text.startswith(f"{name}=") for name in infos)
+        if len(infos) > 1 and not is_named and text.endswith(".npz"):
+            named += [f"{name}={text}" for name in npz_names(Path(text))]
+        else:
+            named.append(text)
+    return split_named(named, infos, "--input")
+
+
+def _feed(name: str, source: str | None, info: TensorInfo, options: InputOptions) -> Feed:
+    if source is None or source in GENERATED:
+        shape, notes = _assumed_shape(name, info)
+        if source == "zeros":
+            return Feed(name, info, _zeros(info, shape), source, tuple(notes))
+        array = random_array(name, info.with_shape(shape), options.seed)
+        reason = ["not given"] if source is None else []
+        return Feed(name, info, array, "random", (*reason, f"seed {options.seed}", *notes))
+    path = Path(source)
+    suffix = path.suffix.lower()
+    if suffix in PICTURE_SUFFIXES:
+        array, said = read_picture(path, info, options.pictures)
+    elif suffix in ARRAY_SUFFIXES:
+        data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
+        array, said = fitted(data, info, f"the input {name!r} from {source!r}")
+    else:
+        raise InvalidArgumentError(
+            f"--input got {source!r} for the input {name!r}, expected a file ending in "
+            f"{', '.join(ARRAY_SUFFIXES + PICTURE_SUFFIXES)}, or the word random or zeros"
+        )
+    return Feed(name, info, array, source, tuple(said))
+
+
+def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
+    """Return random values for an input: the same for the same name, shape and seed.
+
+    Real numbers are drawn from the standard normal distribution and quantised values from all
+    that can be stored. Plain integers are 0 or 1, which is also an index or a mask to most
+    networks.
+
+    Args:
+        name: Of the input, so that two inputs of the same shape differ.
+        info: The input, with a known shape.
+        seed: At least 0.
+    """
+    generator = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    dtype, shape = info.data_type.numpy_dtype, info.static_shape
+    if info.data_type.is_float:
+        return generator.standard_normal(shape, np.float32).astype(dtype)
+    if info.is_quantized:
+        limits = np.iinfo(dtype)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return generator.integers(0, 2, shape).astype(dtype)
+
+
+def _zeros(info: TensorInfo, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return what stands for zero, which is not always stored as one."""
+    stored = info.zero_points[0] if info.zero_points else 0
+    return np.full(shape, stored, info.data_type.numpy_dtype)
+
+
+def _assumed_shape(name: str, info: TensorInfo) -> tuple[tuple[int, ...], list[str]]:
+    """Return a shape for generated values, with one for each unknown dimension."""
+    if info.shape is None:
+        raise InvalidArgumentError(
+            f"the model does not say the shape of the input {name!r}; say it with --shape"
+        )
+    shape = tuple(size if isinstance(size, int) else 1 for size in info.shape)
+    if math.prod(shape) * info.data_type.numpy_dtype.itemsize > ARRAY_BYTES_LIMIT:
+        raise InvalidArgumentError(
+            f"the input {name!r} of shape {format_shape(shape)} is too large: expected at most "
+            f"{ARRAY_BYTES_LIMIT} bytes"
+        )
+    if info.is_static:
+        return shape, []
+    return shape, [f"unknown dimensions of {format_shape(info.shape)} taken as 1"]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""What ``armnn inspect`` found out, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armnn.cli.output import print_table, printable
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+    from armnn.graph.statistics import LayerStatistics, NetworkStatistics
+    from armnn.tensor import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCount:
+    """The layers of one type.
+
+    Attributes:
+        type: The layer type.
+        count: How many there are.
+        parameters: Of all of them.
+        multiply_adds: Of all of them, None if it is not known for one.
+    """
+
+    type: str
+    count: int
+    parameters: int
+    multiply_adds: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """A model and its size.
+
+    Attributes:
+        model: Its path.
+        network: What is in it.
+        statistics: Its size.
+        show_layers: Whether every layer was asked for.
+    """
+
+    model: str
+    network: Network
+    statistics: NetworkStatistics
+    show_layers: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON can hold it."""
+        found: dict[str, Any] = {
+            "model": self.model,
+            "name": self.network.name,
+            "inputs": [
+                _info_as_dict(layer.name, layer.output.info) for layer in self.network.inputs
+            ],
+            "outputs": [_info_as_dict(name, info) for name, info in _outputs(self.network)],
+            "layers": len(self.statistics.layers),
+            "parameters": self.statistics.parameters,
+            "parameter_bytes": self.statistics.parameter_bytes,
+            "multiply_adds": self.statistics.multiply_adds,
+            "layers_by_type": [
+                {
+                    "type": row.type,
+                    "count": row.count,
+                    "parameters": row.parameters,
+                    "multiply_adds": row.multiply_adds,
+                }
+                for row in count_by_type(self.statistics.layers)
+            ],
+            "metadata": dict(self.network.metadata),
+        }
+        if self.show_layers:
+            found["layer_list"] = [_layer_as_dict(row) for row in self.statistics.layers]
+        return found
+
+    def show(self) -> None:
+        """Print all of it."""
+        inputs = [(layer.name, str(layer.output.info)) for layer in self.network.inputs]
+        print_table("Inputs", ["name", "tensor"], inputs)
+        outputs = [(name, str(info)) for name, info in _outputs(self.network)]
+        print_table("Outputs", ["name", "tensor"], outputs)
+        rows = [
+            (row.type, str(row.count), _amount(row.parameters), _amount(row.multiply_adds))
+            for row in count_by_type(self.statistics.layers)
+        ]
+        print_table("Layers by type", ["type", "layers", "parameters", "multiply-adds"], rows)
+        if self.show_layers:
+            self._show_layers()
+        if self.network.metadata:
+            print_table("Metadata", ["key", "value"], list(self.network.metadata.items()))
+        self._show_totals()
+
+    def _show_layers(self) -> None:
+        assigned = any(row.layer.backend is not None for row in self.statistics.layers)
+        rows = [
+            (
+                row.layer.name,
+                row.layer.type,
+                *([row.layer.backend or ""] if assigned else []),
+                ", ".join(map(str, row.layer.output_infos)),
+                _amount(row.parameters),
+                _amount(row.multiply_adds),
+            )
+            for row in self.statistics.layers
+        ]
+        columns = ["layer", "type", *(["backend"] if assigned else []), "output"]
+        print_table("Layers", [*columns, "parameters", "multiply-adds"], rows)
+
+    def _show_totals(self) -> None:
+        statistics = self.statistics
+        print(f"Layers: {len(statistics.layers)}")
+        print(f"Parameters: {statistics.parameters:,} ({statistics.parameter_bytes:,} bytes)")
+        if statistics.multiply_adds is not None:
+            print(f"Multiply-adds: {statistics.multiply_adds:,}")
+            return
+        open_inputs = [layer for layer in self.network.inputs if not layer.output.info.is_static]
+        hints = " ".join(f"--shape {layer.name}={_example(layer)}" for layer in open_inputs)
+        advice = f"; try {printable(hints)}" if hints else ""
+        print(f"Multiply-adds: not known, as shapes are open{advice}")
+
+
+def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
+    """Return what the layers of each type amount to, the most frequent type first."""
+    by_type: dict[str, list[LayerStatistics]] = {}
+    for row in rows:
+        by_type.setdefault(row.layer.type, []).append(row)
+    counts = []
+    for layer_type, members in by_type.items():
+        known = [row.multiply_adds for row in members if row.multiply_adds is not None]
+        total = sum(known) if len(known) == len(members) else None
+        parameters = sum(row.parameters for row in members)
+        counts.append(TypeCount(layer_type, len(members), parameters, total))
+    return sorted(counts, key=lambda row: (-row.count, row.type))
+
+
+def _outputs(network: Network) -> list[tuple[str, TensorInfo]]:
+    """The outputs by name; each has exactly one input."""
+    return [(layer.name, info) for layer in network.outputs for info in layer.input_infos if info]
+
+
+def _info_as_dict(name: str, info: TensorInfo) -> dict[str, Any]:
+    return {
+        "name": name,
+        "data_type": info.data_type.arm_name,
+        "shape": None if info.shape is None else list(info.shape),
+    }
+
+
+def _layer_as_dict(row: LayerStatistics) -> dict[str, Any]:
+    return {
+        "layer": row.layer.name,
+        "type": row.layer.type,
+        "backend": row.layer.backend,
+        "outputs": [_info_as_dict(value.name, value.info) for value in row.layer.outputs],
+        "parameters": row.parameters,
+        "multiply_adds": row.multiply_adds,
+    }
+
+
+def _amount(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def _example(layer: Layer) -> str:
+    """A shape that the input could have, as --shape takes it."""
+    shape = layer.output.info.shape
+    if shape is None:
+        return "..."
+    return "x".join(str(size if isinstance(size, int) else 1) for size in shape)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""``armnn backends --layers`` and ``--card``: which backend supports which layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.backends import BackendRegistry, BackendState, CreationOptions
+from armnn.cli.output import print_json, print_table
+from armnn.errors import BackendError
+
+_LEGEND = "Layers by data type: yes, no, 2/3 (of the sample cases), - (no case). Reasons: --json."
+
+
+def print_layers(backend_ids: Sequence[str], options: CreationOptions, *, as_json: bool) -> int:
+    """Print which layers backends say they support.
+
+    Args:
+        backend_ids: The backends; all that can be loaded if it is empty.
+        options: Where backends are looked for.
+        as_json: Whether a JSON object is printed, with the reasons of the refusals.
+
+    Raises:
+        BackendError: A backend that is named cannot be used.
+    """
+    from armnn.testing.subject import Subject
+    from armnn.testing.support_table import support_rows, table
+
+    found = {}
+    for backend_id in backend_ids or _loadable(options):
+        with Subject(backend_id, options) as subject:
+            found[backend_id] = support_rows(subject)
+    if as_json:
+        print_json(found)
+        return 0
+    for backend_id, rows in found.items():
+        columns, body = table(rows)
+        print_table(f"{backend_id} says that it supports", columns, body)
+    print(_LEGEND)
+    return 0
+
+
+def print_card(path: str, *, as_json: bool) -> int:
+    """Print what a conformance card says.
+
+    Raises:
+        InvalidArgumentError: The file is no card.
+    """
+    from armnn.testing.card import read_card
+    from armnn.testing.support_table import table
+
+    card = read_card(path)
+    if as_json:
+        print_json(card)
+        return 0
+    backend, versions = card["backend"], card["versions"]
+    owner = " ".join(filter(None, (backend["distribution"], backend["version"])))
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    levels = ", ".join(f"{level} {verdict}" for level, verdict in card["levels"].items())
+    columns, body = table(card["layers"])
+    print_table(f"{backend['id']} ({owner}): {levels}", columns, body)
+    print(f"Tested with {named}.")
+    return 0
+
+
+def _loadable(options: CreationOptions) -> list[str]:
+    registry = BackendRegistry(options)
+    usable = []
+    for entry in registry.entries():
+        if entry.state is BackendState.KNOWN or entry.state is BackendState.LOADED:
+            try:
+                usable.append(registry.get(entry.id).id)
+            except BackendError:
+                continue  # 'armnn backends --load' says why
+    return usable

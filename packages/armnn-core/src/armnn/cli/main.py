@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The entry of the command ``armnn``: its subcommands, its errors and its exit codes.
+
+The exit code is 0 for success, 1 for failure, 2 for wrong usage, 130 after Ctrl-C, and 141 when
+the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from armnn.__about__ import __version__
+from armnn.cli import backends, doctor, inspect, run
+from armnn.errors import ArmnnError
+from armnn_backend_api import BACKEND_API_VERSION
+
+COMMANDS = (run, inspect, backends, doctor)
+
+_EXAMPLES = """\
+examples:
+  armnn run model.onnx --input x=picture.png       run a model
+  armnn inspect model.onnx                         show what is in it
+  armnn backends                                   list the backends
+  armnn doctor                                     find out why one does not work
+
+'armnn COMMAND --help' shows the options of a command and more examples.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: What stands behind ``armnn``; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    options = parser().parse_args(arguments)
+    logging.basicConfig(
+        format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
+    )
+    try:
+        code = int(options.handler(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would raise again when the interpreter flushes at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("armnn: interrupted", file=sys.stderr)
+        return 130
+    except (ArmnnError, OSError) as error:
+        if options.debug:
+            raise
+        print(f"armnn: error: {error}", file=sys.stderr)
+        return 1
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command with all of its subcommands."""
+    top = argparse.ArgumentParser(
+        prog="armnn",
+        description="Run neural networks on backends that are pip packages.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    versions = f"armnn-core {__version__} (Backend API {BACKEND_API_VERSION})"
+    top.add_argument("--version", action="version", version=versions)
+    top.add_argument("--debug", action="store_true", help="log more, and show where errors arise")
+    subparsers = top.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    for subparser in subparsers.choices.values():
+        # Accepted behind the command, too; suppressed, so that it does not undo the one before it.
+        subparser.add_argument(
+            "--debug",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="log more, and show where errors arise",
+        )
+    return top

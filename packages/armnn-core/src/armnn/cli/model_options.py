@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The options with which a command chooses a model and the backends for it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+
+from armnn.backends import CreationOptions, OptionValue
+from armnn.errors import InvalidArgumentError
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add MODEL and the options that choose backends."""
+    parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
+    group = parser.add_argument_group("backends")
+    group.add_argument(
+        "--backends",
+        metavar="ID,...",
+        type=backend_ids,
+        help="the backends to use, most preferred first (default: all that are installed)",
+    )
+    group.add_argument(
+        "--dynamic-backends-path",
+        metavar="DIR",
+        help="a folder with backends in shared libraries; one is used where --backends names it",
+    )
+    group.add_argument(
+        "--layer-backend",
+        metavar="NAME=ID",
+        action="append",
+        default=[],
+        help="run the layer of this name on this backend (may be repeated)",
+    )
+    group.add_argument(
+        "--option",
+        metavar="ID.NAME=VALUE",
+        action="append",
+        default=[],
+        help="an option for a backend, as in CpuAcc.NumberOfThreads=2 (may be repeated)",
+    )
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail where a layer would fall back to a less preferred backend",
+    )
+
+
+def backend_ids(text: str) -> list[str]:
+    """Split a comma separated list of backend ids."""
+    ids = [part.strip() for part in text.split(",")]
+    if not all(ids):
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in CpuAcc,CpuRef")
+    return ids
+
+
+def creation_options(arguments: argparse.Namespace) -> CreationOptions:
+    """Return the options for a runtime."""
+    return CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
+
+
+def layer_backends(texts: Sequence[str]) -> dict[str, str]:
+    """Return the backend of each layer that ``--layer-backend`` names.
+
+    Raises:
+        InvalidArgumentError: The value has no "=", or names a layer twice.
+    """
+    chosen: dict[str, str] = {}
+    for text in texts:
+        # Names of layers may contain "=", ids of backends may not.
+        name, equals, backend = text.rpartition("=")
+        if not equals or not name or not backend:
+            raise InvalidArgumentError(
+                f"--layer-backend got {text!r}, expected NAME=ID as in conv1=CpuRef"
+            )
+        if name in chosen:
+            raise InvalidArgumentError(f"--layer-backend was given twice for {name!r}")
+        chosen[name] = backend
+    return chosen
+
+
+def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
+    """Return the options of each backend that ``--option`` names.
+
+    ``true`` and ``false`` are Booleans, what looks like a number is one, the rest is text.
+
+    Raises:
+        InvalidArgumentError: The value is not ID.NAME=VALUE, or an option is given twice.
+    """
+    options: dict[str, dict[str, OptionValue]] = {}
+    for text in texts:
+        match = re.fullmatch(r"(\w+)\.([^=]+)=(.*)", text, re.DOTALL)
+        if match is None:
+            raise InvalidArgumentError(
+                f"--option got {text!r}, expected ID.NAME=VALUE as in CpuAcc.NumberOfThreads=2"
+            )
+        backend, name, value = match.groups()
+        of_backend = options.setdefault(backend, {})
+        if name in of_backend:
+            raise InvalidArgumentError(f"--option was given twice for {backend}.{name}")
+        of_backend[name] = _option_value(value)
+    return options
+
+
+def _option_value(text: str) -> OptionValue:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        return float(text)
+    return text

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""What the commands print: tables, JSON and a progress display; rich is imported when needed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PROGRESS_DELAY_SECONDS = 2.0
+"""How long something takes before its progress is shown."""
+
+_NATURAL_WIDTH = 100_000
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; in a file or a pipe, each row is one line, however long.
+
+    Args:
+        title: What stands above it; empty for nothing.
+        columns: The headings.
+        rows: One cell per column.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        # In a str, rich would look for markup such as [1, 3].
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_NATURAL_WIDTH)
+    if title:
+        # Not the table's own title: rich would fold that to the width of the columns.
+        console.print(Text(printable(title), style="bold"))
+    console.print(table)
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters spelled out.
+
+    A model's names and metadata come from strangers, and a terminal obeys escape sequences.
+    """
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON; numbers that JSON lacks become the texts NaN and Infinity."""
+    print(json.dumps(_strict(document), indent=2, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return value
+
+
+@contextmanager
+def progress(description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show on stderr how far something got, if that is a terminal and it takes a while.
+
+    Args:
+        description: What goes on.
+        total: How many steps there are; None if that is not known.
+
+    Yields:
+        What is to be called after each step.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    display = _Display(description, total)
+    timer = threading.Timer(PROGRESS_DELAY_SECONDS, display.show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield display.advance
+    finally:
+        timer.cancel()
+        display.close()
+
+
+class _Display:
+    """A progress bar that another thread shows when the time has come."""
+
+    def __init__(self, description: str, total: int | None) -> None:
+        self._description = description
+        self._total = total
+        self._steps_done = 0
+        self._is_closed = False
+        self._bar: Progress | None = None
+        self._lock = threading.Lock()
+
+    def show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with self._lock:
+            if not self._is_closed:
+                bar = Progress(console=Console(stderr=True), transient=True)
+                task = bar.add_task(self._description, total=self._total)
+                self._bar = bar
+                # Read after the bar was published: no step falls between the two threads.
+                bar.update(task, completed=self._steps_done)
+                bar.start()
+
+    def advance(self) -> None:
+        self._steps_done += 1
+        bar = self._bar
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=self._steps_done)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            if self._bar is not None:
+                self._bar.stop()

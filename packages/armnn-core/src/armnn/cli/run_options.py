@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The options of ``armnn run`` besides those of the model: inputs, pictures, outputs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from armnn.cli.inputs import InputOptions
+from armnn.cli.pictures import PictureOptions
+from armnn.cli.resizing import Resize
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    _add_input_arguments(parser.add_argument_group("inputs"))
+    _add_picture_arguments(parser.add_argument_group("pictures"))
+    _add_output_arguments(parser.add_argument_group("outputs"))
+    _add_measuring_arguments(parser.add_argument_group("measuring"))
+
+
+def input_options(arguments: argparse.Namespace) -> InputOptions:
+    """Return what the command line says of the inputs.
+
+    Raises:
+        InvalidArgumentError: The value of ``--resize`` is malformed.
+    """
+    pictures = PictureOptions(
+        layout=arguments.layout,
+        resize=None if arguments.resize is None else Resize.parse(arguments.resize),
+        mean=arguments.mean,
+        std=arguments.std,
+        scale=arguments.scale,
+        color=arguments.color,
+    )
+    return InputOptions(arguments.input, arguments.shape, arguments.seed, pictures)
+
+
+def add_shape_argument(group: argparse._ActionsContainer) -> None:
+    """Add ``--shape``."""
+    group.add_argument(
+        "--shape",
+        metavar="NAME=1x3x224x224",
+        action="append",
+        default=[],
+        help="the shape of an input whose dimensions the model leaves open (may be repeated)",
+    )
+
+
+def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--input",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="the data of an input: a .npy, .npz, .png or .jpg file, or the word random or zeros "
+        "(may be repeated; NAME= may be left out if there is one input; what is not given is "
+        "random)",
+    )
+    add_shape_argument(group)
+    group.add_argument(
+        "--seed", type=natural_number, default=0, metavar="N", help="of random data (default: 0)"
+    )
+
+
+def _add_picture_arguments(group: argparse._ArgumentGroup) -> None:
+    group.description = (
+        "A pixel, 0 to 255, becomes (pixel * scale - mean) / std. What is not said is guessed "
+        "from the input's shape and type, and the guess is printed."
+    )
+    group.add_argument("--layout", choices=("nchw", "nhwc"), help="where the channels are")
+    group.add_argument(
+        "--resize",
+        metavar="WxH|shortest:N[+crop]",
+        help="stretch to WxH; or scale the shorter side to N, and cut the input's size out of the "
+        "middle (default: stretch to the input's size)",
+    )
+    group.add_argument(
+        "--mean", type=numbers, metavar="M[,M,M]", help="one for all channels, or one each"
+    )
+    group.add_argument("--std", type=divisors, metavar="S[,S,S]", help="the same")
+    group.add_argument(
+        "--scale", type=number, metavar="X", help="default: 1/255, none for integer inputs"
+    )
+    group.add_argument("--color", choices=("rgb", "bgr", "gray"), help="the order of the channels")
+
+
+def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--output",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="write an output to a file (may be repeated)",
+    )
+    group.add_argument(
+        "--top-k",
+        type=natural_number,
+        metavar="N",
+        help="show the N best classes (default: 5 if there are labels for them)",
+    )
+    group.add_argument(
+        "--labels", metavar="FILE", help="the names of the classes, one a line (default: from the "
+        "model's metadata, if it has them)",
+    )  # fmt: skip
+    group.add_argument(
+        "--no-print-output", action="store_true", help="do not show the outputs' values"
+    )
+    group.add_argument(
+        "--report", action="store_true", help="show which layer ran on which backend, and why"
+    )
+    group.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--iterations",
+        type=positive_number,
+        default=1,
+        metavar="N",
+        help="how often to run and measure (default: 1)",
+    )
+    group.add_argument(
+        "--warmup",
+        type=natural_number,
+        default=1,
+        metavar="N",
+        help="how often to run before that (default: 1; with 0, the first measured run also "
+        "prepares a model whose shapes are open)",
+    )
+    group.add_argument(
+        "--profile",
+        metavar="FILE.json",
+        help="write a Chrome trace with an event per phase and layer (open it in Perfetto)",
+    )
+
+
+def natural_number(text: str) -> int:
+    """Read a number from 0 up."""
+    return _whole(text, 0)
+
+
+def positive_number(text: str) -> int:
+    """Read a number from 1 up."""
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isdecimal() or len(text) > 9 or int(text) < least:
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number from {least} up")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """Read a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected a number")
+    return value
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Read finite numbers with commas between them."""
+    return tuple(number(part) for part in text.split(","))
+
+
+def divisors(text: str) -> tuple[float, ...]:
+    """Read numbers above zero with commas between them."""
+    values = numbers(text)
+    if min(values) <= 0:
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected numbers above zero")
+    return values

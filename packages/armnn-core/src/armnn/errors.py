@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The exceptions that armnn raises; all of them derive from :class:`ArmnnError`."""
+
+from __future__ import annotations
+
+
+class ArmnnError(Exception):
+    """Root of every error that armnn raises on purpose."""
+
+
+class InvalidArgumentError(ArmnnError, ValueError):
+    """A value that the caller passed cannot be used."""
+
+
+class GraphError(ArmnnError, ValueError):
+    """A network is not well formed, or an edit would leave it so."""
+
+
+class ShapeError(InvalidArgumentError):
+    """The shapes, types or parameters of a layer do not agree."""
+
+
+class ModelFileError(ArmnnError):
+    """A model file cannot be found, read or understood."""
+
+
+class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
+    """No file is where the model was said to be."""
+
+
+class ParseError(ModelFileError, ValueError):
+    """A model file is malformed or says something that the parser refuses."""
+
+
+class UnsupportedOperatorError(ParseError):
+    """A model uses operators that the parser does not know; ``operators`` lists them all."""
+
+    def __init__(self, message: str, operators: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.operators = operators
+
+
+class BackendError(ArmnnError, RuntimeError):
+    """A backend cannot be used, or failed."""
+
+
+class UnknownBackendError(BackendError, LookupError):
+    """No backend of that id was ever heard of."""
+
+
+class BackendUnavailableError(BackendError):
+    """A backend is known, but cannot be used here; the message says why."""
+
+
+class IncompatibleBackendError(BackendUnavailableError):
+    """A backend needs a Backend API that this core does not provide."""
+
+
+class OptimizationError(ArmnnError, RuntimeError):
+    """A network cannot be prepared for the backends that were asked for."""
+
+
+class ExecutionError(ArmnnError, RuntimeError):
+    """A layer failed while the network ran."""
+
+
+class CancelledError(ExecutionError):
+    """A run was cancelled by its caller."""
+
+
+class DeadlineExceededError(ExecutionError, TimeoutError):
+    """A run did not end within its time limit."""
+
+
+class ClosedError(ArmnnError, RuntimeError):
+    """The runtime or the network was closed before the call."""

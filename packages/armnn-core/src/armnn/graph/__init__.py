@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+"""The graph of a network: values, layers, and the network that owns them."""
+
+from __future__ import annotations
+
+from armnn.graph.layer import Layer
+from armnn.graph.network import Network, Operand
+from armnn.graph.value import Value
+
+__all__ = ["Layer", "Network", "Operand", "Value"]

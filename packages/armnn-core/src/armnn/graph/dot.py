@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""A network as text for Graphviz (``dot -Tsvg``)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from armnn.graph.layer import Layer
+    from armnn.graph.network import Network
+    from armnn.layers import Descriptor
+
+# The "pastel19" scheme of ColorBrewer, which stays readable under black text and in print.
+_COLORS = (
+    "#b3cde3", "#ccebc5", "#fed9a6", "#decbe4", "#fbb4ae", "#ffffcc", "#e5d8bd", "#fddaec",
+)  # fmt: skip
+_NO_BACKEND = "#f2f2f2"
+_VALUE_LIMIT = 60
+"""Characters of a parameter's value that a label shows."""
+
+
+def to_dot(network: Network) -> str:
+    """Return a directed graph in the DOT language (Arm NN: ``SerializeToDot``).
+
+    A node shows a layer's type, name, backend (also as its colour), those parameters that differ
+    from their defaults, and the constants that it reads. An edge shows what flows along it.
+    """
+    order = [layer for layer in network.topological_order() if not _is_written_at_readers(layer)]
+    backends = dict.fromkeys(layer.backend for layer in order if layer.backend is not None)
+    colors = {name: _COLORS[i % len(_COLORS)] for i, name in enumerate(backends)}
+    lines = [
+        f"digraph {_quoted(network.name)} {{",
+        '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=10];',
+        '  edge [fontname="sans-serif", fontsize=9];',
+    ]
+    for layer in order:
+        color = _NO_BACKEND if layer.backend is None else colors[layer.backend]
+        label = _quoted("\n".join(_label_lines(layer)))
+        lines.append(f'  n{layer.guid} [label={label}, fillcolor="{color}"];')
+    for layer in order:
+        lines += _edges(layer)
+    return "\n".join([*lines, "}", ""])
+
+
+def _is_written_at_readers(layer: Layer) -> bool:
+    """Whether the labels of the layers that read a constant stand for it."""
+    readers = layer.outputs[0].consumers if layer.type == "Constant" else ()
+    return bool(readers) and all(reader.type != "Output" for reader in readers)
+
+
+def _label_lines(layer: Layer) -> Iterator[str]:
+    yield layer.type if layer.backend is None else f"{layer.type} on {layer.backend}"
+    yield layer.name
+    for name, parameter in _changed_parameters(layer.descriptor):
+        yield f"{name} = {parameter}"
+    for index, value in enumerate(layer.inputs):
+        if value is not None and _is_written_at_readers(value.producer):
+            yield f"{layer.spec.input_slot(index).name}: {value.info}"
+
+
+def _changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
+    for field in dataclasses.fields(descriptor):
+        value = getattr(descriptor, field.name)
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        else:
+            default = field.default
+        if value != default:
+            yield field.name, _shortened(_written(value))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, Enum):
+        return str(getattr(value, "arm_name", value.name))
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_written(item) for item in value) + ")"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _VALUE_LIMIT else text[: _VALUE_LIMIT - 3] + "..."
+
+
+def _edges(layer: Layer) -> Iterator[str]:
+    for index, value in enumerate(layer.inputs):
+        if value is None or _is_written_at_readers(value.producer):
+            continue
+        label = str(value.info)
+        if len(layer.inputs) > 1:
+            label = f"{layer.spec.input_slot(index).name}: {label}"
+        yield f"  n{value.producer.guid} -> n{layer.guid} [label={_quoted(label)}];"
+
+
+def _quoted(text: str) -> str:
+    """Return a DOT string; what cannot be printed is written as Python would write it."""
+    printable = "".join(
+        char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text
+    )
+    escaped = printable.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""A layer of a network: a row of the layer table with parameters, inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from armnn.graph.value import Value
+from armnn.layers._inference import infer_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from armnn.layers import Descriptor, LayerSpec, Requested
+    from armnn.tensor import TensorInfo
+
+
+class Layer:
+    """One layer. Networks make layers; nobody else does.
+
+    A layer is equal only to itself.
+
+    Attributes:
+        spec: Its row of the layer table.
+        descriptor: Its parameters.
+        name: Unique in its network.
+        guid: Unique in its network and never used again; a higher one was made later.
+        inputs: One value per input slot, None for an optional input that is absent. Trailing
+            absent inputs are left out.
+        outputs: The values that it makes.
+        requested: What the maker of the layer said of each output.
+        backend: The id of the backend that runs it, once one was assigned.
+        backend_hint: The id of the backend that its maker would like.
+        data: The data of a Constant layer.
+        compiled: The object that a PreCompiled layer holds for its backend.
+    """
+
+    __slots__ = (
+        "backend",
+        "backend_hint",
+        "compiled",
+        "data",
+        "descriptor",
+        "guid",
+        "inputs",
+        "name",
+        "outputs",
+        "requested",
+        "spec",
+    )
+
+    def __init__(
+        self,
+        spec: LayerSpec,
+        descriptor: Descriptor,
+        name: str,
+        guid: int,
+        inputs: tuple[Value | None, ...],
+        requested: tuple[Requested, ...],
+    ) -> None:
+        self.spec = spec
+        self.descriptor = descriptor
+        self.name = name
+        self.guid = guid
+        self.inputs = inputs
+        self.requested = requested
+        self.backend: str | None = None
+        self.backend_hint: str | None = None
+        self.data: NDArray[Any] | None = None
+        self.compiled: object | None = None
+        self.outputs: tuple[Value, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """The name of the layer type, "Convolution2d" for one."""
+        return self.spec.name
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        (only,) = self.outputs
+        return only
+
+    @property
+    def input_infos(self) -> tuple[TensorInfo | None, ...]:
+        """One info per input, None where the input is absent."""
+        return tuple(None if value is None else value.info for value in self.inputs)
+
+    @property
+    def output_infos(self) -> tuple[TensorInfo, ...]:
+        """One info per output."""
+        return tuple(value.info for value in self.outputs)
+
+    def input(self, name: str) -> Value | None:
+        """Return the value in a named input slot, None if it is absent.
+
+        Raises:
+            KeyError: The layer type has no such input.
+        """
+        index = self.spec.input_index(name)
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """Return the data of a named input if a Constant layer makes it."""
+        value = self.input(name)
+        return None if value is None else value.constant
+
+    def infer_output_infos(
+        self, values: Sequence[NDArray[Any] | None] | None = None
+    ) -> tuple[TensorInfo, ...]:
+        """Return what the shape function says of the outputs, given the inputs as they are now.
+
+        Args:
+            values: The data of the inputs where known; the data of Constant layers by default.
+
+        Raises:
+            ShapeError: The inputs do not fit; the message names the layer.
+        """
+        if values is None:
+            values = [None if value is None else value.constant for value in self.inputs]
+        try:
+            return infer_outputs(
+                self.spec, self.descriptor, self.input_infos, values, self.requested
+            )
+        except ValueError as error:
+            raise type(error)(f"layer {self.name!r} ({self.type}): {error}") from error
+
+    def __repr__(self) -> str:
+        return f"<Layer {self.name!r} ({self.type})>"
+
+
+def make_outputs(layer: Layer, infos: Sequence[TensorInfo]) -> None:
+    """Give a new layer its outputs."""
+    layer.outputs = tuple(Value(info, layer, index) for index, info in enumerate(infos))

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: MIT
+"""A network: owns its layers, makes them, and keeps the uses of their values consistent."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn.errors import GraphError, InvalidArgumentError, ShapeError
+from armnn.graph._builders import LayerBuilders
+from armnn.graph.layer import Layer, make_outputs
+from armnn.layers import LAYERS, Descriptor, LayerSpec
+from armnn.tensor import TensorInfo, info_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.graph.value import Value
+    from armnn.layers import LayerType, Requested
+
+Operand: TypeAlias = "Value | NDArray[Any] | None"
+"""What may stand in an input slot; an array becomes a Constant layer."""
+
+
+class Network(LayerBuilders):
+    """A directed acyclic graph of layers (Arm NN: ``INetwork``).
+
+    Layers are made by ``add_<layer>()``, one typed method per layer type, or by :meth:`add`.
+    Each checks its arguments and infers its output at once.
+
+    Attributes:
+        name: For people.
+        metadata: What the model's file says about itself.
+    """
+
+    def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.metadata: dict[str, str] = dict(metadata or {})
+        self._layers: dict[Layer, None] = {}
+        self._names: dict[tuple[str, str], Layer] = {}
+        self._next_guid = 0
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer, in the order in which they were made."""
+        return tuple(self._layers)
+
+    @property
+    def inputs(self) -> tuple[Layer, ...]:
+        """The Input layers, in the order in which they were made."""
+        return tuple(layer for layer in self._layers if layer.type == "Input")
+
+    @property
+    def outputs(self) -> tuple[Layer, ...]:
+        """The Output layers, in the order in which they were made."""
+        return tuple(layer for layer in self._layers if layer.type == "Output")
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __contains__(self, layer: object) -> bool:
+        return layer in self._layers
+
+    def find(self, name: str) -> Layer:
+        """Return the layer of that name; Input and Output layers are not looked at.
+
+        Raises:
+            InvalidArgumentError: There is none.
+        """
+        try:
+            return self._names["", name]
+        except KeyError:
+            raise InvalidArgumentError(f"the network {self.name!r} has no layer {name!r}") from None
+
+    def topological_order(self) -> tuple[Layer, ...]:
+        """Return the layers so that each follows its producers; older layers first where free.
+
+        Raises:
+            GraphError: The layers form a cycle.
+        """
+        waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}
+        ready = [(layer.guid, layer) for layer, count in waiting.items() if count == 0]
+        heapq.heapify(ready)
+        order: list[Layer] = []
+        while ready:
+            _, layer = heapq.heappop(ready)
+            order.append(layer)
+            for value in layer.outputs:
+                for consumer, _ in value.uses:
+                    waiting[consumer] -= 1
+                    if waiting[consumer] == 0:
+                        heapq.heappush(ready, (consumer.guid, consumer))
+        if len(order) != len(self._layers):
+            stuck = [layer.name for layer, count in waiting.items() if count > 0]
+            raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
+        return tuple(order)
+
+    # -- making ---------------------------------------------------------------------------------
+
+    def add(
+        self,
+        layer_type: LayerType | str,
+        inputs: Sequence[Operand] = (),
+        descriptor: Descriptor | None = None,
+        *,
+        name: str | None = None,
+        outputs: Sequence[Requested] | None = None,
+    ) -> Layer:
+        """Add a layer of any type.
+
+        Args:
+            layer_type: Its type, or the type's name.
+            inputs: One value per input slot; an array becomes a Constant layer, None stands for
+                an optional input that is absent.
+            descriptor: Its parameters; the defaults if left out.
+            name: Unique in the network; made from the type if left out.
+            outputs: One entry per output: the TensorInfo that it must have, its data type only,
+                or None to leave it to the layer.
+
+        Returns:
+            The layer; its values are in ``layer.outputs``.
+
+        Raises:
+            InvalidArgumentError: There is no such layer type, or the name is taken.
+            GraphError: An input belongs to another network.
+            ShapeError: The inputs do not fit.
+        """
+        spec = _spec_of(layer_type)
+        descriptor = spec.descriptor() if descriptor is None else descriptor
+        if type(descriptor) is not spec.descriptor:
+            raise InvalidArgumentError(
+                f"a {spec.name} layer takes a {spec.descriptor.__name__}: got "
+                f"{type(descriptor).__name__}"
+            )
+        count = len(spec.output_slots(descriptor))
+        requested = tuple(outputs) if outputs is not None else (None,) * count
+        if len(requested) != count:
+            raise InvalidArgumentError(
+                f"a {spec.name} layer with these parameters has {count} outputs: got "
+                f"{len(requested)} infos for them"
+            )
+        name = self._checked_name(spec, name)
+        values = self._checked_inputs(spec, name, inputs)
+        layer = Layer(spec, descriptor, name, self._next_guid, values, requested)
+        make_outputs(layer, layer.infer_output_infos())
+        self._enter(layer)
+        return layer
+
+    def add_input(self, name: str, info: TensorInfo) -> Value:
+        """Add an input of the network.
+
+        Raises:
+            InvalidArgumentError: The network has an input of that name.
+        """
+        return self.add("Input", name=name, outputs=[info]).output
+
+    def add_output(self, name: str, value: Value) -> Layer:
+        """Make a value an output of the network.
+
+        Raises:
+            InvalidArgumentError: The network has an output of that name.
+        """
+        return self.add("Output", [value], name=name)
+
+    def add_constant(
+        self, data: ArrayLike, info: TensorInfo | None = None, *, name: str | None = None
+    ) -> Value:
+        """Add a tensor whose data is known.
+
+        The data is not copied; it must not change afterwards.
+
+        Args:
+            data: The stored values.
+            info: Their meaning, needed for quantised values; of the array by default.
+            name: Unique in the network.
+
+        Raises:
+            InvalidArgumentError: The data does not have the type and shape of ``info``.
+        """
+        array = np.asarray(data)
+        info = info_of(array) if info is None else info
+        if array.dtype != info.data_type.numpy_dtype or array.shape != info.shape:
+            raise InvalidArgumentError(
+                f"the data of the constant {name or ''!r} is {array.dtype} of shape "
+                f"{list(array.shape)}: expected {info}"
+            )
+        layer = self.add("Constant", name=name, outputs=[info])
+        layer.data = array
+        return layer.output
+
+    # -- editing --------------------------------------------------------------------------------
+
+    def unique_name(self, stem: str) -> str:
+        """Return ``stem``, or ``stem`` with the first number that makes it a free name."""
+        name, number = stem, 1
+        while ("", name) in self._names:
+            number += 1
+            name = f"{stem}_{number}"
+        return name
+
+    def replace_uses(self, old: Value, new: Value) -> None:
+        """Let every reader of ``old`` read ``new``."""
+        for layer, index in tuple(old.uses):
+            self.replace_input(layer, index, new)
+
+    def replace_input(self, layer: Layer, index: int, value: Value | None) -> None:
+        """Let one input of a layer read another value, or none."""
+        self.replace_inputs(layer, [*layer.inputs[:index], value, *layer.inputs[index + 1 :]])
+
+    def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
+        """Let a layer read other values; their number may differ."""
+        for index, old in enumerate(layer.inputs):
+            if old is not None:
+                old.uses.pop((layer, index))
+        layer.inputs = _without_trailing_none(values)
+        for index, value in enumerate(layer.inputs):
+            if value is not None:
+                value.uses[layer, index] = None
+
+    def replace_descriptor(self, layer: Layer, descriptor: Descriptor) -> None:
+        """Give a layer other parameters and infer its outputs again.
+
+        Raises:
+            ShapeError: The inputs do not fit the parameters.
+        """
+        layer.descriptor = descriptor
+        for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
+            value.info = info
+
+    def rename(self, layer: Layer, name: str) -> None:
+        """Give a layer another name, made unique if it is taken."""
+        del self._names[_namespace(layer.spec), layer.name]
+        layer.name = name if _namespace(layer.spec) else self.unique_name(name)
+        self._names[_namespace(layer.spec), layer.name] = layer
+
+    def remove(self, layer: Layer) -> None:
+        """Take a layer out.
+
+        Raises:
+            GraphError: Something still reads it.
+        """
+        readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
+        if readers:
+            raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
+        self.replace_inputs(layer, ())
+        del self._layers[layer]
+        del self._names[_namespace(layer.spec), layer.name]
+
+    def remove_unused(self) -> int:
+        """Take out every layer that no output depends on, Input layers excepted.
+
+        Returns:
+            How many layers went.
+        """
+        removed = 0
+        for layer in reversed(self.topological_order()):
+            if layer.type in ("Input", "Output") or any(value.uses for value in layer.outputs):
+                continue
+            self.remove(layer)
+            removed += 1
+        return removed
+
+    def clone(self) -> Network:
+        """Return a copy with layers of its own; constant data and compiled objects are shared."""
+        return self.extract(self._layers)
+
+    def extract(self, layers: Iterable[Layer]) -> Network:
+        """Return a copy of some layers; every value that they read must be made by one of them.
+
+        Raises:
+            GraphError: A layer reads a value that none of them makes.
+        """
+        copy = Network(self.name, self.metadata)
+        values: dict[Value, Value] = {}
+        wanted = dict.fromkeys(layers)
+        for layer in (layer for layer in self.topological_order() if layer in wanted):
+            try:
+                inputs = tuple(None if v is None else values[v] for v in layer.inputs)
+            except KeyError:
+                raise GraphError(f"layer {layer.name!r} reads a value from outside") from None
+            twin = copy._copy_layer(layer, inputs)
+            values.update(zip(layer.outputs, twin.outputs, strict=True))
+        return copy
+
+    def insert_copies(
+        self, layers: Sequence[Layer], replacements: Mapping[Value, Value]
+    ) -> dict[Value, Value]:
+        """Copy layers of another network into this one.
+
+        Args:
+            layers: In topological order.
+            replacements: What stands here for the values that the layers read from elsewhere.
+
+        Returns:
+            What stands here for every value of the layers and of ``replacements``.
+        """
+        values = dict(replacements)
+        for layer in layers:
+            inputs = tuple(None if value is None else values[value] for value in layer.inputs)
+            bound = _namespace(layer.spec)  # the names of inputs and outputs belong to the caller
+            name = layer.name if bound else self.unique_name(layer.name)
+            twin = self._copy_layer(layer, inputs, name)
+            values.update(zip(layer.outputs, twin.outputs, strict=True))
+        return values
+
+    def validate(self) -> None:
+        """Check that the network can be run: acyclic, with outputs, every shape function content.
+
+        Raises:
+            GraphError: It is not well formed.
+            ShapeError: A layer's inputs do not fit; the first such layer is named.
+        """
+        if not self.outputs:
+            raise GraphError(f"the network {self.name!r} has no output: add_output() makes one")
+        for layer in self.topological_order():
+            layer.infer_output_infos()
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _copy_layer(
+        self, layer: Layer, inputs: tuple[Value | None, ...], name: str | None = None
+    ) -> Layer:
+        twin = Layer(
+            layer.spec,
+            layer.descriptor,
+            layer.name if name is None else name,
+            self._next_guid,
+            inputs,
+            layer.requested,
+        )
+        twin.backend, twin.backend_hint = layer.backend, layer.backend_hint
+        twin.data, twin.compiled = layer.data, layer.compiled
+        make_outputs(twin, layer.output_infos)
+        self._enter(twin)
+        return twin
+
+    def _enter(self, layer: Layer) -> None:
+        self._layers[layer] = None
+        self._names[_namespace(layer.spec), layer.name] = layer
+        self._next_guid += 1
+        for index, value in enumerate(layer.inputs):
+            if value is not None:
+                value.uses[layer, index] = None
+
+    def _checked_name(self, spec: LayerSpec, name: str | None) -> str:
+        if name is None:
+            return self.unique_name(f"{spec.name}_{self._next_guid}")
+        if (_namespace(spec), name) in self._names:
+            raise InvalidArgumentError(
+                f"the network {self.name!r} already has a layer {name!r}"
+                f"{' of type ' + spec.name if _namespace(spec) else ''}: choose another name"
+            )
+        return name
+
+    def _checked_inputs(
+        self, spec: LayerSpec, name: str, inputs: Sequence[Operand]
+    ) -> tuple[Value | None, ...]:
+        if len(inputs) > len(spec.inputs) and not spec.is_variadic:
+            raise ShapeError(
+                f"layer {name!r} ({spec.name}): got {len(inputs)} inputs, expected at most "
+                f"{len(spec.inputs)}"
+            )
+        values = [
+            self.add_constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
+            for value in inputs
+        ]
+        for index, input_slot in enumerate(spec.inputs):
+            if not input_slot.optional and (index >= len(values) or values[index] is None):
+                raise ShapeError(
+                    f"layer {name!r} ({spec.name}): the input {input_slot.name!r} is missing"
+                )
+        for value in values:
+            if value is not None and value.producer not in self._layers:
+                raise GraphError(
+                    f"layer {name!r} ({spec.name}): the value {value.name!r} belongs to another "
+                    "network"
+                )
+        return _without_trailing_none(values)
+
+
+def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None, ...]:
+    count = len(values)
+    while count and values[count - 1] is None:
+        count -= 1
+    return tuple(values[:count])
+
+
+def _namespace(spec: LayerSpec) -> str:
+    """Inputs and outputs of a network have names of their own, beside those of the layers."""
+    return spec.name if spec.name in ("Input", "Output") else ""
+
+
+def _spec_of(layer_type: LayerType | str) -> LayerSpec:
+    name = layer_type if isinstance(layer_type, str) else layer_type.name
+    try:
+        return LAYERS[name]
+    except KeyError:
+        raise InvalidArgumentError(
+            f"there is no layer type {name!r}: armnn.layers.LAYERS lists them all"
+        ) from None

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""How big a network is: parameters and multiply-adds, per layer and in total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from armnn.graph.layer import Layer
+    from armnn.graph.network import Network
+    from armnn.graph.value import Value
+    from armnn.layers.convolution import TransposeConvolution2dDescriptor
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStatistics:
+    """The size of one layer.
+
+    Attributes:
+        layer: The layer.
+        parameters: The elements of the constants that it computes with.
+        multiply_adds: The multiplications whose products it adds up, None where a shape that they
+            depend on is not known. Only layers that sum products (convolutions, matrix products,
+            recurrent layers) have any; zero padding counts as data, as is usual.
+    """
+
+    layer: Layer
+    parameters: int
+    multiply_adds: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStatistics:
+    """The size of a network.
+
+    Attributes:
+        layers: One entry per layer that computes, in topological order.
+        parameters: The elements of its constants, each constant counted once.
+        parameter_bytes: What they take in memory.
+        multiply_adds: The sum over the layers, None if it is not known for one of them.
+    """
+
+    layers: tuple[LayerStatistics, ...]
+    parameters: int
+    parameter_bytes: int
+    multiply_adds: int | None
+
+
+def statistics_of(network: Network) -> NetworkStatistics:
+    """Count the parameters and the multiply-adds of a network."""
+    layers = [
+        layer
+        for layer in network.topological_order()
+        if layer.type not in ("Input", "Output", "Constant")
+    ]
+    rows = tuple(
+        LayerStatistics(layer, _count(_parameters(layer)), multiply_adds_of(layer))
+        for layer in layers
+    )
+    distinct = dict.fromkeys(value for layer in layers for value in _parameters(layer))
+    known = [row.multiply_adds for row in rows if row.multiply_adds is not None]
+    return NetworkStatistics(
+        rows,
+        _count(distinct),
+        sum(value.info.size_bytes for value in distinct),
+        sum(known) if len(known) == len(rows) else None,
+    )
+
+
+def multiply_adds_of(layer: Layer) -> int | None:
+    """Return the multiply-adds of one layer; see :class:`LayerStatistics`."""
+    count = _MULTIPLY_ADDS.get(layer.type)
+    if count is None:
+        return 0
+    infos = [*layer.input_infos, *layer.output_infos]
+    if not all(info is None or info.is_static for info in infos):
+        return None
+    return count(layer)
+
+
+def _parameters(layer: Layer) -> tuple[Value, ...]:
+    """The constants that a layer computes with, each once; those that say a shape are none."""
+    return tuple(
+        dict.fromkeys(
+            value
+            for index, value in enumerate(layer.inputs)
+            if value is not None
+            and value.constant is not None
+            and not layer.spec.input_slot(index).shapes_output
+        )
+    )
+
+
+def _count(values: Iterable[Value]) -> int:
+    return sum(value.info.num_elements for value in values)
+
+
+def _shape(layer: Layer, name: str) -> tuple[int, ...]:
+    """The shape of an input; an absent one has no elements."""
+    value = layer.input(name)
+    return (0,) if value is None else value.info.static_shape
+
+
+def _convolution(layer: Layer) -> int:
+    """Weights are [O, ...]: each output element sums over all but the output channels."""
+    return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[1:])
+
+
+def _depthwise(layer: Layer) -> int:
+    """Weights are [1, KH, KW, I*M]: each output element sums over one window."""
+    return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[1:3])
+
+
+def _transpose_convolution(layer: Layer) -> int:
+    """Weights are [O, ...]: each input position goes into a window of every output channel."""
+    descriptor = cast("TransposeConvolution2dDescriptor", layer.descriptor)
+    shape = _shape(layer, "input")
+    channel_axis = descriptor.data_layout.channel_axis
+    positions = [size for axis, size in enumerate(shape) if axis != channel_axis]
+    return math.prod(positions) * math.prod(_shape(layer, "weights"))
+
+
+def _convolution3d(layer: Layer) -> int:
+    """Weights are [KD, KH, KW, I, O]: each output element sums over all but the last."""
+    return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[:-1])
+
+
+def _fully_connected(layer: Layer) -> int:
+    """Each row of the output takes the whole matrix once."""
+    return math.prod(layer.output.info.static_shape[:-1]) * math.prod(_shape(layer, "weights"))
+
+
+def _batch_matmul(layer: Layer) -> int:
+    """The last two axes of the first operand are M and K, in either order; M is the output's."""
+    output = layer.output.info
+    rows = output.static_shape[-2]
+    summed = math.prod(_shape(layer, "input")[-2:]) // rows if rows else 0
+    return output.num_elements * summed
+
+
+def _recurrent(layer: Layer) -> int:
+    """Each step of each sequence takes every matrix (and peephole vector) once."""
+    weights = [
+        math.prod(_shape(layer, input_slot.name))
+        for input_slot in layer.spec.inputs
+        if input_slot.name.endswith("_weights") and "layer_norm" not in input_slot.name
+    ]
+    return math.prod(_shape(layer, "input")[:-1]) * sum(weights)
+
+
+_MULTIPLY_ADDS: dict[str, Callable[[Layer], int]] = {
+    "Convolution2d": _convolution,
+    "DepthwiseConvolution2d": _depthwise,
+    "TransposeConvolution2d": _transpose_convolution,
+    "Convolution3d": _convolution3d,
+    "FullyConnected": _fully_connected,
+    "BatchMatMul": _batch_matmul,
+    "Lstm": _recurrent,
+    "QLstm": _recurrent,
+    "QuantizedLstm": _recurrent,
+    "UnidirectionalSequenceLstm": _recurrent,
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The parameters of a layer: frozen, hashable, checked when they are made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+
+Version: TypeAlias = tuple[int, int]
+"""Major and minor number of the Backend API."""
+
+_T = TypeVar("_T")
+
+
+class Descriptor:
+    """The parameters of a layer (Arm NN: ``BaseDescriptor``), a frozen dataclass.
+
+    Lists and arrays that are passed become tuples of Python numbers, so that descriptors compare
+    and hash by value.
+
+    Raises:
+        InvalidArgumentError: A parameter is outside of its range.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # every kind is a dataclass, this class is not
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init__(self, **parameters: Any) -> None:
+        for field in dataclasses.fields(self):
+            value = parameters.pop(field.name, field.default)
+            if isinstance(value, (list, tuple, np.ndarray, np.generic)):
+                value = _frozen(value)
+            object.__setattr__(self, field.name, value)
+        if parameters:
+            raise TypeError(f"{type(self).__name__} has no parameter {', '.join(parameters)}")
+        self.check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to parameter {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete parameter {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._values()))
+
+    def __repr__(self) -> str:
+        names = (field.name for field in dataclasses.fields(self))
+        parameters = map("{}={!r}".format, names, self._values())
+        return f"{type(self).__name__}({', '.join(parameters)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = (field.name for field in dataclasses.fields(self))
+        return _made_again, (type(self), dict(zip(names, self._values(), strict=True)))
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+
+    def require_at_least(self, minimum: float, *names: str) -> None:
+        """Check that the named parameters, or each of their elements, are not too small.
+
+        Raises:
+            InvalidArgumentError: One of them is.
+        """
+        for name in names:
+            value = getattr(self, name)
+            for number in _numbers(value):
+                if number < minimum:
+                    raise InvalidArgumentError(
+                        f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected at "
+                        f"least {minimum}"
+                    )
+
+    def require_choice(self, name: str, choices: Sequence[object]) -> None:
+        """Check that the named parameter is one of some values.
+
+        Raises:
+            InvalidArgumentError: It is not.
+        """
+        value = getattr(self, name)
+        if value not in choices:
+            expected = ", ".join(getattr(choice, "arm_name", repr(choice)) for choice in choices)
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the parameter {name!r} is "
+                f"{getattr(value, 'arm_name', repr(value))}, expected one of {expected}"
+            )
+
+    def require_pairs(self, name: str, count: int) -> None:
+        """Check that the named parameter holds pairs of numbers.
+
+        Args:
+            name: The parameter.
+            count: How many pairs.
+
+        Raises:
+            InvalidArgumentError: It does not.
+        """
+        value = getattr(self, name)
+        pairs = [isinstance(pair, tuple) and len(pair) == 2 for pair in value]
+        if len(pairs) != count or not all(pairs):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected {count} "
+                "pairs (before, after)"
+            )
+
+
+def parameter(default: _T, *, since: Version) -> _T:
+    """Declare a field that is younger than its descriptor.
+
+    A layer in which it has another value than ``default`` is never offered to a backend that was
+    made for an older version of the Backend API.
+    """
+    return dataclasses.field(default=default, metadata={"since": since})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def descriptor(kind: type[_T]) -> type[_T]:
+    """Make a dataclass of a kind of :class:`Descriptor`, whose methods it uses.
+
+    ``dataclasses.dataclass(frozen=True)`` would compile seven methods for each of the many kinds,
+    which is half a millisecond of ``import armnn`` each; this way it compiles none.
+    """
+    return dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(kind)
+
+
+def _made_again(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
+    return kind(**parameters)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return tuple(_frozen(item) for item in value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, tuple):
+        return [number for item in value for number in _numbers(item)]
+    return [value]
+
+
+__all__ = ["Descriptor", "Version", "descriptor", "parameter"]

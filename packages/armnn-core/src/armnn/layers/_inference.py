@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""From the inputs of a layer to the infos of its outputs, by its shape function."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from armnn.errors import ShapeError
+from armnn.layers._spec import Inputs, LayerSpec, OutputSlot
+from armnn.quantization import dequantize
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.layers._descriptor import Descriptor
+
+Requested: TypeAlias = TensorInfo | DataType | None
+"""What a caller says of an output: all of it, its data type only, or nothing."""
+
+
+def infer_outputs(
+    spec: LayerSpec,
+    descriptor: Descriptor,
+    infos: Sequence[TensorInfo | None],
+    values: Sequence[NDArray[Any] | None],
+    requested: Sequence[Requested],
+) -> tuple[TensorInfo, ...]:
+    """Return the infos of the outputs of a layer.
+
+    Args:
+        spec: The layer type.
+        descriptor: Its parameters.
+        infos: One info per input; None for an optional input that is absent.
+        values: One array per input whose data is known, else None.
+        requested: One entry per output: what the caller says of it.
+
+    Raises:
+        ShapeError: The inputs do not fit each other, the descriptor or what was requested.
+    """
+    descriptor = filled_descriptor(spec, descriptor, infos, values)
+    known = all(info is None or info.shape is not None for info in infos)
+    slots = spec.output_slots(descriptor)
+    inputs = Inputs(spec, tuple(infos), tuple(values))
+    shapes = spec.infer(descriptor, inputs) if known else [None] * len(slots)
+    return tuple(
+        _output_info(output_slot, descriptor, inputs, shape, request)
+        for output_slot, shape, request in zip(slots, shapes, requested, strict=True)
+    )
+
+
+def filled_descriptor(
+    spec: LayerSpec,
+    descriptor: Descriptor,
+    infos: Sequence[TensorInfo | None],
+    values: Sequence[NDArray[Any] | None],
+) -> Descriptor:
+    """Return the descriptor with the known values of those inputs that fill its fields.
+
+    Args:
+        spec: The layer type.
+        descriptor: Its parameters.
+        infos: One info per input; a field takes the real value of a quantised input.
+        values: One array per input whose data is known, else None.
+
+    Raises:
+        ShapeError: Several numbers are given for a field that takes one, or real numbers for one
+            that takes integers.
+        InvalidArgumentError: A value is outside of the range of its field.
+    """
+    fields: dict[str, Any] = {}
+    types = {field.name: str(field.type) for field in dataclasses.fields(descriptor)}
+    for input_slot, info, value in zip(spec.inputs, infos, values, strict=False):
+        if input_slot.fills is None or info is None or value is None:
+            continue
+        if info.is_quantized:
+            value = dequantize(value, info)
+        if value.dtype.kind == "f" and "float" not in types[input_slot.fills]:
+            raise ShapeError(
+                f"the input {input_slot.name!r} holds {value.dtype} numbers: expected integers"
+            )
+        if isinstance(getattr(descriptor, input_slot.fills), tuple):
+            fields[input_slot.fills] = value if value.ndim else value.reshape(1)
+        elif value.size == 1:
+            fields[input_slot.fills] = value.item()
+        else:
+            raise ShapeError(
+                f"the input {input_slot.name!r} has {value.size} elements: expected one number"
+            )
+    return dataclasses.replace(descriptor, **fields) if fields else descriptor
+
+
+def _output_info(
+    output_slot: OutputSlot,
+    descriptor: Descriptor,
+    inputs: Inputs,
+    shape: Shape | None,
+    request: Requested,
+) -> TensorInfo:
+    if isinstance(request, TensorInfo):
+        info = request.with_shape(merge_shapes(request.shape, shape, output_slot.name))
+    elif request is not None:
+        info = TensorInfo(shape, request)
+    elif output_slot.like:
+        info = _like(output_slot, descriptor, inputs[output_slot.like], shape)
+    elif output_slot.data_types:
+        info = TensorInfo(shape, output_slot.data_types[0])
+    else:
+        raise ShapeError(
+            f"the inputs do not tell what the output {output_slot.name!r} is: say its TensorInfo "
+            "or its DataType"
+        )
+    if output_slot.data_types and info.data_type not in output_slot.data_types:
+        allowed = ", ".join(data_type.arm_name for data_type in output_slot.data_types)
+        raise ShapeError(
+            f"the output {output_slot.name!r} cannot be {info.data_type.arm_name}: expected one "
+            f"of {allowed}"
+        )
+    return info
+
+
+def _like(
+    output_slot: OutputSlot, descriptor: Descriptor, info: TensorInfo, shape: Shape | None
+) -> TensorInfo:
+    """Return the type of an input for an output; per-axis scales stay only with their axis."""
+    if not info.is_per_axis:
+        return info.with_shape(shape)
+    axis = output_slot.axis(descriptor, info, shape) if output_slot.axis is not None else None
+    if axis is None:
+        return TensorInfo(shape, info.data_type)
+    return TensorInfo(shape, info.data_type, info.scales, info.zero_points, axis)
+
+
+def merge_shapes(said: Shape | None, inferred: Shape | None, what: str) -> Shape | None:
+    """Return what both shapes say together, known dimensions before named ones before unknown ones.
+
+    Raises:
+        ShapeError: They contradict each other.
+    """
+    if said is None or inferred is None:
+        return inferred if said is None else said
+    if len(said) != len(inferred):
+        raise ShapeError(
+            f"the output {what!r} is said to have shape {format_shape(said)}, but the layer makes "
+            f"{format_shape(inferred)}"
+        )
+    merged: list[Dimension] = []
+    for ours, theirs in zip(said, inferred, strict=True):
+        if isinstance(ours, int) and isinstance(theirs, int) and ours != theirs:
+            raise ShapeError(
+                f"the output {what!r} is said to have shape {format_shape(said)}, but the layer "
+                f"makes {format_shape(inferred)}"
+            )
+        merged.append(ours if isinstance(ours, int) or theirs is None else theirs)
+    return tuple(merged)

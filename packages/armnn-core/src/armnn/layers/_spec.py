@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+"""The layer table: one declared record per layer type, from which everything else derives.
+
+A layer type is declared by decorating its descriptor::
+
+    @layer("Softmax", 52, inputs=[slot("input")], outputs=[result("output")], infer=same_as_input)
+    @descriptor
+    class SoftmaxDescriptor(Descriptor):
+        '''exp(beta * x) normalised along ``axis``.'''
+
+        beta: float = 1.0
+        axis: int = -1
+
+``@layer`` stands above ``@descriptor``, as the latter makes a new class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import Descriptor, Version
+from armnn.tensor import Shape, TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.types import DataType
+
+AxisFunction: TypeAlias = Callable[[Any, TensorInfo, Shape | None], int | None]
+"""From descriptor, info of the input and shape of the output to the quantisation axis there.
+
+It is called for inputs of per-axis quantisation only; None drops the scales.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSlot:
+    """One input of a layer type.
+
+    Attributes:
+        name: The field's word for it ("input", "weights").
+        optional: Whether the layer works without it.
+        variadic: Whether any number of values may stand here (only the last slot may).
+        fills: The descriptor field whose place the value takes. Such an input is resolved when a
+            network is specialised: its value moves into the descriptor, so backends never see it.
+        shapes_output: Whether the value decides about shapes: the shape function reads it (true for
+            all that ``fills``), or it is a condition.
+        doc: What stands in it, for the documentation.
+    """
+
+    name: str
+    optional: bool = False
+    variadic: bool = False
+    fills: str | None = None
+    shapes_output: bool = False
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSlot:
+    """One output of a layer type.
+
+    Attributes:
+        name: The field's word for it.
+        like: The input whose data type and quantisation the output has unless the caller says
+            otherwise; "" for none.
+        data_types: The types the output may have, the default first; empty for any, as ``like``.
+        variadic: Whether the layer has as many of it as its descriptor says.
+        axis: Where the quantisation axis of ``like`` goes. Without it, scales per axis do not
+            survive: the maker of the layer says those of the output.
+        doc: What stands in it, for the documentation.
+    """
+
+    name: str
+    like: str = ""
+    data_types: tuple[DataType, ...] = ()
+    variadic: bool = False
+    axis: AxisFunction | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a shape function knows of the inputs of a layer.
+
+    ``values`` holds the data of those inputs that are known before the network runs.
+    """
+
+    spec: LayerSpec
+    infos: tuple[TensorInfo | None, ...]
+    values: tuple[NDArray[Any] | None, ...]
+
+    def __getitem__(self, name: str) -> TensorInfo:
+        """Return the info of a required input.
+
+        Raises:
+            ShapeError: It is absent.
+        """
+        info = self.get(name)
+        if info is None:
+            raise ShapeError(f"the input {name!r} is missing")
+        return info
+
+    def get(self, name: str) -> TensorInfo | None:
+        """Return the info of an optional input, None if it is absent."""
+        index = self.spec.input_index(name)
+        return self.infos[index] if index < len(self.infos) else None
+
+    def shape(self, name: str) -> Shape:
+        """Return the shape of a required input.
+
+        Raises:
+            ShapeError: Not even its rank is known; shape functions run only when it is.
+        """
+        shape = self[name].shape
+        if shape is None:
+            raise ShapeError(f"the rank of the input {name!r} is not known")
+        return shape
+
+    def value(self, name: str) -> NDArray[Any] | None:
+        """Return the data of an input, None where it is absent or not known yet."""
+        index = self.spec.input_index(name)
+        return self.values[index] if index < len(self.values) else None
+
+    def awaits(self, field: str) -> bool:
+        """Whether an input fills that field of the descriptor with a value not known yet."""
+        return any(
+            input_slot.fills == field and info is not None and value is None
+            for input_slot, info, value in zip(
+                self.spec.inputs, self.infos, self.values, strict=False
+            )
+        )
+
+    def variadic(self) -> list[TensorInfo]:
+        """Return the infos of the variadic inputs."""
+        start = len(self.spec.inputs) - 1
+        return [info for info in self.infos[start:] if info is not None]
+
+
+ShapeFunction: TypeAlias = Callable[[Any, Inputs], Sequence[Shape | None]]
+"""From descriptor and inputs to one shape per output.
+
+Unknown dimensions are None or a name; None for a shape means that not even the rank is known.
+Raises ShapeError when the inputs do not fit each other or the descriptor.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """One row of the layer table.
+
+    Attributes:
+        name: Arm NN's name of the layer type.
+        number: Arm NN's number; from 1000 for types that Arm NN lacks.
+        descriptor: The class of its parameters.
+        inputs: Its inputs in slot order.
+        outputs: Its outputs in slot order.
+        infer: Its shape function.
+        no_kernel: Why no backend computes it ("" for most: they do).
+        data_dependent: Whether an output's shape depends on computed data (NonZero, for one).
+        since: The Backend API version that introduced it.
+        count_outputs: For a variadic output: how many the descriptor asks for.
+    """
+
+    name: str
+    number: int
+    descriptor: type[Descriptor]
+    inputs: tuple[InputSlot, ...]
+    outputs: tuple[OutputSlot, ...]
+    infer: ShapeFunction
+    no_kernel: str = ""
+    data_dependent: bool = False
+    since: Version = (1, 0)
+    count_outputs: Callable[[Any], int] | None = None
+
+    @property
+    def family(self) -> str:
+        """The module that declares the layer, which is also its family's name everywhere."""
+        return self.descriptor.__module__.rpartition(".")[2]
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the last input takes any number of values."""
+        return bool(self.inputs) and self.inputs[-1].variadic
+
+    def input_index(self, name: str) -> int:
+        """Return the position of an input.
+
+        Raises:
+            KeyError: The layer has no such input.
+        """
+        for index, input_slot in enumerate(self.inputs):
+            if input_slot.name == name:
+                return index
+        raise KeyError(name)
+
+    def input_slot(self, index: int) -> InputSlot:
+        """Return the slot that input number ``index`` stands in."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def output_slots(self, descriptor: Descriptor) -> tuple[OutputSlot, ...]:
+        """Return one slot per output of a layer with that descriptor."""
+        if self.count_outputs is None:
+            return self.outputs
+        *fixed, variadic = self.outputs
+        return (*fixed, *[variadic] * (self.count_outputs(descriptor) - len(fixed)))
+
+
+LAYERS: dict[str, LayerSpec] = {}
+"""Every layer type by name, in the order of declaration."""
+
+_D = TypeVar("_D", bound=type[Descriptor])
+
+
+def slot(
+    name: str,
+    doc: str = "",
+    *,
+    optional: bool = False,
+    variadic: bool = False,
+    fills: str | None = None,
+    shapes_output: bool = False,
+) -> InputSlot:
+    """Declare an input of a layer type; see :class:`InputSlot`."""
+    return InputSlot(name, optional, variadic, fills, shapes_output or fills is not None, doc)
+
+
+def filling(field: str, doc: str) -> InputSlot:
+    """Declare an optional input whose value takes the place of the field of the same name."""
+    return slot(field, doc, optional=True, fills=field)
+
+
+def result(
+    name: str = "output",
+    doc: str = "",
+    *,
+    like: str = "input",
+    data_types: Iterable[DataType] = (),
+    variadic: bool = False,
+    axis: AxisFunction | None = None,
+) -> OutputSlot:
+    """Declare an output of a layer type; see :class:`OutputSlot`."""
+    types = tuple(data_types)
+    return OutputSlot(name, "" if types else like, types, variadic, axis, doc)
+
+
+def layer(
+    name: str,
+    number: int,
+    *,
+    inputs: Sequence[InputSlot],
+    outputs: Sequence[OutputSlot],
+    infer: ShapeFunction,
+    no_kernel: str = "",
+    data_dependent: bool = False,
+    since: Version = (1, 0),
+    count_outputs: Callable[[Any], int] | None = None,
+) -> Callable[[_D], _D]:
+    """Enter the decorated descriptor into the layer table.
+
+    Raises:
+        InvalidArgumentError: The name or the number is taken, or the slots are not well formed.
+    """
+
+    def enter(descriptor: _D) -> _D:
+        spec = LayerSpec(
+            name,
+            number,
+            descriptor,
+            tuple(inputs),
+            tuple(outputs),
+            infer,
+            no_kernel,
+            data_dependent,
+            since,
+            count_outputs,
+        )
+        _check_spec(spec)
+        LAYERS[name] = spec
+        return descriptor
+
+    return enter
+
+
+def _check_spec(spec: LayerSpec) -> None:
+    for other in LAYERS.values():
+        if spec.name == other.name or spec.number == other.number:
+            raise InvalidArgumentError(
+                f"the layer type {spec.name!r} ({spec.number}) clashes with {other.name!r} "
+                f"({other.number}): choose another name and number"
+            )
+    names = [input_slot.name for input_slot in spec.inputs]
+    if len(set(names)) != len(names) or any(s.variadic for s in spec.inputs[:-1]):
+        raise InvalidArgumentError(
+            f"the inputs of the layer type {spec.name!r} need different names, and only the last "
+            f"may be variadic: got {names}"
+        )
+    fields = {field.name for field in dataclasses.fields(spec.descriptor)}
+    for input_slot in spec.inputs:
+        if input_slot.fills is not None and input_slot.fills not in fields:
+            raise InvalidArgumentError(
+                f"the input {input_slot.name!r} of {spec.name!r} fills {input_slot.fills!r}, which "
+                f"{spec.descriptor.__name__} does not have"
+            )
+    for output_slot in spec.outputs:
+        if output_slot.like and output_slot.like not in names:
+            raise InvalidArgumentError(
+                f"the output {output_slot.name!r} of {spec.name!r} is like {output_slot.like!r}, "
+                "which is no input of it"
+            )

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Which version of the Backend API a layer needs: that of the youngest thing it uses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from armnn.types import ArmnnEnum
+
+if TYPE_CHECKING:
+    from armnn.layers._descriptor import Descriptor, Version
+    from armnn.layers._spec import LayerSpec
+    from armnn.tensor import TensorInfo
+
+
+class RequiredApi(NamedTuple):
+    """What a layer needs.
+
+    Attributes:
+        version: Major and minor number of the Backend API.
+        item: What needs it, for people: "the field 'x' of Convolution2d".
+    """
+
+    version: Version
+    item: str
+
+
+def required_api(
+    spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
+) -> RequiredApi:
+    """Return the Backend API version that a backend must know to understand a layer.
+
+    Args:
+        spec: The layer type.
+        descriptor: Its parameters; a field with its default value needs nothing, as a backend that
+            does not know the field does the same.
+        infos: Of its inputs and outputs; None for an absent input.
+    """
+    # max() keeps the first of equals, so the layer type speaks for what is as old as itself.
+    return max(_items(spec, descriptor, infos), key=lambda need: need.version)
+
+
+def _items(
+    spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
+) -> Iterator[RequiredApi]:
+    yield RequiredApi(spec.since, f"the layer type {spec.name}")
+    for field in dataclasses.fields(descriptor):
+        value = getattr(descriptor, field.name)
+        since = field.metadata.get("since")
+        if since is not None and value != field.default:
+            yield RequiredApi(since, f"the field {field.name!r} of {spec.name}")
+        if isinstance(value, ArmnnEnum):
+            yield RequiredApi(value.since, f"{value.arm_name} as {field.name!r} of {spec.name}")
+    for info in infos:
+        if info is not None:
+            yield RequiredApi(info.data_type.since, f"the data type {info.data_type.arm_name}")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Functions of one element: Activation and Prelu."""
+
+from __future__ import annotations
+
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import broadcast_inputs, same_as_input
+from armnn.layers._spec import layer, result, slot
+from armnn.types import ActivationFunction
+
+
+@layer(
+    "Activation",
+    0,
+    inputs=[slot("input", "The x of the function.")],
+    outputs=[result()],
+    infer=same_as_input,
+)
+@descriptor
+class ActivationDescriptor(Descriptor):
+    """A function of each element x, with the parameters ``a`` and ``b``.
+
+    Sigmoid 1/(1+e^-x); TanH a*tanh(b*x); Linear a*x+b; ReLu max(0,x); BoundedReLu
+    min(a, max(b,x)); SoftReLu ln(1+e^x); LeakyReLu x if x > 0 else a*x; Abs; Sqrt; Square;
+    Elu x if x >= 0 else a*(e^x-1); HardSwish x*min(max(0,x+3),6)/6; Gelu x*(1+erf(x/sqrt(2)))/2.
+
+    Beyond Arm NN, as ONNX defines them: SoftSign x/(1+|x|); Mish x*tanh(ln(1+e^x)); Selu
+    b*(x if x > 0 else a*(e^x-1)); Celu x if x > 0 else a*(e^(x/a)-1); HardSigmoid
+    min(1, max(0, a*x+b)); ThresholdedReLu x if x > a else 0; Shrink x-b if x > a, x+b if x < -a,
+    else 0; Swish x/(1+e^(-a*x)); GeluTanH x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
+
+    Attributes:
+        function: The function.
+        a: Upper bound, slope or factor, as above.
+        b: Lower bound, offset or inner factor, as above.
+    """
+
+    function: ActivationFunction = ActivationFunction.SIGMOID
+    a: float = 0.0
+    b: float = 0.0
+
+
+@layer(
+    "Prelu",
+    44,
+    inputs=[slot("input", "The x."), slot("alpha", "The slope below zero; broadcasts.")],
+    outputs=[result()],
+    infer=broadcast_inputs,
+)
+@descriptor
+class PreluDescriptor(Descriptor):
+    """x where x is above zero, else alpha * x (He et al. 2015)."""

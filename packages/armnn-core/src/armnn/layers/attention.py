@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""What transformers are made of: Attention and RotaryEmbedding.
+
+Names in the shapes: N items of the batch, H heads of the queries, G heads of keys and values, S
+queries, L keys, D numbers of a query or key, V of a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import (
+    is_multiple,
+    known_better,
+    require_broadcast,
+    require_rank,
+    require_shape,
+    same_dimension,
+)
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.tensor import Shape, format_shape
+
+
+def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    query, key = require_rank(inputs, "query", 4), require_rank(inputs, "key", 4)
+    batch, heads, queries, size = query
+    value = require_rank(inputs, "value", 4)
+    require_shape(inputs, "key", (batch, key[1], key[2], size))
+    require_shape(inputs, "value", (batch, key[1], key[2], value[3]))
+    if not is_multiple(heads, key[1]):
+        raise ShapeError(
+            f"the queries of shape {format_shape(query)} have {heads} heads: expected a "
+            f"multiple of the {key[1]} heads of the keys"
+        )
+    if inputs.get("mask") is not None:
+        require_broadcast(inputs, "mask", (batch, heads, queries, key[2]))
+    return [(known_better(batch, key[0]), heads, queries, value[3])]
+
+
+@layer(
+    "Attention",
+    1019,
+    inputs=[
+        slot("query", "[N,H,S,D]."),
+        slot("key", "[N,G,L,D]; H is a multiple of G."),
+        slot("value", "[N,G,L,V]."),
+        slot(
+            "mask",
+            "Broadcasts to [N,H,S,L]: Boolean, which keys a query sees, or numbers that are added "
+            "to the scores.",
+            optional=True,
+        ),
+    ],
+    outputs=[result("output", "[N,H,S,V].", like="query")],
+    infer=_attended,
+)
+@descriptor
+class AttentionDescriptor(Descriptor):
+    """softmax(scale * query * key^T + mask) * value (Vaswani et al. 2017, ONNX: Attention-24).
+
+    With fewer heads of keys than of queries, H / G neighbouring heads share one (Ainslie et al.
+    2023). The output of a query that sees no key is 0.
+
+    Attributes:
+        scale: The factor of the scores; 0 for 1 / sqrt(D).
+        causal: Whether query i sees the keys up to i only.
+        causal_from_end: Whether the last query is beside the last key instead, so that query i
+            sees the keys up to i + L - S: those before the queries come from a cache.
+        softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
+    """
+
+    scale: float = 0.0
+    causal: bool = False
+    causal_from_end: bool = False
+    softcap: float = 0.0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a number is negative."""
+        self.require_at_least(0, "scale", "softcap")
+
+
+def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = require_rank(inputs, "input", 4)
+    cosines = require_rank(inputs, "cos", 2, 3)
+    pairs = cosines[-1]
+    require_broadcast(inputs, "cos", (shape[0], shape[2], pairs))
+    if not same_dimension(cosines[-2], shape[2]):
+        raise ShapeError(
+            f"the input 'cos' has shape {format_shape(cosines)}: expected {shape[2]} positions, as "
+            f"the input of shape {format_shape(shape)} has"
+        )
+    require_shape(inputs, "sin", cosines)
+    if isinstance(pairs, int) and isinstance(shape[3], int) and 2 * pairs > shape[3]:
+        raise ShapeError(
+            f"the input 'cos' of shape {format_shape(cosines)} turns {2 * pairs} numbers: the "
+            f"input of shape {format_shape(shape)} has {shape[3]}"
+        )
+    return [shape]
+
+
+@layer(
+    "RotaryEmbedding",
+    1020,
+    inputs=[
+        slot("input", "[N,H,S,D]."),
+        slot("cos", "[N,S,P], [1,S,P] or [S,P]: the cosines of P angles for each position."),
+        slot("sin", "Of the same shape: the sines."),
+    ],
+    outputs=[result()],
+    infer=_rotated,
+)
+@descriptor
+class RotaryEmbeddingDescriptor(Descriptor):
+    """Pairs of numbers turned by angles that tell the position (Su et al. 2021, ONNX).
+
+    (a, b) becomes (a * cos - b * sin, a * sin + b * cos) for the first P pairs; what lies behind
+    them stays.
+
+    Attributes:
+        interleaved: Whether a pair stands side by side, else P numbers apart.
+    """
+
+    interleaved: bool = False

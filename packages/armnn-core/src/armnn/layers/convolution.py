@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: MIT
+"""Convolutions in two and three dimensions, grouped, depthwise, transposed and of integers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import (
+    apply,
+    is_multiple,
+    require_rank,
+    require_shape,
+    same_dimension,
+    window_positions,
+)
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.tensor import Dimension, Shape, format_shape
+from armnn.types import DataLayout, DataType
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
+_VOLUMETRIC = (DataLayout.NDHWC, DataLayout.NCDHW)
+_INPUT = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
+_BIAS = slot("bias", "One number per output channel, added to the sum.", optional=True)
+
+
+def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    layout = descriptor.data_layout
+    weights = require_rank(inputs, "weights", 4)
+    _check_groups(inputs, layout, weights[layout.channel_axis], weights[0])
+    window = [weights[axis] for axis in layout.spatial_axes]
+    return [_convolved(descriptor, inputs, window, weights[0])]
+
+
+@layer(
+    "Convolution2d",
+    10,
+    inputs=[
+        _INPUT,
+        slot(
+            "weights",
+            "[O,KH,KW,I] for NHWC, [O,I,KH,KW] for NCHW. I may be a divisor of the input's "
+            "channels: the convolution then has channels / I groups.",
+        ),
+        _BIAS,
+    ],
+    outputs=[result()],
+    infer=_convolution2d,
+)
+@descriptor
+class Convolution2dDescriptor(Descriptor):
+    """The correlation of the input with windows of weights, plus a bias.
+
+    Attributes:
+        pad_left: Columns of zeros before the input.
+        pad_right: Columns of zeros after the input.
+        pad_top: Rows of zeros before the input.
+        pad_bottom: Rows of zeros after the input.
+        stride_x: Columns from one window to the next.
+        stride_y: Rows from one window to the next.
+        dilation_x: Columns from one element of a window to the next.
+        dilation_y: Rows from one element of a window to the next.
+        data_layout: NCHW or NHWC.
+    """
+
+    pad_left: int = 0
+    pad_right: int = 0
+    pad_top: int = 0
+    pad_bottom: int = 0
+    stride_x: int = 1
+    stride_y: int = 1
+    dilation_x: int = 1
+    dilation_y: int = 1
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
+        self.require_at_least(1, "stride_x", "stride_y", "dilation_x", "dilation_y")
+        self.require_choice("data_layout", _PLANAR)
+
+    @property
+    def padding(self) -> Pairs:
+        """What is added (before, after) each spatial axis, height first."""
+        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis, height first."""
+        return (self.stride_y, self.stride_x)
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """The dilation along each spatial axis, height first."""
+        return (self.dilation_y, self.dilation_x)
+
+
+def _depthwise(
+    descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    shape = require_rank(inputs, "input", 4)
+    weights = require_rank(inputs, "weights", 4)
+    channels, outputs = shape[descriptor.data_layout.channel_axis], weights[3]
+    if not (same_dimension(weights[0], 1) and is_multiple(outputs, channels)):
+        raise ShapeError(
+            f"the weights of shape {format_shape(weights)} do not fit the {channels} channels of "
+            f"the input {format_shape(shape)}: expected [1,KH,KW,{channels}*M]"
+        )
+    return [_convolved(descriptor, inputs, weights[1:3], outputs)]
+
+
+@layer(
+    "DepthwiseConvolution2d",
+    13,
+    inputs=[
+        _INPUT,
+        slot(
+            "weights",
+            "[1,KH,KW,I*M] for both layouts; output channel i*M+m reads input channel i.",
+        ),
+        _BIAS,
+    ],
+    outputs=[result()],
+    infer=_depthwise,
+)
+@descriptor
+class DepthwiseConvolution2dDescriptor(Convolution2dDescriptor):
+    """A convolution of each channel on its own, M output channels from each."""
+
+
+def _transposed(
+    descriptor: TransposeConvolution2dDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    layout = descriptor.data_layout
+    shape = require_rank(inputs, "input", 4)
+    weights = require_rank(inputs, "weights", 4)
+    _check_groups(inputs, layout, weights[layout.channel_axis], weights[0])
+    require_shape(inputs, "bias", (weights[0],))
+    output = list(shape)
+    output[layout.channel_axis] = weights[0]
+    for index, axis in enumerate(layout.spatial_axes):
+        output[axis] = apply(
+            functools.partial(
+                _transposed_size,
+                stride=descriptor.strides[index],
+                padding=sum(descriptor.padding[index]),
+            ),
+            shape[axis],
+            weights[axis],
+        )
+    return [_requested_transposed(descriptor, output)]
+
+
+def _transposed_size(size: int, window: int, *, stride: int, padding: int) -> int:
+    total = stride * (size - 1) + window - padding
+    if stride < 1 or window < 1 or total < 0:
+        raise ShapeError(
+            f"windows of {window} with a stride of {stride} and a padding of {padding} do not make "
+            f"an output from {size} elements: expected a stride and a window of at least 1 and "
+            "less padding"
+        )
+    return total
+
+
+def _requested_transposed(
+    descriptor: TransposeConvolution2dDescriptor, smallest: Sequence[Dimension]
+) -> Shape:
+    """Return ``output_shape``, which may leave up to a stride minus one of positions untouched."""
+    if not descriptor.output_shape_enabled:
+        return tuple(smallest)
+    layout, wanted = descriptor.data_layout, descriptor.output_shape
+    slack = [1] * len(wanted)
+    for axis, stride in zip(layout.spatial_axes, descriptor.strides, strict=True):
+        slack[axis] = stride
+    for size, least, room in zip(wanted, smallest, slack, strict=True):
+        if isinstance(least, int) and not least <= size < least + room:
+            raise ShapeError(
+                f"the output_shape {format_shape(wanted)} cannot be made with these strides and "
+                f"paddings: expected {format_shape(smallest)}, or less than a stride more in "
+                "height and width"
+            )
+    return wanted
+
+
+@layer(
+    "TransposeConvolution2d",
+    62,
+    inputs=[
+        _INPUT,
+        slot(
+            "weights",
+            "[O,KH,KW,I] for NHWC, [O,I,KH,KW] for NCHW; I may be a divisor of the input's "
+            "channels, as in Convolution2d.",
+        ),
+        _BIAS,
+    ],
+    outputs=[result()],
+    infer=_transposed,
+)
+@descriptor
+class TransposeConvolution2dDescriptor(Descriptor):
+    """The gradient of a convolution, also called deconvolution, plus a bias.
+
+    Each input element adds its window of weights, scaled, to the output. A spatial axis becomes
+    stride * (size - 1) + window - padding long; ``output_shape`` may ask for up to stride - 1
+    more, which only the bias reaches.
+
+    Attributes:
+        pad_left: Columns cut off before the output.
+        pad_right: Columns cut off after the output.
+        pad_top: Rows cut off before the output.
+        pad_bottom: Rows cut off after the output.
+        stride_x: Output columns from one input column to the next; at least 1.
+        stride_y: Output rows from one input row to the next; at least 1.
+        data_layout: NCHW or NHWC.
+        output_shape_enabled: Whether ``output_shape`` says the shape of the output.
+        output_shape: The shape of the output, in the same layout.
+    """
+
+    pad_left: int = 0
+    pad_right: int = 0
+    pad_top: int = 0
+    pad_bottom: int = 0
+    stride_x: int = 0
+    stride_y: int = 0
+    data_layout: DataLayout = DataLayout.NCHW
+    output_shape_enabled: bool = False
+    output_shape: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
+        self.require_at_least(0, "stride_x", "stride_y", "output_shape")
+        self.require_choice("data_layout", _PLANAR)
+        if len(self.output_shape) != (4 if self.output_shape_enabled else 0):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: output_shape_enabled is {self.output_shape_enabled} and "
+                f"output_shape is {self.output_shape!r}, expected four dimensions if enabled, else "
+                "none"
+            )
+
+    @property
+    def padding(self) -> Pairs:
+        """What is cut off (before, after) each spatial axis, height first."""
+        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis, height first."""
+        return (self.stride_y, self.stride_x)
+
+
+def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    weights = require_rank(inputs, "weights", 5)
+    require_rank(inputs, "input", 5)
+    _check_groups(inputs, descriptor.data_layout, weights[3], weights[4])
+    return [_convolved(descriptor, inputs, weights[:3], weights[4])]
+
+
+@layer(
+    "Convolution3d",
+    68,
+    inputs=[
+        slot("input", "[N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says."),
+        slot(
+            "weights",
+            "[KD,KH,KW,I,O] for both layouts; I may be a divisor of the input's channels, as in "
+            "Convolution2d.",
+        ),
+        _BIAS,
+    ],
+    outputs=[result()],
+    infer=_convolution3d,
+)
+@descriptor
+class Convolution3dDescriptor(Descriptor):
+    """The correlation of the input with boxes of weights, plus a bias.
+
+    Attributes:
+        pad_left: Columns of zeros before the input.
+        pad_right: Columns of zeros after the input.
+        pad_top: Rows of zeros before the input.
+        pad_bottom: Rows of zeros after the input.
+        pad_front: Planes of zeros before the input.
+        pad_back: Planes of zeros after the input.
+        stride_x: Columns from one window to the next.
+        stride_y: Rows from one window to the next.
+        stride_z: Planes from one window to the next.
+        dilation_x: Columns from one element of a window to the next.
+        dilation_y: Rows from one element of a window to the next.
+        dilation_z: Planes from one element of a window to the next.
+        data_layout: NDHWC or NCDHW.
+    """
+
+    pad_left: int = 0
+    pad_right: int = 0
+    pad_top: int = 0
+    pad_bottom: int = 0
+    pad_front: int = 0
+    pad_back: int = 0
+    stride_x: int = 1
+    stride_y: int = 1
+    stride_z: int = 1
+    dilation_x: int = 1
+    dilation_y: int = 1
+    dilation_z: int = 1
+    data_layout: DataLayout = DataLayout.NDHWC
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
+        self.require_at_least(0, "pad_front", "pad_back")
+        self.require_at_least(1, "stride_x", "stride_y", "stride_z")
+        self.require_at_least(1, "dilation_x", "dilation_y", "dilation_z")
+        self.require_choice("data_layout", _VOLUMETRIC)
+
+    @property
+    def padding(self) -> Pairs:
+        """What is added (before, after) each spatial axis, depth first."""
+        return (
+            (self.pad_front, self.pad_back),
+            (self.pad_top, self.pad_bottom),
+            (self.pad_left, self.pad_right),
+        )
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis, depth first."""
+        return (self.stride_z, self.stride_y, self.stride_x)
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """The dilation along each spatial axis, depth first."""
+        return (self.dilation_z, self.dilation_y, self.dilation_x)
+
+
+def _convolved(
+    descriptor: Convolution2dDescriptor | Convolution3dDescriptor,
+    inputs: Inputs,
+    window: Sequence[Dimension],
+    channels: Dimension,
+) -> Shape:
+    """Return the shape of a convolution's output, after a look at its bias if it can have one."""
+    layout = descriptor.data_layout
+    shape = inputs.shape("input")
+    if inputs.spec.inputs[2] is _BIAS:
+        require_shape(inputs, "bias", (channels,))
+    output = list(shape)
+    output[layout.channel_axis] = channels
+    for index, axis in enumerate(layout.spatial_axes):
+        output[axis] = window_positions(
+            shape[axis],
+            window[index],
+            stride=descriptor.strides[index],
+            dilation=descriptor.dilations[index],
+            padding=descriptor.padding[index],
+        )
+    return tuple(output)
+
+
+def _check_groups(
+    inputs: Inputs, layout: DataLayout, per_group: Dimension, outputs: Dimension
+) -> None:
+    """Check that the weights split the channels of the input and the output into groups."""
+    shape = require_rank(inputs, "input", len(layout.name))
+    channels = shape[layout.channel_axis]
+    groups = apply(lambda count, one: count // one if one else 1, channels, per_group)
+    if not (is_multiple(channels, per_group) and is_multiple(outputs, groups)):
+        raise ShapeError(
+            f"the weights of shape {format_shape(inputs.shape('weights'))} do not fit the input "
+            f"of shape {format_shape(shape)}: they read {per_group} channels and make {outputs}, "
+            f"expected a divisor of {channels} to be read and a multiple of the number of groups "
+            "to be made"
+        )
+
+
+def _convolution_integer(
+    descriptor: ConvolutionIntegerDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    outputs = require_rank(inputs, "weights", 4)[0]
+    for name, allowed in (("input_zero_point", 1), ("weights_zero_point", outputs)):
+        zero = inputs.get(name)
+        if zero is not None and zero.shape not in ((), (1,)):
+            require_shape(inputs, name, (allowed,))
+    return _convolution2d(descriptor, inputs)
+
+
+@layer(
+    "ConvolutionInteger",
+    1024,
+    inputs=[
+        slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says; Signed8 or Unsigned8."),
+        slot("weights", "As those of Convolution2d; Signed8 or Unsigned8."),
+        slot("input_zero_point", "One number, which is taken off the input.", optional=True),
+        slot(
+            "weights_zero_point",
+            "What is taken off the weights: one number, or one for each output channel.",
+            optional=True,
+        ),
+    ],
+    outputs=[result(data_types=[DataType.SIGNED32])],
+    infer=_convolution_integer,
+)
+@descriptor
+class ConvolutionIntegerDescriptor(Convolution2dDescriptor):
+    """An exact Convolution2d of small integers (ONNX: ConvInteger).
+
+    What is added around the input is its zero point; sums wrap around modulo 2^32.
+    """

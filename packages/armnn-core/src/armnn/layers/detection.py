@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Boxes from the output of a detector: DetectionPostProcess and NonMaxSuppression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import require_rank, same_dimension
+from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.tensor import Shape, format_shape
+from armnn.types import DataType
+
+_FLOAT = (DataType.FLOAT32,)
+
+
+def _detections(
+    descriptor: DetectionPostProcessDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    boxes = require_rank(inputs, "box_encodings", 3)
+    scores = require_rank(inputs, "scores", 3)
+    anchors = require_rank(inputs, "anchors", 2)
+    classes = descriptor.num_classes
+    with_background = same_dimension(scores[2], classes + 1) or same_dimension(scores[2], classes)
+    if not (
+        same_dimension(boxes[0], 1)
+        and same_dimension(scores[0], 1)
+        and same_dimension(boxes[1], scores[1])
+        and same_dimension(boxes[1], anchors[0])
+        and same_dimension(boxes[2], 4)
+        and same_dimension(anchors[1], 4)
+        and with_background
+    ):
+        raise ShapeError(
+            f"box_encodings {format_shape(boxes)}, scores {format_shape(scores)} and anchors "
+            f"{format_shape(anchors)} do not agree: expected [1,B,4], [1,B,{classes + 1}] (or "
+            f"{classes}, without background) and [B,4]"
+        )
+    count = descriptor.max_detections * descriptor.max_classes_per_detection
+    return [(1, count, 4), (1, count), (1, count), (1,)]
+
+
+@layer(
+    "DetectionPostProcess",
+    15,
+    inputs=[
+        slot("box_encodings", "[1,B,4]: y, x, height, width, relative to the anchors."),
+        slot("scores", "[1,B,num_classes + 1], the background first; the latter may be absent."),
+        slot("anchors", "[B,4]: centre y, centre x, height, width."),
+    ],
+    outputs=[
+        result("detection_boxes", "[1,D,4]: y and x of two corners.", data_types=_FLOAT),
+        result("detection_classes", "[1,D].", data_types=_FLOAT),
+        result("detection_scores", "[1,D].", data_types=_FLOAT),
+        result("num_detections", "[1].", data_types=_FLOAT),
+    ],
+    infer=_detections,
+)
+@descriptor
+class DetectionPostProcessDescriptor(Descriptor):
+    """Boxes decoded from anchors, then non-maximum suppression (TFLite_Detection_PostProcess).
+
+    D = max_detections * max_classes_per_detection.
+
+    Attributes:
+        max_detections: How many boxes are kept.
+        max_classes_per_detection: How many classes a box may have, in the fast suppression.
+        detections_per_class: How many boxes of a class are kept, in the regular suppression.
+        nms_score_threshold: Boxes with lower scores go.
+        nms_iou_threshold: A box that overlaps a better one by more than this goes.
+        num_classes: Without the background.
+        use_regular_nms: Whether boxes are suppressed class by class.
+        scale_x: The divisor of the encoded x.
+        scale_y: The divisor of the encoded y.
+        scale_w: The divisor of the encoded width.
+        scale_h: The divisor of the encoded height.
+    """
+
+    max_detections: int = 0
+    max_classes_per_detection: int = 1
+    detections_per_class: int = 1
+    nms_score_threshold: float = 0.0
+    nms_iou_threshold: float = 0.0
+    num_classes: int = 0
+    use_regular_nms: bool = False
+    scale_x: float = 0.0
+    scale_y: float = 0.0
+    scale_w: float = 0.0
+    scale_h: float = 0.0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a count is negative."""
+        self.require_at_least(0, "max_detections", "num_classes")
+        self.require_at_least(1, "max_classes_per_detection", "detections_per_class")
+
+
+def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    boxes, scores = require_rank(inputs, "boxes", 3), require_rank(inputs, "scores", 3)
+    if not (
+        same_dimension(boxes[0], scores[0])
+        and same_dimension(boxes[1], scores[2])
+        and same_dimension(boxes[2], 4)
+    ):
+        raise ShapeError(
+            f"boxes {format_shape(boxes)} and scores {format_shape(scores)} do not agree: expected "
+            "[N,B,4] and [N,classes,B]"
+        )
+    return [(None, 3)]
+
+
+@layer(
+    "NonMaxSuppression",
+    1022,
+    inputs=[
+        slot("boxes", "[N,B,4]: y and x of two opposite corners; see ``center_point_box``."),
+        slot("scores", "[N,classes,B]."),
+        filling("max_output_boxes_per_class", "One integer."),
+        filling("iou_threshold", "One number."),
+        filling("score_threshold", "One number."),
+    ],
+    outputs=[
+        result(
+            "selected_indices",
+            "[number of boxes kept,3]: item of the batch, class and box.",
+            data_types=[DataType.SIGNED64],
+        )
+    ],
+    infer=_suppressed,
+    data_dependent=True,
+)
+@descriptor
+class NonMaxSuppressionDescriptor(Descriptor):
+    """The best boxes of each class that do not overlap a better one (ONNX: NonMaxSuppression).
+
+    They stand in the order of items, classes and falling scores; of equal scores the lower index
+    comes first.
+
+    Attributes:
+        max_output_boxes_per_class: How many boxes of a class of an item are kept at most.
+        iou_threshold: A box goes if intersection / union with a better one is above this.
+        score_threshold: Only boxes with a score above this are kept; -inf for all.
+        center_point_box: Whether a box is given as x and y of its centre, width and height.
+    """
+
+    max_output_boxes_per_class: int = 0
+    iou_threshold: float = 0.0
+    score_threshold: float = 0.0
+    center_point_box: bool = False
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "max_output_boxes_per_class", "iou_threshold")

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Arithmetic, comparison and logic on each element, with broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import broadcast_inputs, same_as_input
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.types import (
+    BinaryOperation,
+    ComparisonOperation,
+    DataType,
+    FusedKernelType,
+    LogicalBinaryOperation,
+    UnaryOperation,
+)
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+_OPERANDS = (slot("input", "The first operand."), slot("other", "The second operand."))
+
+
+@layer("Addition", 1, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class AdditionDescriptor(Descriptor):
+    """input + other, broadcast."""
+
+
+@layer("Subtraction", 59, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class SubtractionDescriptor(Descriptor):
+    """input - other, broadcast."""
+
+
+@layer("Multiplication", 37, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class MultiplicationDescriptor(Descriptor):
+    """input * other, broadcast."""
+
+
+@layer("Division", 16, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class DivisionDescriptor(Descriptor):
+    """input / other, broadcast; integers are rounded towards zero."""
+
+
+@layer("Maximum", 31, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class MaximumDescriptor(Descriptor):
+    """The larger of input and other, broadcast."""
+
+
+@layer("Minimum", 36, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class MinimumDescriptor(Descriptor):
+    """The smaller of input and other, broadcast."""
+
+
+@layer("ElementwiseBinary", 72, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
+@descriptor
+class ElementwiseBinaryDescriptor(Descriptor):
+    """A function of each pair of elements, broadcast.
+
+    Attributes:
+        operation: The function. SqDiff is (input - other)^2, Power is input^other. Mod is the
+            remainder with the sign of the divisor, Fmod the one with the sign of the dividend,
+            FloorDiv the quotient rounded down. The bitwise ones and the shifts take integers; a
+            shift by the width or more leaves nothing but the sign.
+    """
+
+    operation: BinaryOperation = BinaryOperation.ADD
+
+
+@layer(
+    "ElementwiseUnary",
+    17,
+    inputs=[slot("input", "The operand; Boolean for LogicalNot.")],
+    outputs=[result()],
+    infer=same_as_input,
+)
+@descriptor
+class ElementwiseUnaryDescriptor(Descriptor):
+    """A function of each element.
+
+    Attributes:
+        operation: The function. Round takes halves to the even neighbour, angles are in radians,
+            BitwiseNot takes integers.
+    """
+
+    operation: UnaryOperation = UnaryOperation.ABS
+
+
+@layer(
+    "Comparison",
+    5,
+    inputs=_OPERANDS,
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+    infer=broadcast_inputs,
+)
+@descriptor
+class ComparisonDescriptor(Descriptor):
+    """Whether each pair of elements fulfils a relation, broadcast.
+
+    Attributes:
+        operation: The relation.
+    """
+
+    operation: ComparisonOperation = ComparisonOperation.EQUAL
+
+
+@layer(
+    "LogicalBinary",
+    26,
+    inputs=_OPERANDS,
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+    infer=broadcast_inputs,
+)
+@descriptor
+class LogicalBinaryDescriptor(Descriptor):
+    """A logical function of each pair of Boolean elements, broadcast.
+
+    Attributes:
+        operation: The function.
+    """
+
+    operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND
+
+
+@layer(
+    "Floor",
+    20,
+    inputs=[slot("input", "The operand.")],
+    outputs=[result()],
+    infer=same_as_input,
+)
+@descriptor
+class FloorDescriptor(Descriptor):
+    """The largest integer that is not above the element."""
+
+
+def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    if len(inputs.variadic()) != 4:
+        raise ShapeError(f"AddMulAdd takes 4 inputs: got {len(inputs.variadic())}")
+    (shape,) = broadcast_inputs(descriptor, inputs)
+    return [shape] * descriptor.num_output_slots
+
+
+@layer(
+    "Fused",
+    75,
+    inputs=[slot("inputs", "The operands of the fused layers, in their order.", variadic=True)],
+    outputs=[result(like="inputs", variadic=True)],
+    infer=_fused,
+    count_outputs=lambda descriptor: descriptor.num_output_slots,
+)
+@descriptor
+class FusedDescriptor(Descriptor):
+    """Several layers as one; backends make it from a pattern that they find.
+
+    AddMulAdd is (inputs[0] + inputs[1]) * inputs[2] + inputs[3]. Its last output is the result;
+    with two outputs the first one is the inner sum.
+
+    Attributes:
+        num_output_slots: How many outputs there are, 1 or 2.
+        fused_kernel_type: Which layers are fused.
+    """
+
+    num_output_slots: int = 2
+    fused_kernel_type: FusedKernelType = FusedKernelType.ADD_MUL_ADD
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the number of outputs is not 1 or 2."""
+        self.require_choice("num_output_slots", (1, 2))
+
+
+@layer(
+    "Where",
+    1001,
+    inputs=[
+        slot("condition", "Which operand to take, Boolean."),
+        slot("x", "What is taken where the condition holds."),
+        slot("y", "What is taken elsewhere."),
+    ],
+    outputs=[result(like="x")],
+    infer=broadcast_inputs,
+)
+@descriptor
+class WhereDescriptor(Descriptor):
+    """x where condition holds, else y; all three broadcast (ONNX: Where)."""
+
+
+@layer(
+    "IsNaN",
+    1005,
+    inputs=[slot("input", "Floating point numbers.")],
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+    infer=same_as_input,
+)
+@descriptor
+class IsNaNDescriptor(Descriptor):
+    """Whether each element is not a number (ONNX: IsNaN)."""
+
+
+@layer(
+    "IsInf",
+    1006,
+    inputs=[slot("input", "Floating point numbers.")],
+    outputs=[result(data_types=[DataType.BOOLEAN])],
+    infer=same_as_input,
+)
+@descriptor
+class IsInfDescriptor(Descriptor):
+    """Whether each element is infinite (ONNX: IsInf).
+
+    Attributes:
+        detect_positive: Whether positive infinity counts.
+        detect_negative: Whether negative infinity counts.
+    """
+
+    detect_positive: bool = True
+    detect_negative: bool = True

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Where tensors enter a network, leave it, or stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._spec import Inputs, layer, result, slot
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+
+def _as_requested(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+    """The caller says the shape."""
+    return [None]
+
+
+@layer(
+    "Input",
+    23,
+    inputs=[],
+    outputs=[result("output", like="")],
+    infer=_as_requested,
+    no_kernel="the runtime copies the caller's array into it",
+)
+@descriptor
+class InputDescriptor(Descriptor):
+    """An input of the network; its name is the layer's name."""
+
+
+def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+    return []
+
+
+@layer(
+    "Output",
+    39,
+    inputs=[slot("input", "What the caller gets.")],
+    outputs=[],
+    infer=_nothing,
+    no_kernel="the runtime copies it into an array of the caller's",
+)
+@descriptor
+class OutputDescriptor(Descriptor):
+    """An output of the network; its name is the layer's name."""
+
+
+@layer(
+    "Constant",
+    7,
+    inputs=[],
+    outputs=[result("output", like="")],
+    infer=_as_requested,
+    no_kernel="its data is handed to the layers that read it",
+)
+@descriptor
+class ConstantDescriptor(Descriptor):
+    """A tensor whose data is known before the network runs."""
+
+
+__all__ = ["ConstantDescriptor", "InputDescriptor", "OutputDescriptor"]

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: MIT
+"""Normalisation over channels, windows, axes or groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import (
+    normalized_axis,
+    require_broadcast,
+    require_rank,
+    require_shape,
+)
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.tensor import Shape, format_shape
+from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
+
+_IMAGE = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
+_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
+
+
+def _image(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    return [require_rank(inputs, "input", 4)]
+
+
+def _with_channels(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape]:
+    shape = inputs.shape("input")
+    if len(shape) < 2:
+        raise ShapeError(
+            f"the input has shape {format_shape(shape)}: expected rank 2 or more, with channels"
+        )
+    return [shape]
+
+
+def _batch_normalization(
+    descriptor: BatchNormalizationDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    (shape,) = _with_channels(descriptor, inputs)
+    channels = shape[descriptor.channel_axis]
+    for name in ("mean", "variance", "beta", "gamma"):
+        require_shape(inputs, name, (channels,))
+    return [shape]
+
+
+@layer(
+    "BatchNormalization",
+    3,
+    inputs=[
+        slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4."),
+        slot("mean", "[C]."),
+        slot("variance", "[C]."),
+        slot("beta", "[C], what is added."),
+        slot("gamma", "[C], the factor."),
+    ],
+    outputs=[result()],
+    infer=_batch_normalization,
+)
+@descriptor
+class BatchNormalizationDescriptor(Descriptor):
+    """gamma * (input - mean) / sqrt(variance + eps) + beta (Ioffe and Szegedy 2015).
+
+    Attributes:
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    eps: float = 1e-4
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the layout has no meaning here."""
+        self.require_choice("data_layout", _PLANAR)
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels, for an input of any rank."""
+        return 1 if self.data_layout is DataLayout.NCHW else -1
+
+
+@layer("InstanceNormalization", 24, inputs=[_IMAGE], outputs=[result()], infer=_image)
+@descriptor
+class InstanceNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta, per image and channel.
+
+    Mean and variance are those of the plane (Ulyanov et al. 2016).
+
+    Attributes:
+        gamma: The factor.
+        beta: What is added.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW or NHWC.
+    """
+
+    gamma: float = 1.0
+    beta: float = 0.0
+    eps: float = 1e-12
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the layout has no meaning here."""
+        self.require_choice("data_layout", _PLANAR)
+
+
+@layer(
+    "L2Normalization",
+    25,
+    inputs=[slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.")],
+    outputs=[result()],
+    infer=_with_channels,
+)
+@descriptor
+class L2NormalizationDescriptor(Descriptor):
+    """x / sqrt(max(sum of x^2 over the channels, eps)).
+
+    Attributes:
+        eps: The least sum of squares.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    eps: float = 1e-12
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the layout has no meaning here."""
+        self.require_choice("data_layout", _PLANAR)
+
+
+@layer("Normalization", 38, inputs=[_IMAGE], outputs=[result()], infer=_image)
+@descriptor
+class NormalizationDescriptor(Descriptor):
+    """Local response normalisation: x / (k + alpha * sum of x^2 of the neighbours)^beta.
+
+    Attributes:
+        norm_channel_type: Whether neighbours are channels (Across) or pixels (Within).
+        norm_method_type: LocalBrightness (Krizhevsky 2012) or LocalContrast (Jarrett 2009).
+        norm_size: How many neighbours there are along an axis, the element among them.
+        alpha: The factor of the sum, not divided by the number of neighbours.
+        beta: The exponent.
+        k: What is added to the sum.
+        data_layout: NCHW or NHWC.
+    """
+
+    norm_channel_type: NormalizationAlgorithmChannel = NormalizationAlgorithmChannel.ACROSS
+    norm_method_type: NormalizationAlgorithmMethod = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS
+    norm_size: int = 0
+    alpha: float = 0.0
+    beta: float = 0.0
+    k: float = 0.0
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "norm_size")
+        self.require_choice("data_layout", _PLANAR)
+
+
+def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    normalized_axis(descriptor.axis, len(shape))
+    return [shape]
+
+
+@layer(
+    "Softmax",
+    52,
+    inputs=[slot("input", "Of any rank but 0.")],
+    outputs=[result()],
+    infer=_softmax,
+)
+@descriptor
+class SoftmaxDescriptor(Descriptor):
+    """exp(beta * x), divided by its sum along ``axis``.
+
+    Attributes:
+        beta: The factor in the exponent.
+        axis: The axis of the sum; counted from the end if negative.
+    """
+
+    beta: float = 1.0
+    axis: int = -1
+
+
+@layer(
+    "LogSoftmax",
+    27,
+    inputs=[slot("input", "Of any rank but 0.")],
+    outputs=[result()],
+    infer=_softmax,
+)
+@descriptor
+class LogSoftmaxDescriptor(SoftmaxDescriptor):
+    """The logarithm of Softmax."""
+
+
+def _layer_normalization(
+    descriptor: LayerNormalizationDescriptor | RmsNormalizationDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    normalized_axis(descriptor.axis, len(shape))
+    for input_slot in inputs.spec.inputs[1:]:
+        if inputs.get(input_slot.name) is not None:
+            require_broadcast(inputs, input_slot.name, shape)
+    return [shape]
+
+
+_NORMALIZED = slot("input", "Of any rank but 0.")
+_FACTOR = slot("gamma", "The factor, broadcasts to the input; 1 if absent.", optional=True)
+_OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", optional=True)
+
+
+@layer(
+    "LayerNormalization",
+    1002,
+    inputs=[_NORMALIZED, _FACTOR, _OFFSET],
+    outputs=[result()],
+    infer=_layer_normalization,
+)
+@descriptor
+class LayerNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta (Ba et al. 2016, ONNX).
+
+    Mean and variance are those over ``axis`` and all axes behind it.
+
+    Attributes:
+        axis: The first of the axes; counted from the end if negative.
+        eps: Keeps the divisor from zero.
+    """
+
+    axis: int = -1
+    eps: float = 1e-5
+
+
+@layer(
+    "RmsNormalization",
+    1003,
+    inputs=[_NORMALIZED, _FACTOR],
+    outputs=[result()],
+    infer=_layer_normalization,
+)
+@descriptor
+class RmsNormalizationDescriptor(Descriptor):
+    """gamma * x / sqrt(mean of x^2 + eps) (Zhang and Sennrich 2019, ONNX: RMSNormalization).
+
+    The mean is that over ``axis`` and all axes behind it.
+
+    Attributes:
+        axis: The first of the axes; counted from the end if negative.
+        eps: Keeps the divisor from zero.
+    """
+
+    axis: int = -1
+    eps: float = 1e-5
+
+
+def _group_normalization(
+    descriptor: GroupNormalizationDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    (shape,) = _with_channels(descriptor, inputs)
+    channels = shape[descriptor.channel_axis]
+    if isinstance(channels, int) and channels % descriptor.num_groups:
+        raise ShapeError(
+            f"the {channels} channels of the input of shape {format_shape(shape)} cannot be "
+            f"divided into {descriptor.num_groups} groups"
+        )
+    for name in ("gamma", "beta"):
+        require_shape(inputs, name, (channels,))
+    return [shape]
+
+
+@layer(
+    "GroupNormalization",
+    1004,
+    inputs=[
+        slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC."),
+        slot("gamma", "[C], the factor; 1 if absent.", optional=True),
+        slot("beta", "[C], what is added; 0 if absent.", optional=True),
+    ],
+    outputs=[result()],
+    infer=_group_normalization,
+)
+@descriptor
+class GroupNormalizationDescriptor(Descriptor):
+    """gamma * (x - mean) / sqrt(variance + eps) + beta (Wu and He 2018, ONNX).
+
+    Mean and variance are those of a group of neighbouring channels of one item of the batch.
+
+    Attributes:
+        num_groups: How many groups of channels there are.
+        eps: Keeps the divisor from zero.
+        data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
+    """
+
+    num_groups: int = 1
+    eps: float = 1e-5
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(1, "num_groups")
+        self.require_choice("data_layout", _PLANAR)
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels, for an input of any rank."""
+        return 1 if self.data_layout is DataLayout.NCHW else -1

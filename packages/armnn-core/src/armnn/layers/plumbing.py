@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""What no model file asks for: copies, control flow, markers and layers that backends compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import merged_shapes, same_as_input, same_axis
+from armnn.layers._spec import Inputs, layer, result, slot
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+_MOVED = "the runtime moves the bytes itself"
+_CONTROL_FLOW = "control flow has no kernel until its condition is known"
+
+
+@layer(
+    "Debug",
+    11,
+    inputs=[slot("input", "What to look at.")],
+    outputs=[result(axis=same_axis)],
+    infer=same_as_input,
+)
+@descriptor
+class DebugDescriptor(Descriptor):
+    """The input as it is, reported on its way."""
+
+
+@layer(
+    "MemCopy",
+    33,
+    inputs=[slot("input", "What to copy.")],
+    outputs=[result(axis=same_axis)],
+    infer=same_as_input,
+    no_kernel=_MOVED,
+)
+@descriptor
+class MemCopyDescriptor(Descriptor):
+    """A copy into memory of another backend; the optimizer makes it."""
+
+
+@layer(
+    "MemImport",
+    34,
+    inputs=[slot("input", "What to import.")],
+    outputs=[result(axis=same_axis)],
+    infer=same_as_input,
+    no_kernel=_MOVED,
+)
+@descriptor
+class MemImportDescriptor(Descriptor):
+    """The same memory, made known to another backend; the optimizer makes it."""
+
+
+def _merged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    return [merged_shapes([inputs.shape("input"), inputs.shape("other")])]
+
+
+@layer(
+    "Merge",
+    35,
+    inputs=[
+        slot("input", "What one branch makes."),
+        slot("other", "What the other branch makes, of the same shape."),
+    ],
+    outputs=[result(axis=same_axis)],
+    infer=_merged,
+    no_kernel=_CONTROL_FLOW,
+)
+@descriptor
+class MergeDescriptor(Descriptor):
+    """The input of the branch that was taken."""
+
+
+def _switched(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    return [inputs.shape("input"), inputs.shape("input")]
+
+
+@layer(
+    "Switch",
+    60,
+    inputs=[
+        slot("input", "What is passed on."),
+        slot("condition", "One Boolean.", shapes_output=True),
+    ],
+    outputs=[
+        result("output_false", "Has the input if the condition does not hold.", axis=same_axis),
+        result("output_true", "Has the input if the condition holds.", axis=same_axis),
+    ],
+    infer=_switched,
+    no_kernel=_CONTROL_FLOW,
+)
+@descriptor
+class SwitchDescriptor(Descriptor):
+    """The input passed to one of two branches."""
+
+
+def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+    return []
+
+
+@layer(
+    "Map",
+    30,
+    inputs=[slot("input", "The memory.")],
+    outputs=[],
+    infer=_nothing,
+    no_kernel=_MOVED,
+)
+@descriptor
+class MapDescriptor(Descriptor):
+    """A mark: from here on the memory of the input is read by the host."""
+
+
+@layer(
+    "Unmap",
+    63,
+    inputs=[slot("input", "The memory.")],
+    outputs=[],
+    infer=_nothing,
+    no_kernel=_MOVED,
+)
+@descriptor
+class UnmapDescriptor(Descriptor):
+    """A mark: from here on the memory of the input is its backend's again."""
+
+
+def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+    return [None] * descriptor.num_output_slots
+
+
+@layer(
+    "PreCompiled",
+    43,
+    inputs=[slot("inputs", "The inputs of the sub-graph.", variadic=True)],
+    outputs=[result("output", "The maker says each of them.", like="", variadic=True)],
+    infer=_pre_compiled,
+    no_kernel="the backend that compiled it runs it",
+    count_outputs=lambda descriptor: descriptor.num_output_slots,
+)
+@descriptor
+class PreCompiledDescriptor(Descriptor):
+    """A sub-graph that a backend compiled into an object of its own.
+
+    Attributes:
+        num_output_slots: How many outputs there are.
+    """
+
+    num_output_slots: int = 1
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the number of outputs is negative."""
+        self.require_at_least(0, "num_output_slots")
+
+
+def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+    return [None] * descriptor.num_outputs
+
+
+@layer(
+    "StandIn",
+    57,
+    inputs=[slot("inputs", "The inputs of the operator.", variadic=True)],
+    outputs=[result("output", "The maker says each of them.", like="", variadic=True)],
+    infer=_stand_in,
+    no_kernel="it stands in for an operator that the parser does not know",
+    count_outputs=lambda descriptor: descriptor.num_outputs,
+)
+@descriptor
+class StandInDescriptor(Descriptor):
+    """An operator that a parser does not know.
+
+    Attributes:
+        num_outputs: How many outputs there are.
+    """
+
+    num_outputs: int = 0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the number of outputs is negative."""
+        self.require_at_least(0, "num_outputs")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Sums over sliding windows: Pooling2d and Pooling3d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import require_rank, window_positions
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.types import DataLayout, OutputShapeRounding, PaddingMethod, PoolingAlgorithm
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+
+def _pooled(
+    descriptor: Pooling2dDescriptor | Pooling3dDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    layout = descriptor.data_layout
+    output = list(require_rank(inputs, "input", len(layout.name)))
+    for index, axis in enumerate(layout.spatial_axes):
+        stride, window = descriptor.strides[index], descriptor.window[index]
+        if stride == 0 or window == 0:
+            output[axis] = 1
+            continue
+        output[axis] = window_positions(
+            output[axis],
+            window,
+            stride=stride,
+            padding=descriptor.padding[index],
+            round_up=descriptor.output_shape_rounding is OutputShapeRounding.CEILING,
+        )
+    return [tuple(output)]
+
+
+@layer(
+    "Pooling2d",
+    42,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    outputs=[result()],
+    infer=_pooled,
+)
+@descriptor
+class Pooling2dDescriptor(Descriptor):
+    """The maximum, average or L2 norm (root of the mean square) of each window.
+
+    A stride of 0 makes one window, as Arm NN's global pooling does; a window of size 0 is as large
+    as the input. With Ceiling, a last window that is not whole counts if it starts in the input or
+    in the padding before it (Arm NN, ONNX); with Floor only whole windows count, wherever they
+    start, as in ONNX and in Arm NN's kernels (Arm NN's shape inference would drop those that start
+    in the padding after the input).
+
+    Attributes:
+        pool_type: What is computed of each window.
+        pad_left: Columns before the input.
+        pad_right: Columns after the input.
+        pad_top: Rows before the input.
+        pad_bottom: Rows after the input.
+        pool_width: Columns of a window; 0 for all.
+        pool_height: Rows of a window; 0 for all.
+        stride_x: Columns from one window to the next; 0 for a single window.
+        stride_y: Rows from one window to the next; 0 for a single window.
+        output_shape_rounding: Whether a last window that is not whole counts.
+        padding_method: Whether padding counts in the divisor of an average.
+        data_layout: NCHW or NHWC.
+    """
+
+    pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
+    pad_left: int = 0
+    pad_right: int = 0
+    pad_top: int = 0
+    pad_bottom: int = 0
+    pool_width: int = 0
+    pool_height: int = 0
+    stride_x: int = 0
+    stride_y: int = 0
+    output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
+    padding_method: PaddingMethod = PaddingMethod.EXCLUDE
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
+        self.require_at_least(0, "pool_width", "pool_height", "stride_x", "stride_y")
+        self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The size of a window along each spatial axis, height first."""
+        return (self.pool_height, self.pool_width)
+
+    @property
+    def padding(self) -> tuple[tuple[int, int], ...]:
+        """What is added (before, after) each spatial axis, height first."""
+        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis, height first."""
+        return (self.stride_y, self.stride_x)
+
+
+@layer(
+    "Pooling3d",
+    69,
+    inputs=[slot("input", "[N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.")],
+    outputs=[result()],
+    infer=_pooled,
+)
+@descriptor
+class Pooling3dDescriptor(Descriptor):
+    """The maximum, average or L2 norm of each box; the rules are those of Pooling2d.
+
+    Attributes:
+        pool_type: What is computed of each window.
+        pad_left: Columns before the input.
+        pad_right: Columns after the input.
+        pad_top: Rows before the input.
+        pad_bottom: Rows after the input.
+        pad_front: Planes before the input.
+        pad_back: Planes after the input.
+        pool_width: Columns of a window; 0 for all.
+        pool_height: Rows of a window; 0 for all.
+        pool_depth: Planes of a window; 0 for all.
+        stride_x: Columns from one window to the next; 0 for a single window.
+        stride_y: Rows from one window to the next; 0 for a single window.
+        stride_z: Planes from one window to the next; 0 for a single window.
+        output_shape_rounding: Whether a last window that is not whole counts.
+        padding_method: Whether padding counts in the divisor of an average.
+        data_layout: NCDHW or NDHWC.
+    """
+
+    pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
+    pad_left: int = 0
+    pad_right: int = 0
+    pad_top: int = 0
+    pad_bottom: int = 0
+    pad_front: int = 0
+    pad_back: int = 0
+    pool_width: int = 0
+    pool_height: int = 0
+    pool_depth: int = 0
+    stride_x: int = 0
+    stride_y: int = 0
+    stride_z: int = 0
+    output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
+    padding_method: PaddingMethod = PaddingMethod.EXCLUDE
+    data_layout: DataLayout = DataLayout.NCDHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
+        self.require_at_least(0, "pad_front", "pad_back")
+        self.require_at_least(0, "pool_width", "pool_height", "pool_depth")
+        self.require_at_least(0, "stride_x", "stride_y", "stride_z")
+        self.require_choice("data_layout", (DataLayout.NCDHW, DataLayout.NDHWC))
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The size of a window along each spatial axis, depth first."""
+        return (self.pool_depth, self.pool_height, self.pool_width)
+
+    @property
+    def padding(self) -> tuple[tuple[int, int], ...]:
+        """What is added (before, after) each spatial axis, depth first."""
+        return (
+            (self.pad_front, self.pad_back),
+            (self.pad_top, self.pad_bottom),
+            (self.pad_left, self.pad_right),
+        )
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis, depth first."""
+        return (self.stride_z, self.stride_y, self.stride_x)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""From one data type to another: Quantize, Dequantize, Cast and the conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.errors import InvalidArgumentError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import same_as_input
+from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+
+@layer(
+    "Quantize",
+    45,
+    inputs=[slot("input", "Real values, or quantised ones that get another scale.")],
+    outputs=[
+        result(
+            "output",
+            "The maker of the layer says its scale and zero point.",
+            data_types=[
+                DataType.QASYMM_U8,
+                DataType.QASYMM_S8,
+                DataType.QSYMM_S8,
+                DataType.QSYMM_S16,
+            ],
+        )
+    ],
+    infer=same_as_input,
+)
+@descriptor
+class QuantizeDescriptor(Descriptor):
+    """round(x / scale) + zero point, saturated; halves are rounded away from zero."""
+
+
+@layer(
+    "Dequantize",
+    14,
+    inputs=[slot("input", "Quantised values.")],
+    outputs=[
+        result(
+            data_types=[
+                DataType.FLOAT32,
+                DataType.FLOAT16,
+                DataType.BFLOAT16,
+                DataType.FLOAT64,
+            ]
+        )
+    ],
+    infer=same_as_input,
+)
+@descriptor
+class DequantizeDescriptor(Descriptor):
+    """scale * (stored - zero point)."""
+
+
+@layer(
+    "Cast",
+    64,
+    inputs=[slot("input", "Of any type.")],
+    outputs=[result("output", "The maker of the layer says its data type.", like="")],
+    infer=same_as_input,
+)
+@descriptor
+class CastDescriptor(Descriptor):
+    """The same values in another data type; real to integer rounds towards zero and saturates.
+
+    Attributes:
+        saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
+            largest that it can, else infinity or NaN (ONNX: Cast).
+    """
+
+    saturate: bool = False
+
+
+@layer(
+    "ConvertFp16ToFp32",
+    8,
+    inputs=[slot("input", "Float16.")],
+    outputs=[result(data_types=[DataType.FLOAT32])],
+    infer=same_as_input,
+)
+@descriptor
+class ConvertFp16ToFp32Descriptor(Descriptor):
+    """Float16 as Float32, exact; the optimizer makes it."""
+
+
+@layer(
+    "ConvertFp32ToFp16",
+    9,
+    inputs=[slot("input", "Float32.")],
+    outputs=[result(data_types=[DataType.FLOAT16])],
+    infer=same_as_input,
+)
+@descriptor
+class ConvertFp32ToFp16Descriptor(Descriptor):
+    """Float32 as Float16, rounded to the nearest; the optimizer makes it."""
+
+
+@layer(
+    "FakeQuantization",
+    18,
+    inputs=[slot("input", "Float32.")],
+    outputs=[result()],
+    infer=same_as_input,
+)
+@descriptor
+class FakeQuantizationDescriptor(Descriptor):
+    """Each element rounded to one of 256 levels between ``min`` and ``max``.
+
+    Attributes:
+        min: The lowest level.
+        max: The highest level.
+    """
+
+    min: float = -6.0
+    max: float = 6.0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the levels do not span a range."""
+        if not self.min < self.max:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: min is {self.min!r} and max is {self.max!r}, expected min "
+                "below max"
+            )
+
+
+def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    return [inputs.shape("input"), (), ()]
+
+
+@layer(
+    "DynamicQuantize",
+    1025,
+    inputs=[slot("input", "Floating point numbers.")],
+    outputs=[
+        result("output", "The steps.", data_types=[DataType.UNSIGNED8]),
+        result("scale", "A scalar: what a step is worth.", data_types=[DataType.FLOAT32]),
+        result("zero_point", "A scalar: the step of zero.", data_types=[DataType.UNSIGNED8]),
+    ],
+    infer=_dynamic,
+)
+@descriptor
+class DynamicQuantizeDescriptor(Descriptor):
+    """Numbers in 256 steps that just hold all of them and zero (ONNX: DynamicQuantizeLinear).
+
+    Halves are rounded to even. Where all numbers are zero a step is worth 1.
+    """

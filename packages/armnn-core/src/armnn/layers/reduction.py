@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Axes summed up: Reduce, Mean and ArgMinMax into one element, CumSum into as many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import filled_length, normalized_axes, normalized_axis
+from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.tensor import Shape, format_shape
+from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
+
+
+def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    axis = normalized_axis(descriptor.axis, len(shape))
+    if shape[axis] == 0:
+        raise ShapeError(
+            f"the axis {descriptor.axis} of the input of shape {format_shape(shape)} has no "
+            "element to choose from"
+        )
+    return [(*shape[:axis], *shape[axis + 1 :])]
+
+
+@layer(
+    "ArgMinMax",
+    2,
+    inputs=[slot("input", "Of any rank but 0.")],
+    outputs=[result(data_types=[DataType.SIGNED32, DataType.SIGNED64])],
+    infer=_arg_min_max,
+)
+@descriptor
+class ArgMinMaxDescriptor(Descriptor):
+    """The index of the smallest or largest element along ``axis``, the first one of equals.
+
+    The axis goes.
+
+    Attributes:
+        function: Which element is looked for.
+        axis: The axis along which it is looked for; counted from the end if negative.
+    """
+
+    function: ArgMinMaxFunction = ArgMinMaxFunction.MIN
+    axis: int = -1
+
+
+def _reduced(
+    descriptor: MeanDescriptor | ReduceDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if inputs.awaits("axis"):
+        return [_reduced_along_unknown(shape, descriptor.keep_dims, filled_length(inputs, "axis"))]
+    axes = normalized_axes(descriptor.axis, len(shape)) or tuple(range(len(shape)))
+    if descriptor.keep_dims:
+        return [tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))]
+    return [tuple(dim for axis, dim in enumerate(shape) if axis not in axes)]
+
+
+def _reduced_along_unknown(shape: Shape, keep_dims: bool, count: int | None) -> Shape | None:
+    if count is not None and count > len(shape):
+        raise ShapeError(
+            f"{count} axes are to go, but the input of shape {format_shape(shape)} has {len(shape)}"
+        )
+    if keep_dims:
+        return tuple(1 if dim == 1 else None for dim in shape)
+    if count is None:
+        return None
+    return (None,) * (len(shape) - count) if count else ()
+
+
+_INPUTS = (slot("input", "Of any rank."), filling("axis", "[number of axes]."))
+
+
+@layer("Mean", 32, inputs=_INPUTS, outputs=[result()], infer=_reduced)
+@descriptor
+class MeanDescriptor(Descriptor):
+    """The average over some axes.
+
+    All axes reduced without ``keep_dims`` leave a scalar (in Arm NN a tensor of one element).
+
+    Attributes:
+        axis: The axes, counted from the end if negative; all if empty.
+        keep_dims: Whether the axes stay, with one element.
+    """
+
+    axis: tuple[int, ...] = ()
+    keep_dims: bool = False
+
+
+@layer("Reduce", 50, inputs=_INPUTS, outputs=[result()], infer=_reduced)
+@descriptor
+class ReduceDescriptor(Descriptor):
+    """The sum, product, mean, minimum or maximum over some axes; shapes as in Mean.
+
+    Attributes:
+        keep_dims: Whether the axes stay, with one element.
+        axis: The axes, counted from the end if negative; all if empty.
+        reduce_operation: How the elements are summed up.
+    """
+
+    keep_dims: bool = False
+    axis: tuple[int, ...] = ()
+    reduce_operation: ReduceOperation = ReduceOperation.SUM
+
+
+def _cumulated(descriptor: CumSumDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if not inputs.awaits("axis"):
+        normalized_axis(descriptor.axis, len(shape))
+    return [shape]
+
+
+@layer(
+    "CumSum",
+    1013,
+    inputs=[slot("input", "Of any rank but 0."), filling("axis", "One integer.")],
+    outputs=[result()],
+    infer=_cumulated,
+)
+@descriptor
+class CumSumDescriptor(Descriptor):
+    """The sum of each element and those before it along an axis (ONNX: CumSum).
+
+    Attributes:
+        axis: The axis; counted from the end if negative.
+        exclusive: Whether the element itself does not count; the first sum is 0.
+        reverse: Whether the elements after it count instead.
+    """
+
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: MIT
+"""The same elements in another order or shape, repeated or padded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import (
+    broadcast,
+    divided,
+    filled_length,
+    inferred_dimension,
+    normalized_axes,
+    normalized_axis,
+    plus,
+    product,
+    require_rank,
+    same_axis,
+    same_dimension,
+)
+from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
+from armnn.types import DataLayout, PaddingMode
+
+_ANY = slot("input", "Of any rank.")
+_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
+
+
+def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if inputs.awaits("target_shape"):
+        count = filled_length(inputs, "target_shape")
+        return [None if count is None else (None,) * count]
+    dims: list[Dimension] = list(descriptor.target_shape)
+    copied = [axis for axis, size in enumerate(dims) if size == 0 and descriptor.zero_copies]
+    if copied and copied[-1] >= len(shape):
+        raise ShapeError(
+            f"the target_shape {format_shape(dims)} copies the dimension {copied[-1]}, which the "
+            f"input of shape {format_shape(shape)} does not have"
+        )
+    # What is copied stands on both sides, so it says nothing of what is left.
+    given = [dim for axis, dim in enumerate(shape) if axis not in copied]
+    wanted = [dim for axis, dim in enumerate(dims) if axis not in copied and dim != -1]
+    for axis in copied:
+        dims[axis] = shape[axis]
+    if -1 in dims:
+        dims[dims.index(-1)] = inferred_dimension(given, wanted)
+    elif not same_dimension(product(given), product(wanted)):
+        raise ShapeError(
+            f"the input of shape {format_shape(shape)} has {product(shape)} elements, the "
+            f"target_shape {format_shape(dims)} has {product(dims)}: expected as many"
+        )
+    return [tuple(dims)]
+
+
+@layer(
+    "Reshape",
+    47,
+    inputs=[_ANY, filling("target_shape", "[rank of the output].")],
+    outputs=[result(axis=same_axis)],
+    infer=_reshaped,
+)
+@descriptor
+class ReshapeDescriptor(Descriptor):
+    """The same elements in the same order, in another shape.
+
+    Attributes:
+        target_shape: The new shape; one -1 stands for what is left.
+        zero_copies: Whether 0 in ``target_shape`` stands for the input's dimension (ONNX).
+    """
+
+    target_shape: tuple[int, ...] = ()
+    zero_copies: bool = False
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if two dimensions are to be inferred."""
+        self.require_at_least(-1, "target_shape")
+        if self.target_shape.count(-1) > 1:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the parameter 'target_shape' is {self.target_shape!r}, "
+                "expected at most one -1"
+            )
+
+
+def _check_mappings(mappings: tuple[int, ...], shape: Shape) -> None:
+    if sorted(mappings) != list(range(len(shape))):
+        raise ShapeError(
+            f"the dim_mappings {list(mappings)} do not name each axis of the input of shape "
+            f"{format_shape(shape)} once"
+        )
+
+
+def _permuted(descriptor: PermuteDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    _check_mappings(descriptor.dim_mappings, shape)
+    return [tuple(shape[descriptor.dim_mappings.index(axis)] for axis in range(len(shape)))]
+
+
+def _permuted_axis(
+    descriptor: PermuteDescriptor, info: TensorInfo, _shape: Shape | None
+) -> int | None:
+    axis = info.axis
+    return None if axis is None or info.shape is None else descriptor.dim_mappings[axis]
+
+
+@layer("Permute", 41, inputs=[_ANY], outputs=[result(axis=_permuted_axis)], infer=_permuted)
+@descriptor
+class PermuteDescriptor(Descriptor):
+    """The axes in another order, said from the input's side.
+
+    Attributes:
+        dim_mappings: Axis i of the input becomes axis dim_mappings[i] of the output.
+    """
+
+    dim_mappings: tuple[int, ...] = ()
+
+
+def _transposed(descriptor: TransposeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    _check_mappings(descriptor.dim_mappings, shape)
+    return [tuple(shape[axis] for axis in descriptor.dim_mappings)]
+
+
+def _transposed_axis(
+    descriptor: TransposeDescriptor, info: TensorInfo, _shape: Shape | None
+) -> int | None:
+    axis = info.axis
+    return None if axis is None or info.shape is None else descriptor.dim_mappings.index(axis)
+
+
+@layer("Transpose", 61, inputs=[_ANY], outputs=[result(axis=_transposed_axis)], infer=_transposed)
+@descriptor
+class TransposeDescriptor(Descriptor):
+    """The axes in another order, said from the output's side, as in NumPy.
+
+    Attributes:
+        dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
+    """
+
+    dim_mappings: tuple[int, ...] = ()
+
+
+def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = require_rank(inputs, "input", 4)
+    layout, block = descriptor.data_layout, descriptor.block_size
+    output = list(shape)
+    for axis in layout.spatial_axes:
+        output[axis] = divided(shape, axis, block)
+    channels = layout.channel_axis
+    output[channels] = product([shape[channels], block * block])
+    return [tuple(output)]
+
+
+@layer(
+    "SpaceToDepth",
+    54,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    outputs=[result()],
+    infer=_space_to_depth,
+)
+@descriptor
+class SpaceToDepthDescriptor(Descriptor):
+    """Blocks of the plane moved into the channels.
+
+    Output channel (y * block_size + x) * C + c is channel c at row y, column x of the block.
+
+    Attributes:
+        block_size: Height and width of a block.
+        data_layout: NHWC or NCHW.
+    """
+
+    block_size: int = 1
+    data_layout: DataLayout = DataLayout.NHWC
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(1, "block_size")
+        self.require_choice("data_layout", _PLANAR)
+
+
+def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = require_rank(inputs, "input", 4)
+    layout, block = descriptor.data_layout, descriptor.block_size
+    output = list(shape)
+    for axis in layout.spatial_axes:
+        output[axis] = product([shape[axis], block])
+    channels = layout.channel_axis
+    output[channels] = divided(shape, channels, block * block)
+    return [tuple(output)]
+
+
+@layer(
+    "DepthToSpace",
+    12,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
+    outputs=[result()],
+    infer=_depth_to_space,
+)
+@descriptor
+class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
+    """Channels moved into blocks of the plane: the inverse of SpaceToDepth.
+
+    Attributes:
+        column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes to
+            row y, column x of the block of channel c instead (ONNX: mode CRD).
+    """
+
+    column_row_depth: bool = False
+
+
+def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    block = descriptor.block_shape
+    shape = require_rank(inputs, "input", 2 + len(block))
+    output = list(shape)
+    first = 1 if descriptor.data_layout is DataLayout.NHWC else 2
+    for axis, (size, (before, after)) in enumerate(
+        zip(block, descriptor.pad_list, strict=True), start=first
+    ):
+        output[axis] = plus(shape[axis], before + after)
+        output[axis] = divided(output, axis, size)
+    output[0] = product([shape[0], math.prod(block)])
+    return [tuple(output)]
+
+
+@layer(
+    "SpaceToBatchNd",
+    53,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
+    outputs=[result()],
+    infer=_space_to_batch,
+)
+@descriptor
+class SpaceToBatchNdDescriptor(Descriptor):
+    """Blocks of the padded plane moved into the batch (TensorFlow: SpaceToBatchND).
+
+    Attributes:
+        block_shape: The size of a block along each spatial axis.
+        pad_list: Zeros (before, after) each spatial axis.
+        data_layout: NCHW or NHWC.
+    """
+
+    block_shape: tuple[int, ...] = (1, 1)
+    pad_list: tuple[tuple[int, int], ...] = ((0, 0), (0, 0))
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(1, "block_shape")
+        self.require_at_least(0, "pad_list")
+        self.require_pairs("pad_list", len(self.block_shape))
+        self.require_choice("data_layout", _PLANAR)
+
+
+def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    block = descriptor.block_shape
+    shape = require_rank(inputs, "input", 2 + len(block))
+    output = list(shape)
+    first = 1 if descriptor.data_layout is DataLayout.NHWC else 2
+    for axis, (size, (before, after)) in enumerate(
+        zip(block, descriptor.crops, strict=True), start=first
+    ):
+        output[axis] = plus(product([shape[axis], size]), -before - after)
+        cropped = output[axis]
+        if isinstance(cropped, int) and cropped < 0:
+            raise ShapeError(
+                f"the crops {(before, after)} take more than the axis {axis} of the input of shape "
+                f"{format_shape(shape)} holds in blocks of {size}"
+            )
+    output[0] = divided(shape, 0, math.prod(block))
+    return [tuple(output)]
+
+
+@layer(
+    "BatchToSpaceNd",
+    4,
+    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
+    outputs=[result()],
+    infer=_batch_to_space,
+)
+@descriptor
+class BatchToSpaceNdDescriptor(Descriptor):
+    """The batch moved into blocks of the plane, which is then cropped.
+
+    The inverse of SpaceToBatchNd (TensorFlow: BatchToSpaceND).
+
+    Attributes:
+        block_shape: The size of a block along each spatial axis.
+        crops: What is cut off (before, after) each spatial axis.
+        data_layout: NCHW or NHWC.
+    """
+
+    block_shape: tuple[int, ...] = (1, 1)
+    crops: tuple[tuple[int, int], ...] = ((0, 0), (0, 0))
+    data_layout: DataLayout = DataLayout.NCHW
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(1, "block_shape")
+        self.require_at_least(0, "crops")
+        self.require_pairs("crops", len(self.block_shape))
+        self.require_choice("data_layout", _PLANAR)
+
+
+def _channel_shuffle(
+    descriptor: ChannelShuffleDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if descriptor.num_groups == 0:
+        raise ShapeError("num_groups is 0: expected at least 1")
+    divided(shape, normalized_axis(descriptor.axis, len(shape)), descriptor.num_groups)
+    return [shape]
+
+
+def _unshuffled_axis(
+    descriptor: ChannelShuffleDescriptor, info: TensorInfo, shape: Shape | None
+) -> int | None:
+    if info.axis is None or shape is None or info.axis == descriptor.axis % len(shape):
+        return None
+    return info.axis
+
+
+@layer(
+    "ChannelShuffle",
+    67,
+    inputs=[_ANY],
+    outputs=[result(axis=_unshuffled_axis)],
+    infer=_channel_shuffle,
+)
+@descriptor
+class ChannelShuffleDescriptor(Descriptor):
+    """An axis seen as [groups, members] becomes [members, groups] (ShuffleNet).
+
+    Attributes:
+        num_groups: The number of groups, at least 1.
+        axis: The axis; counted from the end if negative.
+    """
+
+    num_groups: int = 0
+    axis: int = 0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the number of groups is negative."""
+        self.require_at_least(0, "num_groups")
+
+
+def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if inputs.awaits("broadcast_to_shape"):
+        count = filled_length(inputs, "broadcast_to_shape")
+        return [None if count is None else (None,) * max(count, len(shape))]
+    return [broadcast(shape, descriptor.broadcast_to_shape)]
+
+
+@layer(
+    "BroadcastTo",
+    76,
+    inputs=[_ANY, filling("broadcast_to_shape", "[rank of the target].")],
+    outputs=[result(axis=same_axis)],
+    infer=_broadcast_to,
+)
+@descriptor
+class BroadcastToDescriptor(Descriptor):
+    """The input repeated along axes that have one element.
+
+    Attributes:
+        broadcast_to_shape: The target. Where it has 1 or no axis, the input's dimension stays
+            (ONNX: Expand).
+    """
+
+    broadcast_to_shape: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a dimension is negative."""
+        self.require_at_least(0, "broadcast_to_shape")
+
+
+def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if inputs.awaits("multiples"):
+        return [(None,) * len(shape)]
+    if len(descriptor.multiples) != len(shape):
+        raise ShapeError(
+            f"the multiples {list(descriptor.multiples)} do not fit the input of shape "
+            f"{format_shape(shape)}: expected {len(shape)} of them"
+        )
+    return [
+        tuple(product([dim, count]) for dim, count in zip(shape, descriptor.multiples, strict=True))
+    ]
+
+
+@layer(
+    "Tile",
+    74,
+    inputs=[_ANY, filling("multiples", "[rank of the input].")],
+    outputs=[result(axis=same_axis)],
+    infer=_tiled,
+)
+@descriptor
+class TileDescriptor(Descriptor):
+    """The whole input repeated along its axes.
+
+    Attributes:
+        multiples: How often, one number per axis.
+    """
+
+    multiples: tuple[int, ...] = ()
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a number is negative."""
+        self.require_at_least(0, "multiples")
+
+
+def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if inputs.awaits("pad_list"):
+        return [(None,) * len(shape)]
+    if len(descriptor.pad_list) != len(shape):
+        raise ShapeError(
+            f"the pad_list {descriptor.pad_list!r} does not fit the input of shape "
+            f"{format_shape(shape)}: expected {len(shape)} pairs"
+        )
+    room = {PaddingMode.REFLECT: 1, PaddingMode.SYMMETRIC: 0}.get(descriptor.padding_mode)
+    for axis, (dim, pair) in enumerate(zip(shape, descriptor.pad_list, strict=True)):
+        if room is not None and isinstance(dim, int) and max(pair) > max(dim - room, 0):
+            raise ShapeError(
+                f"{descriptor.padding_mode.arm_name} padding of {pair} needs more than the {dim} "
+                f"elements of the axis {axis}"
+            )
+    return [
+        tuple(plus(dim, sum(pair)) for dim, pair in zip(shape, descriptor.pad_list, strict=True))
+    ]
+
+
+@layer(
+    "Pad",
+    40,
+    inputs=[
+        _ANY,
+        filling("pad_list", "[rank of the input, 2]."),
+        filling("pad_value", "One number."),
+    ],
+    outputs=[result(axis=same_axis)],
+    infer=_padded,
+)
+@descriptor
+class PadDescriptor(Descriptor):
+    """The input with elements put before and after its axes.
+
+    Attributes:
+        pad_list: How many elements (before, after) each axis.
+        pad_value: What Constant padding writes: a real value, for a quantised input too, so that 0
+            is its zero point (Arm NN takes a stored value there). An integer stays exact.
+        padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
+    """
+
+    pad_list: tuple[tuple[int, int], ...] = ()
+    pad_value: float = 0.0
+    padding_mode: PaddingMode = PaddingMode.CONSTANT
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the list does not hold pairs of counts."""
+        self.require_pairs("pad_list", len(self.pad_list))
+        self.require_at_least(0, "pad_list")
+
+
+def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    require_rank(inputs, "axis", 0, 1)
+    axes = inputs.value("axis")
+    if axes is not None:
+        normalized_axes([int(axis) for axis in axes.ravel()], len(shape))
+    return [shape]
+
+
+@layer(
+    "ReverseV2",
+    73,
+    inputs=[_ANY, slot("axis", "The axes to turn, counted from the end if negative; integers.")],
+    outputs=[result()],
+    infer=_reversed,
+)
+@descriptor
+class ReverseV2Descriptor(Descriptor):
+    """The elements in opposite order along some axes (TensorFlow: ReverseV2)."""

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Images sampled at other places: Resize, GridSample and RoiAlign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import known_better, require_rank, require_shape, same_dimension
+from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.tensor import format_shape
+from armnn.types import DataLayout, GridPadding, PoolingAlgorithm, ResizeMethod, ResizeRounding
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+
+def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    output = list(require_rank(inputs, "input", 4))
+    targets = (descriptor.target_height, descriptor.target_width)
+    fields = ("target_height", "target_width")
+    for axis, target, field in zip(
+        descriptor.data_layout.spatial_axes, targets, fields, strict=True
+    ):
+        awaited = inputs.awaits(field)
+        if not awaited and target == 0:
+            raise ShapeError(f"the {field} is 0: expected at least 1")
+        output[axis] = None if awaited else target
+    return [tuple(output)]
+
+
+@layer(
+    "Resize",
+    49,
+    inputs=[
+        slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says."),
+        filling("target_width", "One integer."),
+        filling("target_height", "One integer."),
+    ],
+    outputs=[result()],
+    infer=_resized,
+)
+@descriptor
+class ResizeDescriptor(Descriptor):
+    """An image sampled at another number of rows and columns.
+
+    Row y of the output is taken at y * in / out of the input; with ``half_pixel_centers`` at
+    (y + 0.5) * in / out - 0.5; with ``align_corners`` at y * (in - 1) / (out - 1). What lies
+    outside of the image is its border.
+
+    Attributes:
+        target_width: Columns of the output.
+        target_height: Rows of the output.
+        method: How the value between two samples is found.
+        data_layout: NCHW or NHWC.
+        align_corners: Whether the corner samples of both images coincide.
+        half_pixel_centers: Whether a sample stands in the middle of its pixel.
+        rounding: Which sample NearestNeighbor takes. TensorFlow: the nearest with
+            ``align_corners`` or ``half_pixel_centers``, else the one before; of two as near the
+            latter one. The others as in ONNX.
+        cubic_coefficient: The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5.
+        exclude_outside: Whether Cubic leaves out the border's samples that lie outside, instead of
+            repeating them.
+        scale_width: What stands for out / in of the columns (ONNX: scales); 0 for the quotient.
+        scale_height: What stands for out / in of the rows; 0 for the quotient.
+    """
+
+    target_width: int = 0
+    target_height: int = 0
+    method: ResizeMethod = ResizeMethod.NEAREST_NEIGHBOR
+    data_layout: DataLayout = DataLayout.NCHW
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+    rounding: ResizeRounding = ResizeRounding.TENSORFLOW
+    cubic_coefficient: float = -0.75
+    exclude_outside: bool = False
+    scale_width: float = 0.0
+    scale_height: float = 0.0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "target_width", "target_height", "scale_width", "scale_height")
+        self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
+
+
+def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape, grid = inputs.shape("input"), inputs.shape("grid")
+    rank = len(shape)
+    if (
+        rank < 3
+        or len(grid) != rank
+        or not same_dimension(grid[0], shape[0])
+        or not same_dimension(grid[-1], rank - 2)
+    ):
+        raise ShapeError(
+            f"the grid of shape {format_shape(grid)} does not name places in the input of shape "
+            f"{format_shape(shape)}: expected [N,...,{rank - 2}] and [N,C,...] of one rank, 3 or "
+            "more"
+        )
+    return [(known_better(shape[0], grid[0]), shape[1], *grid[1:-1])]
+
+
+@layer(
+    "GridSample",
+    1021,
+    inputs=[
+        slot("input", "[N,C,H,W], with any number of spatial axes."),
+        slot("grid", "[N,H_out,W_out,2]: x and y of each place, -1 and 1 at the borders."),
+    ],
+    outputs=[result("output", "[N,C,H_out,W_out].")],
+    infer=_sampled,
+)
+@descriptor
+class GridSampleDescriptor(Descriptor):
+    """The values of an image at given places (Jaderberg et al. 2015, ONNX: GridSample-20).
+
+    Attributes:
+        method: How the value between samples is found; Cubic with the coefficient -0.75, and
+            NearestNeighbor takes the even one of two that are as near.
+        padding_mode: What lies outside: zeros, the border, or the image reflected.
+        align_corners: Whether -1 and 1 are the first and the last sample, else the outer borders
+            of their pixels.
+    """
+
+    method: ResizeMethod = ResizeMethod.BILINEAR
+    padding_mode: GridPadding = GridPadding.ZEROS
+    align_corners: bool = False
+
+
+def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    channels = require_rank(inputs, "input", 4)[1]
+    (count,) = require_rank(inputs, "batch_indices", 1)
+    require_shape(inputs, "boxes", (count, 4))
+    count = known_better(count, inputs.shape("boxes")[0])
+    return [(count, channels, descriptor.output_height, descriptor.output_width)]
+
+
+@layer(
+    "RoiAlign",
+    1027,
+    inputs=[
+        slot("input", "[N,C,H,W]."),
+        slot("boxes", "[R,4]: x and y of the upper left corner, then of the lower right one."),
+        slot("batch_indices", "[R], integers: which image each box is in."),
+    ],
+    outputs=[result("output", "[R,C,output_height,output_width].")],
+    infer=_aligned,
+)
+@descriptor
+class RoiAlignDescriptor(Descriptor):
+    """Boxes of images in one size, for a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign).
+
+    Each element sums up bilinear samples that stand evenly in its part of the box. Those more than
+    a pixel outside of the image are 0.
+
+    Attributes:
+        output_height: Rows of the output.
+        output_width: Columns of the output.
+        sampling_ratio: Samples of an element along each axis; 0 for one per pixel, rounded up.
+        spatial_scale: Pixels of the input per unit of the boxes.
+        half_pixel_centers: Whether a sample stands in the middle of its pixel; otherwise a box has
+            at least one pixel.
+        pool_type: Average or Max.
+    """
+
+    output_height: int = 1
+    output_width: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+    half_pixel_centers: bool = True
+    pool_type: PoolingAlgorithm = PoolingAlgorithm.AVERAGE
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(1, "output_height", "output_width")
+        self.require_at_least(0, "sampling_ratio")
+        self.require_choice("pool_type", (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX))

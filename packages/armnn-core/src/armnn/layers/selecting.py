@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Elements selected by rank, mask, index or place: TopK, Compress, OneHot, Trilu and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armnn.errors import ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import normalized_axis, require_rank, require_shape
+from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.tensor import Dimension, Shape, format_shape
+from armnn.types import DataType, ScatterNdFunction
+
+
+def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    axis = normalized_axis(descriptor.axis, len(shape))
+    size: Dimension = None if inputs.awaits("k") else descriptor.k
+    of = shape[axis]
+    if isinstance(size, int) and isinstance(of, int) and size > of:
+        raise ShapeError(
+            f"the {size} extreme elements are asked for along an axis of {of}: expected at most "
+            "as many as there are"
+        )
+    return [(*shape[:axis], size, *shape[axis + 1 :])] * 2
+
+
+@layer(
+    "TopK",
+    1012,
+    inputs=[slot("input", "Of any rank but 0."), filling("k", "One integer.")],
+    outputs=[
+        result("values", "The elements."),
+        result(
+            "indices",
+            "Where they stand along the axis.",
+            data_types=[DataType.SIGNED64, DataType.SIGNED32],
+        ),
+    ],
+    infer=_top,
+)
+@descriptor
+class TopKDescriptor(Descriptor):
+    """The k largest or smallest elements along an axis and their indices (ONNX: TopK).
+
+    Of equal elements those with the lower index come first; NaN counts as the largest.
+
+    Attributes:
+        k: How many elements.
+        axis: The axis; counted from the end if negative.
+        largest: Whether the largest ones are taken, else the smallest.
+        sorted: Whether they stand in order, else in any.
+    """
+
+    k: int = 1
+    axis: int = -1
+    largest: bool = True
+    sorted: bool = True
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the number is negative."""
+        self.require_at_least(0, "k")
+
+
+def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("indices")
+    require_shape(inputs, "values", (2,))
+    axis = normalized_axis(descriptor.axis, len(shape) + 1)
+    depth: Dimension = None if inputs.awaits("depth") else descriptor.depth
+    return [(*shape[:axis], depth, *shape[axis:])]
+
+
+@layer(
+    "OneHot",
+    1015,
+    inputs=[
+        slot("indices", "Integers of any rank."),
+        slot("values", "[2], what stands elsewhere and what stands at the index."),
+        filling("depth", "One integer."),
+    ],
+    outputs=[result(like="values")],
+    infer=_one_hot,
+)
+@descriptor
+class OneHotDescriptor(Descriptor):
+    """A new axis on which one value stands at each index and another one elsewhere (ONNX: OneHot).
+
+    An index outside of the axis gives a line without the former.
+
+    Attributes:
+        depth: The size of the new axis.
+        axis: Where the output has it; counted from the end if negative.
+        wrap_negative: Whether negative indices count from the end (ONNX), else they are outside
+            (TensorFlow Lite).
+    """
+
+    depth: int = 0
+    axis: int = -1
+    wrap_negative: bool = True
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if the size is negative."""
+        self.require_at_least(0, "depth")
+
+
+def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if len(shape) < 2:
+        raise ShapeError(f"the input has shape {format_shape(shape)}: expected rank 2 or more")
+    return [shape]
+
+
+@layer(
+    "Trilu",
+    1016,
+    inputs=[slot("input", "[...,rows,columns]."), filling("k", "One integer.")],
+    outputs=[result()],
+    infer=_triangle,
+)
+@descriptor
+class TriluDescriptor(Descriptor):
+    """The upper or lower triangle of matrices; the other elements are zero (ONNX: Trilu).
+
+    Attributes:
+        upper: Whether the upper triangle stays, else the lower one.
+        k: The diagonal that bounds it, which stays: 0 the main one, 1 the one above it.
+    """
+
+    upper: bool = True
+    k: int = 0
+
+
+def _gathered(descriptor: GatherElementsDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    _require_inside(inputs, descriptor.axis)
+    return [inputs.shape("indices")]
+
+
+def _require_inside(inputs: Inputs, axis: int) -> None:
+    """Check that the indices reach outside of the input along no axis but their own.
+
+    Raises:
+        ShapeError: They do, or have another rank.
+    """
+    shape, indices = inputs.shape("input"), inputs.shape("indices")
+    axis = normalized_axis(axis, len(shape))
+    beyond = [
+        isinstance(count, int) and isinstance(size, int) and count > size
+        for place, (count, size) in enumerate(zip(indices, shape, strict=False))
+        if place != axis
+    ]
+    if len(indices) != len(shape) or any(beyond):
+        raise ShapeError(
+            f"the indices have shape {format_shape(indices)}: expected that of the input, "
+            f"{format_shape(shape)}, or a smaller one, and any size of axis {axis}"
+        )
+
+
+@layer(
+    "GatherElements",
+    1017,
+    inputs=[
+        slot("input", "Of any rank but 0."),
+        slot("indices", "Integers, of the same rank; counted from the end if negative."),
+    ],
+    outputs=[result("output", "Of the shape of the indices.")],
+    infer=_gathered,
+)
+@descriptor
+class GatherElementsDescriptor(Descriptor):
+    """For each index the element at this place, but for the axis (ONNX: GatherElements).
+
+    output[i][j] is input[indices[i][j]][j] for axis 0.
+
+    Attributes:
+        axis: The axis that the indices speak of; counted from the end if negative.
+    """
+
+    axis: int = 0
+
+
+def _scattered(descriptor: ScatterElementsDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    _require_inside(inputs, descriptor.axis)
+    require_shape(inputs, "updates", inputs.shape("indices"))
+    return [inputs.shape("input")]
+
+
+@layer(
+    "ScatterElements",
+    1018,
+    inputs=[
+        slot("input", "Of any rank but 0."),
+        slot("indices", "Integers, of the same rank; counted from the end if negative."),
+        slot("updates", "Of the shape of the indices."),
+    ],
+    outputs=[result()],
+    infer=_scattered,
+)
+@descriptor
+class ScatterElementsDescriptor(Descriptor):
+    """The input with updates at the indices along an axis (ONNX: ScatterElements).
+
+    output[indices[i][j]][j] is updates[i][j] for axis 0. Where an index occurs more than once,
+    Update leaves the last update; the other functions combine all.
+
+    Attributes:
+        axis: The axis that the indices speak of; counted from the end if negative.
+        function: How an update and what is there become one.
+    """
+
+    axis: int = 0
+    function: ScatterNdFunction = ScatterNdFunction.UPDATE
+
+
+def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    axis = normalized_axis(descriptor.axis, len(shape))
+    (count,) = require_rank(inputs, "condition", 1)
+    size = shape[axis]
+    if isinstance(count, int) and isinstance(size, int) and count > size:
+        raise ShapeError(
+            f"the condition has {count} elements: expected at most {size}, the size of axis {axis} "
+            f"of the input of shape {format_shape(shape)}"
+        )
+    return [(*shape[:axis], None, *shape[axis + 1 :])]
+
+
+@layer(
+    "Compress",
+    1026,
+    inputs=[
+        slot("input", "Of any rank but 0."),
+        slot("condition", "[n], Boolean: what stays; what lies behind its end goes."),
+    ],
+    outputs=[result("output", "Along the axis as many elements as the condition holds for.")],
+    infer=_compressed,
+    data_dependent=True,
+)
+@descriptor
+class CompressDescriptor(Descriptor):
+    """The slices along an axis for which a condition holds (ONNX: Compress).
+
+    Attributes:
+        axis: The axis; counted from the end if negative.
+    """
+
+    axis: int = 0

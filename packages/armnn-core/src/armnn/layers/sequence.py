@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Whole sequences, one or both ways, as ONNX has them: Rnn, Gru, SequenceLstm, ReverseSequence.
+
+Names in the shapes: T steps, N items of the batch, I inputs and U units of a step, D directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._shapes import apply, normalized_axis, require_rank, require_shape
+from armnn.layers._spec import Inputs, InputSlot, layer, result, slot
+from armnn.layers.activation import ActivationDescriptor
+from armnn.types import ActivationFunction, SequenceDirection
+
+if TYPE_CHECKING:
+    from armnn.tensor import Shape
+
+_SIGMOID, _TANH = ActivationFunction.SIGMOID, ActivationFunction.TANH
+
+
+class _RecurrentDescriptor(Descriptor):
+    """What Rnn, Gru and SequenceLstm have in common."""
+
+    __slots__ = ()
+
+    direction: SequenceDirection
+    activations: tuple[ActivationFunction, ...]
+    activation_a: tuple[float, ...]
+    activation_b: tuple[float, ...]
+    clip: float
+    time_major: bool
+
+    gates: ClassVar[int]
+    """How many blocks of U rows the weights have."""
+
+    num_activations: ClassVar[int]
+    """How many activations one direction has."""
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        self.require_at_least(0, "clip")
+        given = [len(values) for values in (self.activations, self.activation_a, self.activation_b)]
+        allowed = sorted({self.num_activations, self.num_activations * self.num_directions})
+        if given[0] not in allowed or given.count(given[0]) != 3:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: got {given[0]} activations, {given[1]} activation_a and "
+                f"{given[2]} activation_b, expected {' or '.join(map(str, allowed))} of each"
+            )
+
+    @property
+    def num_directions(self) -> int:
+        """How many times the sequence is read."""
+        return 2 if self.direction is SequenceDirection.BIDIRECTIONAL else 1
+
+    def activations_of(self, way: int) -> list[ActivationDescriptor]:
+        """Return the activations of one direction, in the order of the descriptor's doc."""
+        first = way * self.num_activations % len(self.activations)
+        return [
+            ActivationDescriptor(
+                function=self.activations[place],
+                a=self.activation_a[place],
+                b=self.activation_b[place],
+            )
+            for place in range(first, first + self.num_activations)
+        ]
+
+
+def _recurrent(descriptor: _RecurrentDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    first, second, size = require_rank(inputs, "input", 3)
+    time, batch = (first, second) if descriptor.time_major else (second, first)
+    units = require_rank(inputs, "recurrent_weights", 3)[2]
+    directions, gates = descriptor.num_directions, descriptor.gates
+    rows, biases, peepholes = (
+        apply(lambda number, factor=factor: factor * number, units)
+        for factor in (gates, 2 * gates, 3)
+    )
+    state = (directions, batch, units) if descriptor.time_major else (batch, directions, units)
+    expected: dict[str, Shape] = {
+        "weights": (directions, rows, size),
+        "recurrent_weights": (directions, rows, units),
+        "bias": (directions, biases),
+        "sequence_lengths": (batch,),
+        "output_state_in": state,
+        "cell_state_in": state,
+        "peephole_weights": (directions, peepholes),
+    }
+    for input_slot in inputs.spec.inputs[1:]:
+        require_shape(inputs, input_slot.name, expected[input_slot.name])
+    steps = (time, directions, batch) if descriptor.time_major else (batch, time, directions)
+    return [(*steps, units)] + [state] * (len(inputs.spec.outputs) - 1)
+
+
+def _inputs(gates: str) -> list[InputSlot]:
+    rows = f"{len(gates)}*U" if len(gates) > 1 else "U"
+    order = f", gates in the order {gates}" if len(gates) > 1 else ""
+    return [
+        slot("input", "[T,N,I] if ``time_major``, else [N,T,I]."),
+        slot("weights", f"[D,{rows},I]{order}."),
+        slot("recurrent_weights", f"[D,{rows},U]."),
+        slot(
+            "bias",
+            f"[D,{2 * len(gates)}*U]: those of the weights, then those of the recurrent ones.",
+            optional=True,
+        ),
+        slot(
+            "sequence_lengths", "[N], integers: how many steps of each item count.", optional=True
+        ),
+        slot(
+            "output_state_in",
+            "[D,N,U] if ``time_major``, else [N,D,U]: the state before the first step.",
+            optional=True,
+        ),
+    ]
+
+
+_OUTPUTS = [
+    result(
+        "output",
+        "[T,D,N,U] if ``time_major``, else [N,T,D,U]: the output of each step, 0 where the item "
+        "has ended.",
+    ),
+    result("output_state_out", "As output_state_in: the output of the last step."),
+]
+
+
+@layer("Rnn", 1008, inputs=_inputs("h"), outputs=_OUTPUTS, infer=_recurrent)
+@descriptor
+class RnnDescriptor(_RecurrentDescriptor):
+    """h = f(x * weights + h * recurrent_weights + both biases) for each step x (ONNX: RNN).
+
+    Attributes:
+        direction: In which order the steps are read.
+        activations: f; for both directions one after the other, or one for both.
+        activation_a: The parameter ``a`` of each activation, see Activation.
+        activation_b: The parameter ``b`` of each activation.
+        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        time_major: Whether the steps are the first axis, before the batch.
+    """
+
+    gates: ClassVar[int] = 1
+    num_activations: ClassVar[int] = 1
+
+    direction: SequenceDirection = SequenceDirection.FORWARD
+    activations: tuple[ActivationFunction, ...] = (_TANH,)
+    activation_a: tuple[float, ...] = (1.0,)
+    activation_b: tuple[float, ...] = (1.0,)
+    clip: float = 0.0
+    time_major: bool = False
+
+
+@layer("Gru", 1009, inputs=_inputs("zrh"), outputs=_OUTPUTS, infer=_recurrent)
+@descriptor
+class GruDescriptor(_RecurrentDescriptor):
+    """Gated recurrent units (Cho et al. 2014, ONNX: GRU).
+
+    For each step x, with weights W, recurrent weights R and biases B and C: z = f(x*Wz + h*Rz + Bz
+    + Cz), r = f(x*Wr + h*Rr + Br + Cr), n = g(x*Wh + (r.h)*Rh + Bh + Ch), h = (1-z).n + z.h.
+
+    Attributes:
+        direction: In which order the steps are read.
+        activations: f and g; for both directions one after the other, or once for both.
+        activation_a: The parameter ``a`` of each activation, see Activation.
+        activation_b: The parameter ``b`` of each activation.
+        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        time_major: Whether the steps are the first axis, before the batch.
+        linear_before_reset: Whether n is g(x*Wh + r.(h*Rh + Ch) + Bh) instead.
+    """
+
+    gates: ClassVar[int] = 3
+    num_activations: ClassVar[int] = 2
+
+    direction: SequenceDirection = SequenceDirection.FORWARD
+    activations: tuple[ActivationFunction, ...] = (_SIGMOID, _TANH)
+    activation_a: tuple[float, ...] = (1.0, 1.0)
+    activation_b: tuple[float, ...] = (1.0, 1.0)
+    clip: float = 0.0
+    time_major: bool = False
+    linear_before_reset: bool = False
+
+
+@layer(
+    "SequenceLstm",
+    1010,
+    inputs=[
+        *_inputs("iofc"),
+        slot("cell_state_in", "As output_state_in: the cell before the first step.", optional=True),
+        slot("peephole_weights", "[D,3*U]: how the gates i, o and f see the cell.", optional=True),
+    ],
+    outputs=[*_OUTPUTS, result("cell_state_out", "As cell_state_in: the cell of the last step.")],
+    infer=_recurrent,
+)
+@descriptor
+class SequenceLstmDescriptor(_RecurrentDescriptor):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997, ONNX: LSTM).
+
+    For each step x, with weights W, recurrent weights R, both biases in B and peepholes P:
+    i = f(x*Wi + h*Ri + Pi.c + Bi), r = f(x*Wf + h*Rf + Pf.c + Bf), c = r.c + i.g(x*Wc + h*Rc + Bc),
+    o = f(x*Wo + h*Ro + Po.c + Bo), h = o.k(c).
+
+    Attributes:
+        direction: In which order the steps are read.
+        activations: f, g and k; for both directions one after the other, or once for both.
+        activation_a: The parameter ``a`` of each activation, see Activation.
+        activation_b: The parameter ``b`` of each activation.
+        clip: What enters an activation is clipped to -clip and clip; 0 for no clipping.
+        time_major: Whether the steps are the first axis, before the batch.
+        input_forget: Whether r is 1-i.
+    """
+
+    gates: ClassVar[int] = 4
+    num_activations: ClassVar[int] = 3
+
+    direction: SequenceDirection = SequenceDirection.FORWARD
+    activations: tuple[ActivationFunction, ...] = (_SIGMOID, _TANH, _TANH)
+    activation_a: tuple[float, ...] = (1.0, 1.0, 1.0)
+    activation_b: tuple[float, ...] = (1.0, 1.0, 1.0)
+    clip: float = 0.0
+    time_major: bool = False
+    input_forget: bool = False
+
+
+def _reverse_sequence(
+    descriptor: ReverseSequenceDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    batch = normalized_axis(descriptor.batch_axis, len(shape))
+    if batch == normalized_axis(descriptor.time_axis, len(shape)):
+        raise ShapeError(f"the axis {batch} is both that of the batch and that of time")
+    require_shape(inputs, "sequence_lengths", (shape[batch],))
+    return [shape]
+
+
+@layer(
+    "ReverseSequence",
+    1011,
+    inputs=[
+        slot("input", "Of rank 2 or more."),
+        slot("sequence_lengths", "[N], integers: how many steps of each item are reversed."),
+    ],
+    outputs=[result()],
+    infer=_reverse_sequence,
+)
+@descriptor
+class ReverseSequenceDescriptor(Descriptor):
+    """The first steps of each item of a batch in reverse order, the others as they are (ONNX).
+
+    Attributes:
+        batch_axis: The axis of the batch; counted from the end if negative.
+        time_axis: The axis of the steps; counted from the end if negative.
+    """
+
+    batch_axis: int = 1
+    time_axis: int = 0

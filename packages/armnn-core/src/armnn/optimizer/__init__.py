@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""From a network to the backends that run it; :mod:`armnn.optimizer.phases` has the order."""
+
+from __future__ import annotations
+
+from armnn.optimizer.assign import check_layer_names
+from armnn.optimizer.candidates import Candidate
+from armnn.optimizer.optimized_network import OptimizedNetwork
+from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.phases import Participants, Prepared, phase
+from armnn.optimizer.report import Refusal, Report, ReportRow
+
+__all__ = [
+    "Candidate",
+    "OptimizedNetwork",
+    "OptimizerOptions",
+    "Participants",
+    "Prepared",
+    "Refusal",
+    "Report",
+    "ReportRow",
+    "check_layer_names",
+    "phase",
+]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Where each tensor lies, and the layers that carry tensors from one kind of memory to another.
+
+The strategy is Arm NN's (``SelectTensorHandleStrategy``): a tensor lies in the kind of memory that
+its producer offers and most of its readers accept; a reader that does not accept it gets an
+import of the memory if both sides can, else a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn.backends import HOST_FACTORY_ID
+from armnn.types import MemorySource
+
+if TYPE_CHECKING:
+    from armnn.backends import TensorHandleFactories
+    from armnn.graph import Layer, Network, Value
+
+HOST: Sequence[str] = (HOST_FACTORY_ID,)
+_HOST_SOURCES = frozenset({MemorySource.MALLOC})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Where the tensors of a network lie.
+
+    Attributes:
+        factories: The id of the tensor-handle factory of each value that layers make; constants
+            are not in it, each reader gets them in its own kind of memory.
+        preferences: The factories that the backend of a layer works with, the best first.
+    """
+
+    factories: Mapping[Value, str]
+    preferences: Callable[[Layer], Sequence[str]]
+
+
+def place_tensors(
+    network: Network,
+    preferences_of_backend: Mapping[str, Sequence[str]],
+    registered: TensorHandleFactories,
+) -> Placement:
+    """Choose the memory of every value and insert MemImport and MemCopy layers where it changes.
+
+    Args:
+        network: Its layers are assigned to backends.
+        preferences_of_backend: The factory ids that each backend works with; none means the host.
+        registered: The factories by id; the host's is not among them.
+    """
+
+    def preferences(layer: Layer) -> Sequence[str]:
+        return preferences_of_backend.get(layer.backend or "", ()) or HOST
+
+    factories: dict[Value, str] = {}
+    for layer in network.topological_order():
+        if layer.data is not None:
+            continue
+        for value in layer.outputs:
+            factories[value] = _choose(layer, value, preferences)
+            _carry(network, value, factories, preferences, registered)
+    return Placement(factories, preferences)
+
+
+def _readers(value: Value) -> list[tuple[Layer, int]]:
+    """Output layers are no readers: the runtime maps whatever they read."""
+    return [(layer, index) for layer, index in value.uses if layer.type != "Output"]
+
+
+def _choose(producer: Layer, value: Value, preferences: Callable[[Layer], Sequence[str]]) -> str:
+    readers = [layer for layer, _ in _readers(value)]
+    if producer.type == "Input":
+        # The runtime fills it through map(), so it may lie wherever its readers like it best.
+        offers = list(dict.fromkeys(f for layer in readers for f in preferences(layer))) or HOST
+    else:
+        offers = preferences(producer)
+    return min(offers, key=lambda f: sum(f not in preferences(layer) for layer in readers))
+
+
+def _carry(
+    network: Network,
+    value: Value,
+    factories: dict[Value, str],
+    preferences: Callable[[Layer], Sequence[str]],
+    registered: TensorHandleFactories,
+) -> None:
+    """Insert one import or copy for each other kind of memory in which the value is read."""
+    carried: dict[str, Value] = {}
+    for layer, index in _readers(value):
+        wanted = preferences(layer)
+        if factories[value] in wanted:
+            continue
+        target = wanted[0]
+        if target not in carried:
+            kind = "MemImport" if _can_import(factories[value], target, registered) else "MemCopy"
+            source = value.producer
+            name = f"[ {source.name} ({value.index}) -> {layer.name} ({index}) ]"
+            carrier = network.add(kind, [value], name=network.unique_name(name))
+            carrier.backend = layer.backend
+            carried[target] = carrier.output
+            factories[carrier.output] = target
+        network.replace_input(layer, index, carried[target])
+
+
+def _can_import(source: str, target: str, registered: TensorHandleFactories) -> bool:
+    exported = registered[source].export_sources if source in registered else _HOST_SOURCES
+    imported = registered[target].import_sources if target in registered else frozenset()
+    return bool(exported & imported)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Control flow by Switch and Merge, resolved once the condition is known.
+
+A Switch hands its input to one of two branches, a Merge hands on what the branch that was taken
+makes (TensorFlow: Switch and Merge). With the condition known, both go, and so does the other
+branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.errors import GraphError
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+
+CONTROL_FLOW = ("Switch", "Merge")
+"""Layers that no backend computes; they wait until their condition is known."""
+
+
+def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> bool:
+    """Resolve a layer that decides about branches or lies on one that is not taken.
+
+    Args:
+        network: Is changed: readers of what is taken read the value itself.
+        layer: Its producers have been resolved.
+        dead: Values on branches that are not taken; what the layer makes is added if it is dead.
+
+    Returns:
+        Whether the layer needs nothing more.
+
+    Raises:
+        GraphError: An output of the network lies on a branch that is not taken.
+    """
+    alive = [value for value in layer.inputs if value is not None and value not in dead]
+    is_dead = len(alive) < sum(value is not None for value in layer.inputs)
+    if layer.type == "Merge" and is_dead and alive:
+        network.replace_uses(layer.output, alive[0])
+        return True
+    if is_dead:
+        if layer.type == "Output":
+            raise GraphError(
+                f"the output {layer.name!r} lies on a branch that is not taken: join the branches "
+                "with a Merge layer"
+            )
+        dead.update(dict.fromkeys(layer.outputs))
+        return True
+    condition = layer.constant("condition") if layer.type == "Switch" else None
+    if condition is None:
+        return False
+    not_taken, taken = layer.outputs if condition.reshape(()) else reversed(layer.outputs)
+    network.replace_uses(taken, alive[0])
+    dead[not_taken] = None
+    return True

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Shape inference over a whole network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.errors import ShapeError
+from armnn.layers import filled_descriptor
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+
+
+def infer_shapes(network: Network) -> None:
+    """Infer the info of every value again, in topological order.
+
+    Values of inputs that stand for descriptor fields move there where they are known.
+
+    Raises:
+        ShapeError: The inputs of a layer do not fit; the first such layer is named.
+    """
+    for layer in network.topological_order():
+        fill_descriptor(network, layer)
+        update_outputs(layer)
+
+
+def update_outputs(layer: Layer) -> None:
+    """Infer the infos of the outputs of one layer from its inputs as they are now."""
+    for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
+        value.info = info
+
+
+def fill_descriptor(network: Network, layer: Layer) -> None:
+    """Move the known values of inputs that stand for descriptor fields into the descriptor.
+
+    Raises:
+        ShapeError: A value is not one that the field can take; the layer is named.
+    """
+    values = [None if value is None else value.constant for value in layer.inputs]
+    try:
+        layer.descriptor = filled_descriptor(
+            layer.spec, layer.descriptor, layer.input_infos, values
+        )
+    except ValueError as error:
+        raise ShapeError(f"layer {layer.name!r} ({layer.type}): {error}") from error
+    kept = [
+        None if layer.spec.input_slot(index).fills and data is not None else value
+        for index, (value, data) in enumerate(zip(layer.inputs, values, strict=True))
+    ]
+    if kept != list(layer.inputs):
+        network.replace_inputs(layer, kept)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""A network that was prepared for its backends and can be loaded into a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from armnn.optimizer.phases import (
+    Participants,
+    Prepared,
+    prepare_network,
+    prepare_specialisation,
+)
+from armnn.optimizer.report import Report
+from armnn.optimizer.specialise import value_inputs
+from armnn.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Network
+    from armnn.optimizer.options import OptimizerOptions
+
+
+class OptimizedNetwork:
+    """A network and the backends that run it (Arm NN: ``IOptimizedNetwork``).
+
+    A network whose shapes are fixed is prepared at once. One with unknown dimensions is prepared
+    for each set of input shapes when it is met.
+
+    Attributes:
+        participants: The backends that take part.
+        options: The caller's decisions.
+        value_inputs: The inputs whose values decide about shapes, with the elements they may have.
+    """
+
+    def __init__(
+        self, network: Network, participants: Participants, options: OptimizerOptions
+    ) -> None:
+        self.participants = participants
+        self.options = options
+        self._source = prepare_network(network, participants, options)
+        self.value_inputs = value_inputs(self._source)
+        self._static: Prepared | None = None
+        if self.is_static:
+            shapes = {name: info.static_shape for name, info in self.inputs.items()}
+            self._static = self.specialise(shapes, {})
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self._source.name
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model's file says about itself."""
+        return dict(self._source.metadata)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether there is only one set of input shapes, and no value decides about others."""
+        return not self.value_inputs and all(info.is_static for info in self.inputs.values())
+
+    @property
+    def network(self) -> Network:
+        """The layers: with their backends if the shapes are fixed, as rewritten if they are not."""
+        return self._source if self._static is None else self._static.network
+
+    @property
+    def inputs(self) -> dict[str, TensorInfo]:
+        """The inputs by name, in the order of the network."""
+        return {layer.name: layer.output.info for layer in self._source.inputs}
+
+    @property
+    def outputs(self) -> dict[str, TensorInfo]:
+        """The outputs by name, in the order of the network."""
+        infos = {layer.name: layer.input_infos[0] for layer in self._source.outputs}
+        return {name: info for name, info in infos.items() if info is not None}
+
+    @property
+    def report(self) -> Report:
+        """Which layer runs where, and why; empty as long as the shapes are not known.
+
+        ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
+        """
+        return Report() if self._static is None else self._static.report
+
+    def specialise(
+        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+    ) -> Prepared:
+        """Prepare the network for one set of input shapes.
+
+        Args:
+            shapes: The shape of each input.
+            values: The data of each of the :attr:`value_inputs` that is small enough.
+
+        Raises:
+            ShapeError: The shapes do not fit.
+            OptimizationError: Some layers cannot run on the backends, or one of these failed.
+        """
+        if self._static is not None:
+            return self._static
+        label = "" if self.is_static else describe(shapes, values)
+        return prepare_specialisation(
+            self._source, shapes, values, self.participants, self.options, label
+        )
+
+
+def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:
+    """Return input shapes and values as people read them: "x=[1,3,224,224], n=4"."""
+    parts = [f"{name}={format_shape(shape)}" for name, shape in shapes.items()]
+    parts += [f"{name}={value.tolist()}" for name, value in values.items()]
+    return ", ".join(parts)

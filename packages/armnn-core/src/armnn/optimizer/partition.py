@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Cutting a network into the fewest subgraphs that can each be handed to one backend.
+
+Layers with the same key (a backend) are put together as long as no path between two of them leads
+outside and back: otherwise the subgraph would have to wait for itself. The result is maximal: no
+two subgraphs of the same key can be merged without making such a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+
+Key: TypeAlias = Callable[["Layer"], "Hashable | None"]
+"""Says to which group a layer belongs; None for layers that belong to no subgraph."""
+
+
+def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
+    """Return the maximal subgraphs of the layers with the same key.
+
+    Args:
+        network: Is not changed.
+        key: None leaves a layer out, but a path through it still counts.
+
+    Returns:
+        The layers of each subgraph in topological order; subgraphs in the order of their first
+        layers. The same network always gives the same result.
+    """
+    order = [layer for layer in network.topological_order() if layer.data is None]
+    position = {layer: index for index, layer in enumerate(order)}
+    clusters = _clusters_by_level(order, key)
+    _merge(clusters)
+    subgraphs = [
+        tuple(sorted(cluster.layers, key=position.__getitem__))
+        for cluster in clusters
+        if cluster.key is not None
+    ]
+    return sorted(subgraphs, key=lambda layers: position[layers[0]])
+
+
+class _Cluster:
+    """Layers that go together; ``after`` and ``before`` are bit sets of cluster positions."""
+
+    __slots__ = ("after", "before", "consumers", "key", "layers")
+
+    def __init__(self, key: Hashable | None) -> None:
+        self.key = key
+        self.layers: list[Layer] = []
+        self.consumers: dict[_Cluster, None] = {}
+        self.before = 0
+        self.after = 0
+
+
+def _clusters_by_level(order: list[Layer], key: Key) -> list[_Cluster]:
+    """Put layers of a key together whose paths change keys equally often.
+
+    The level never falls along an edge and rises wherever the key changes, so the clusters form
+    no cycle. This finds nearly all of the partition in one walk.
+    """
+    clusters: dict[tuple[Hashable, int, Layer | None], _Cluster] = {}
+    cluster_of: dict[Layer, tuple[_Cluster, int]] = {}
+    for layer in order:
+        own = key(layer)
+        producers = dict.fromkeys(
+            value.producer for value in layer.inputs if value is not None and value.constant is None
+        )
+        level = 0
+        for producer in producers:
+            cluster, reached = cluster_of[producer]
+            level = max(level, reached if cluster.key == own and own is not None else reached + 1)
+        place = (own, level, layer if own is None else None)
+        cluster = clusters.setdefault(place, _Cluster(own))
+        cluster.layers.append(layer)
+        cluster_of[layer] = (cluster, level)
+        for producer in producers:
+            if cluster_of[producer][0] is not cluster:
+                cluster_of[producer][0].consumers[cluster] = None
+    return list(clusters.values())
+
+
+def _merge(clusters: list[_Cluster]) -> None:
+    """Merge pairs of the same key until no pair can be merged without making a cycle."""
+    _reach(clusters)
+    changed = True
+    while changed:
+        changed = False
+        for first_index in range(len(clusters)):
+            second_index = first_index + 1
+            while second_index < len(clusters):
+                first, second = clusters[first_index], clusters[second_index]
+                if first.key is not None and first.key == second.key and _mergeable(first, second):
+                    _absorb(first, second, clusters)
+                    _reach(clusters)
+                    changed = True
+                else:
+                    second_index += 1
+
+
+def _mergeable(first: _Cluster, second: _Cluster) -> bool:
+    """Whether no third cluster lies on a path between the two."""
+    return not (first.after & second.before or second.after & first.before)
+
+
+def _absorb(first: _Cluster, second: _Cluster, clusters: list[_Cluster]) -> None:
+    clusters.remove(second)
+    first.layers += second.layers
+    first.consumers.update(second.consumers)
+    for cluster in clusters:
+        if second in cluster.consumers:
+            del cluster.consumers[second]
+            cluster.consumers[first] = None
+    first.consumers.pop(first, None)
+
+
+def _reach(clusters: list[_Cluster]) -> None:
+    """Compute for each cluster which clusters come before it and after it."""
+    bit = {cluster: 1 << index for index, cluster in enumerate(clusters)}
+    for cluster in clusters:
+        cluster.before = cluster.after = 0
+    order = _topological(clusters)
+    for cluster in order:
+        for consumer in cluster.consumers:
+            consumer.before |= cluster.before | bit[cluster]
+    for cluster in reversed(order):
+        for consumer in cluster.consumers:
+            cluster.after |= consumer.after | bit[consumer]
+
+
+def _topological(clusters: list[_Cluster]) -> list[_Cluster]:
+    waiting = dict.fromkeys(clusters, 0)
+    for cluster in clusters:
+        for consumer in cluster.consumers:
+            waiting[consumer] += 1
+    order = [cluster for cluster, count in waiting.items() if count == 0]
+    for cluster in order:
+        for consumer in cluster.consumers:
+            waiting[consumer] -= 1
+            if waiting[consumer] == 0:
+                order.append(consumer)
+    return order

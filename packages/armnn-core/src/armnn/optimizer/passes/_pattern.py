@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""What passes ask of a network, and the edits that they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from armnn.errors import InvalidArgumentError
+from armnn.layers import infer_outputs
+from armnn.layers.elementwise import (
+    AdditionDescriptor,
+    DivisionDescriptor,
+    ElementwiseBinaryDescriptor,
+    MaximumDescriptor,
+    MinimumDescriptor,
+    MultiplicationDescriptor,
+    SubtractionDescriptor,
+)
+from armnn.types import BinaryOperation
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+    from armnn.layers import Descriptor, LayerType
+
+
+_BINARY_LAYERS = {
+    AdditionDescriptor: BinaryOperation.ADD,
+    DivisionDescriptor: BinaryOperation.DIV,
+    MaximumDescriptor: BinaryOperation.MAXIMUM,
+    MinimumDescriptor: BinaryOperation.MINIMUM,
+    MultiplicationDescriptor: BinaryOperation.MUL,
+    SubtractionDescriptor: BinaryOperation.SUB,
+}
+"""The layer types that Arm NN had before ElementwiseBinary."""
+
+
+def walk(network: Network) -> Iterator[Layer]:
+    """Yield the layers in topological order, without those that the caller takes out meanwhile.
+
+    Layers that come in meanwhile are not visited.
+    """
+    for layer in network.topological_order():
+        if layer in network:
+            yield layer
+
+
+def first_input(layer: Layer) -> Value:
+    """Return the value in the first input slot of a layer whose type requires one."""
+    return cast("Value", layer.inputs[0])
+
+
+def only_reader(value: Value) -> Layer | None:
+    """Return the layer that reads a value in one place, None if it is read elsewhere too."""
+    if len(value.uses) != 1:
+        return None
+    ((reader, _),) = value.uses
+    return reader
+
+
+def may_absorb(layer: Layer, other: Layer) -> bool:
+    """Whether a layer may do the work of another one as far as their backend hints are concerned.
+
+    The other one's hint would be lost, so it must have none or the same.
+    """
+    return other.backend_hint in (None, layer.backend_hint)
+
+
+def awaits_parameters(layer: Layer) -> bool:
+    """Whether an input stands for a parameter, so that the descriptor does not say it all."""
+    return any(
+        value is not None and layer.spec.input_slot(index).fills is not None
+        for index, value in enumerate(layer.inputs)
+    )
+
+
+def binary_operation(layer: Layer) -> BinaryOperation | None:
+    """Return what a layer of two operands computes, None if it is no such layer."""
+    if isinstance(layer.descriptor, ElementwiseBinaryDescriptor):
+        return layer.descriptor.operation
+    return _BINARY_LAYERS.get(type(layer.descriptor))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberOperand:
+    """A layer of two operands of which one is a number, the same for all elements.
+
+    Attributes:
+        operation: What it computes.
+        value: The other operand.
+        position: Which input ``value`` is.
+        number: The number.
+    """
+
+    operation: BinaryOperation
+    value: Value
+    position: int
+    number: float
+
+
+def number_operand(layer: Layer) -> NumberOperand | None:
+    """Return what a layer computes with a number, None if it does no such thing."""
+    operation = binary_operation(layer)
+    if operation is None:
+        return None
+    for position, value in enumerate(layer.inputs):
+        data = None if value is None else value.constant
+        other = layer.inputs[1 - position]
+        if data is not None and data.size == 1 and other is not None:
+            return NumberOperand(operation, other, 1 - position, float(data.reshape(())))
+    return None
+
+
+def rewire(
+    network: Network, layer: Layer, inputs: Sequence[Value | None], descriptor: Descriptor
+) -> bool:
+    """Give a layer other inputs and parameters, if its outputs keep their infos.
+
+    What nothing reads any more goes.
+
+    Returns:
+        Whether it was done.
+    """
+    try:
+        infos = infer_outputs(
+            layer.spec,
+            descriptor,
+            [None if value is None else value.info for value in inputs],
+            [None if value is None else value.constant for value in inputs],
+            layer.requested,
+        )
+    except InvalidArgumentError:
+        return False
+    if infos != layer.output_infos:
+        return False
+    before = layer.inputs
+    network.replace_inputs(layer, inputs)
+    network.replace_descriptor(layer, descriptor)
+    discard_unread(network, before)
+    return True
+
+
+def bypass(network: Network, layer: Layer, value: Value) -> None:
+    """Let the readers of a layer's only output read ``value``, and take the layer out."""
+    network.replace_uses(layer.output, value)
+    discard_unread(network, layer.outputs)
+
+
+def replace_layer(
+    network: Network,
+    layer: Layer,
+    layer_type: LayerType | str,
+    inputs: Sequence[Value | None],
+    descriptor: Descriptor,
+) -> bool:
+    """Put a layer of another type in the place of one with a single output, if its info stays.
+
+    The new layer takes over name and hint; what nothing reads any more goes.
+
+    Returns:
+        Whether it was done.
+    """
+    name = layer.name
+    try:
+        new = network.add(
+            layer_type,
+            inputs,
+            descriptor,
+            name=network.unique_name(name),
+            outputs=[layer.output.info],
+        )
+    except InvalidArgumentError:
+        return False
+    if new.output.info != layer.output.info:
+        network.remove(new)
+        return False
+    new.backend_hint = layer.backend_hint
+    bypass(network, layer, new.output)
+    network.rename(new, name)
+    return True
+
+
+def discard_unread(network: Network, values: Sequence[Value | None]) -> None:
+    """Take out the producers of values that nothing reads, and what only these read."""
+    pending = [value.producer for value in reversed(values) if value is not None]
+    while pending:
+        layer = pending.pop()
+        if layer.type == "Input" or layer not in network:
+            continue
+        if any(value.uses for value in layer.outputs):
+            continue
+        pending += [value.producer for value in reversed(layer.inputs) if value is not None]
+        network.remove(layer)

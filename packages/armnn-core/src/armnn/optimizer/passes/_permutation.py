@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Permute and Transpose as one thing: the order in which the axes of the input come out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.reshaping import PermuteDescriptor, TransposeDescriptor
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+
+def axis_order(layer: Layer) -> tuple[int, ...] | None:
+    """Return which axis of its input each axis of a permutation's output is; None if it is none."""
+    descriptor = layer.descriptor
+    if isinstance(descriptor, TransposeDescriptor):
+        return descriptor.dim_mappings
+    if isinstance(descriptor, PermuteDescriptor):
+        return inverse(descriptor.dim_mappings)
+    return None
+
+
+def descriptor_of_order(
+    layer: Layer, order: tuple[int, ...]
+) -> PermuteDescriptor | TransposeDescriptor:
+    """Return the descriptor with which a permutation puts the axes in that order."""
+    if isinstance(layer.descriptor, TransposeDescriptor):
+        return TransposeDescriptor(dim_mappings=order)
+    return PermuteDescriptor(dim_mappings=inverse(order))
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the order that undoes another one."""
+    return tuple(order.index(axis) for axis in range(len(order)))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""A BroadcastTo in front of a layer that broadcasts by itself goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.reshaping import BroadcastToDescriptor
+from armnn.optimizer.passes._pattern import first_input, may_absorb, rewire, walk
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+
+_BROADCASTING = (
+    "Addition",
+    "Comparison",
+    "Division",
+    "ElementwiseBinary",
+    "LogicalBinary",
+    "Maximum",
+    "Minimum",
+    "Multiplication",
+    "Prelu",
+    "Subtraction",
+    "Where",
+)
+
+
+def delete_broadcast_to(network: Network) -> int:
+    """Let layers that broadcast by NumPy's rules read what a BroadcastTo before them reads.
+
+    (Arm NN: BroadcastToOptimizationLayer.) It must be known that the shape of their output stays. A
+    BroadcastTo that others read too stays for them.
+
+    Returns:
+        How many inputs were replaced.
+    """
+    return sum(
+        _skip(network, layer, index)
+        for layer in walk(network)
+        if layer.type in _BROADCASTING and layer.output.info.is_static
+        for index in range(len(layer.inputs))
+    )
+
+
+def _skip(network: Network, layer: Layer, index: int) -> bool:
+    wide = layer.inputs[index]
+    if wide is None or not isinstance(wide.producer.descriptor, BroadcastToDescriptor):
+        return False
+    source = first_input(wide.producer)
+    if not source.info.is_type_space_match(wide.info) or not may_absorb(layer, wide.producer):
+        return False
+    inputs = [*layer.inputs[:index], source, *layer.inputs[index + 1 :]]
+    return rewire(network, layer, inputs, layer.descriptor)

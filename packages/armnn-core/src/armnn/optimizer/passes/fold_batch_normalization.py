@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""A batch normalisation behind a convolution becomes part of its weights and bias."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.layers.normalization import BatchNormalizationDescriptor
+from armnn.optimizer.passes._linear import LinearLayer
+from armnn.optimizer.passes._pattern import (
+    bypass,
+    discard_unread,
+    first_input,
+    may_absorb,
+    only_reader,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+
+
+def fold_batch_normalization(network: Network) -> int:
+    """Fold BatchNormalization into the layer before it.
+
+    That is a Convolution2d (grouped or not), DepthwiseConvolution2d, TransposeConvolution2d,
+    Convolution3d or FullyConnected layer in floating point whose weights are constant and whose
+    output nothing else reads (Arm NN: FuseBatchNormIntoConvolution2D, ...DepthwiseConvolution2D).
+
+    Returns:
+        How many normalisations were folded.
+    """
+    return sum(_fold(network, layer) for layer in walk(network))
+
+
+def _fold(network: Network, layer: Layer) -> bool:
+    descriptor = layer.descriptor
+    if not isinstance(descriptor, BatchNormalizationDescriptor):
+        return False
+    source = first_input(layer)
+    linear = LinearLayer.of(source.producer)
+    rank = source.info.rank
+    if (
+        linear is None
+        or rank is None
+        or descriptor.channel_axis % rank != linear.channel_axis
+        or only_reader(source) is not layer
+        or source.info != layer.output.info
+        or not may_absorb(linear.layer, layer)
+    ):
+        return False
+    statistics = [layer.constant(name) for name in ("mean", "variance", "beta", "gamma")]
+    known = [array.astype(np.float64) for array in statistics if array is not None]
+    if len(known) != len(statistics):
+        return False
+    mean, variance, beta, gamma = known
+    with np.errstate(all="ignore"):
+        factor = gamma / np.sqrt(variance + descriptor.eps)
+        offset = beta - mean * factor
+    before = linear.layer.inputs
+    if not linear.scale_and_shift(network, factor, offset):
+        return False
+    bypass(network, layer, source)
+    discard_unread(network, before)
+    return True

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Arithmetic with one constant per channel behind a convolution becomes part of its weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from armnn.layers.activation import ActivationDescriptor
+from armnn.optimizer.passes._linear import LinearLayer
+from armnn.optimizer.passes._pattern import (
+    binary_operation,
+    bypass,
+    discard_unread,
+    may_absorb,
+    only_reader,
+    walk,
+)
+from armnn.types import ActivationFunction, BinaryOperation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Network
+
+    PerChannel: TypeAlias = NDArray[np.float64]
+
+
+def fold_channel_arithmetic(network: Network) -> int:
+    """Fold Add, Sub, Mul and Div by constants and the Linear activation into the layer before.
+
+    Which layers these may be is the same as for ``fold_batch_normalization``. The constant is one
+    number, or one per channel. Exports of PaddlePaddle write biases and scales like that.
+
+    Returns:
+        How many layers were folded.
+    """
+    return sum(_fold(network, layer) for layer in walk(network))
+
+
+def _fold(network: Network, layer: Layer) -> bool:
+    if not isinstance(layer.descriptor, ActivationDescriptor) and binary_operation(layer) is None:
+        return False
+    for position, source in enumerate(layer.inputs[:2]):
+        if source is None or only_reader(source) is not layer:
+            continue
+        linear = LinearLayer.of(source.producer)
+        if (
+            linear is None
+            or source.info != layer.output.info
+            or not may_absorb(linear.layer, layer)
+        ):
+            continue
+        change = _factor_and_offset(layer, position, linear)
+        before = linear.layer.inputs
+        if change is not None and linear.scale_and_shift(network, *change):
+            bypass(network, layer, source)
+            discard_unread(network, before)
+            return True
+    return False
+
+
+def _factor_and_offset(
+    layer: Layer, position: int, linear: LinearLayer
+) -> tuple[PerChannel, PerChannel] | None:
+    """Return what a layer multiplies its input number ``position`` by and what it adds."""
+    descriptor = layer.descriptor
+    if isinstance(descriptor, ActivationDescriptor):
+        if descriptor.function is not ActivationFunction.LINEAR:
+            return None
+        return np.full(linear.channels, descriptor.a), np.full(linear.channels, descriptor.b)
+    operation = binary_operation(layer)
+    constant = layer.inputs[1 - position] if operation is not None else None
+    if constant is None or constant.constant is None:
+        return None
+    numbers = _per_channel(constant.constant, linear, layer.output.info.rank)
+    if numbers is None:
+        return None
+    one, zero = np.ones_like(numbers), np.zeros_like(numbers)
+    match operation, position:
+        case BinaryOperation.ADD, _:
+            return one, numbers
+        case BinaryOperation.MUL, _:
+            return numbers, zero
+        case BinaryOperation.SUB, 0:
+            return one, -numbers
+        case BinaryOperation.SUB, 1:
+            return -one, numbers
+        case BinaryOperation.DIV, 0 if numbers.all():
+            return 1 / numbers, zero
+        case _:
+            return None
+
+
+def _per_channel(
+    constant: NDArray[np.generic], linear: LinearLayer, rank: int | None
+) -> PerChannel | None:
+    """Return a constant as one number per channel, None if it varies along another axis."""
+    if rank is None:
+        return None
+    size = ((1,) * (rank - constant.ndim) + constant.shape)[linear.channel_axis]
+    if constant.size != size:
+        return None
+    return np.broadcast_to(constant.astype(np.float64).reshape(-1), (linear.channels,))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Layers that compute the same in every run are computed once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.optimizer.passes._pattern import awaits_parameters, discard_unread, walk
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+    from armnn.optimizer.specialise import Evaluate
+
+SMALL_RESULT = 1 << 14
+"""A result of at most that many elements is kept, however small the inputs are."""
+
+
+def fold_constants(network: Network, evaluate: Evaluate) -> int:
+    """Replace every layer whose inputs are all constant by Constant layers.
+
+    (Arm NN has two cases: ConvertConstDequantisationLayersToConstLayers and
+    FusePermuteIntoConstLayer.)
+    A result of more elements than its inputs have together is computed in each run instead of
+    being kept (BroadcastTo, Tile), unless it is smaller than :data:`SMALL_RESULT`.
+
+    Args:
+        network: The network.
+        evaluate: Computes a layer whose inputs are constant and whose outputs have known shapes;
+            None if it cannot.
+
+    Returns:
+        How many layers were replaced.
+    """
+    return sum(_fold(network, layer, evaluate) for layer in walk(network))
+
+
+def _fold(network: Network, layer: Layer, evaluate: Evaluate) -> bool:
+    if not _is_constant(layer) or not _is_worth_keeping(layer):
+        return False
+    results = evaluate(layer)
+    if results is None:
+        return False
+    outputs = layer.outputs
+    names = [value.name for value in outputs]
+    constants = [
+        network.add_constant(np.asarray(data), value.info, name=network.unique_name(value.name))
+        for value, data in zip(outputs, results, strict=True)
+    ]
+    for value, constant in zip(outputs, constants, strict=True):
+        network.replace_uses(value, constant)
+    discard_unread(network, outputs)
+    for name, constant in zip(names, constants, strict=True):
+        network.rename(constant.producer, name)
+    return True
+
+
+def _is_constant(layer: Layer) -> bool:
+    """Whether the layer computes something, of constants alone."""
+    if layer.spec.no_kernel or layer.type == "Debug":
+        return False  # Debug shows what passes in each run
+    if awaits_parameters(layer):
+        return False
+    return all(value is None or value.constant is not None for value in layer.inputs)
+
+
+def _is_worth_keeping(layer: Layer) -> bool:
+    if not all(info.is_static for info in layer.output_infos):
+        return False
+    given = sum(info.num_elements for info in layer.input_infos if info is not None)
+    made = sum(info.num_elements for info in layer.output_infos)
+    return made <= max(given, SMALL_RESULT)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""A Pad with zeros in front of a window becomes padding of that window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from armnn.layers.convolution import Convolution2dDescriptor, Convolution3dDescriptor
+from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+from armnn.layers.reshaping import PadDescriptor
+from armnn.optimizer.passes._pattern import (
+    awaits_parameters,
+    first_input,
+    may_absorb,
+    rewire,
+    walk,
+)
+from armnn.types import OutputShapeRounding, PaddingMethod, PaddingMode, PoolingAlgorithm
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+    from armnn.tensor import TensorInfo
+
+_Pooling: TypeAlias = Pooling2dDescriptor | Pooling3dDescriptor
+_Convolution: TypeAlias = Convolution2dDescriptor | Convolution3dDescriptor
+
+_FIELDS = (("pad_front", "pad_back"), ("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
+"""The parameters for the padding (before, after) depth, height and width."""
+
+
+def fold_pad(network: Network) -> int:
+    """Let convolutions and poolings read what a Pad in front of them reads.
+
+    (Arm NN: FoldPadIntoConvolution2d, ...DepthwiseConvolution2d, ...Pooling2d.) The Pad writes real
+    zeros around the spatial axes. Maximum poolings are left alone, since their padding stands
+    for minus infinity. Averages count what a Pad writes, so their own padding must count as well.
+    A Pad that others read too stays for them.
+
+    Returns:
+        How many layers took over a Pad.
+    """
+    changes = 0
+    for layer in walk(network):
+        while _skip_pad(network, layer):
+            changes += 1
+    return changes
+
+
+def _skip_pad(network: Network, layer: Layer) -> bool:
+    descriptor = layer.descriptor
+    if not isinstance(descriptor, _Convolution | _Pooling):
+        return False
+    padded = first_input(layer)
+    pad = padded.producer
+    if not isinstance(pad.descriptor, PadDescriptor) or not may_absorb(layer, pad):
+        return False
+    source = first_input(pad)
+    if (
+        awaits_parameters(pad)
+        or not source.info.is_type_space_match(padded.info)
+        or pad.descriptor.padding_mode is not PaddingMode.CONSTANT
+        or pad.descriptor.pad_value != 0
+    ):
+        return False
+    amounts = dict(enumerate(pad.descriptor.pad_list))
+    inside = [amounts.pop(axis) for axis in descriptor.data_layout.spatial_axes]
+    if any(pair != (0, 0) for pair in amounts.values()):
+        return False
+    if isinstance(descriptor, _Pooling):
+        counting = _counting_padding(descriptor, source.info)
+        if counting is None:
+            return False
+        descriptor = counting
+    return rewire(
+        network, layer, [source, *layer.inputs[1:]], _with_more_padding(descriptor, inside)
+    )
+
+
+def _counting_padding(descriptor: _Pooling, info: TensorInfo) -> _Pooling | None:
+    """Return the pooling whose padding counts as elements do, None if it would mean another thing.
+
+    A window of size zero is as large as the input, so it would shrink. Where the output size is
+    rounded up, a window must start in the input or in the padding before it; which ones do changes
+    with the Pad, and only known shapes tell whether it matters.
+    """
+    if descriptor.pool_type is PoolingAlgorithm.MAX or 0 in descriptor.window:
+        return None
+    if descriptor.output_shape_rounding is OutputShapeRounding.CEILING and not info.is_static:
+        return None
+    if descriptor.padding_method is PaddingMethod.EXCLUDE and any(
+        pair != (0, 0) for pair in descriptor.padding
+    ):
+        return None
+    return replace(descriptor, padding_method=PaddingMethod.IGNORE_VALUE)
+
+
+def _with_more_padding(
+    descriptor: _Convolution | _Pooling, amounts: list[tuple[int, int]]
+) -> _Convolution | _Pooling:
+    fields: dict[str, Any] = {
+        name: own + more
+        for names, pair, amount in zip(
+            _FIELDS[-len(amounts) :], descriptor.padding, amounts, strict=True
+        )
+        for name, own, more in zip(names, pair, amount, strict=True)
+    }
+    return replace(descriptor, **fields)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""A permutation that moves only axes of one element becomes a reshape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.reshaping import ReshapeDescriptor
+from armnn.optimizer.passes._pattern import first_input, replace_layer, walk
+from armnn.optimizer.passes._permutation import axis_order
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network
+
+
+def permute_as_reshape(network: Network) -> int:
+    """Replace permutations that keep all elements in their order by reshapes.
+
+    (Arm NN: PermuteAsReshape, TransposeAsReshape.) At most one dimension may be unknown.
+
+    Returns:
+        How many permutations were replaced.
+    """
+    return sum(_replace(network, layer) for layer in walk(network))
+
+
+def _replace(network: Network, layer: Layer) -> bool:
+    order = axis_order(layer)
+    if order is None:
+        return False
+    source, output = first_input(layer), layer.output
+    shape = output.info.shape
+    if shape is None or not source.info.is_type_space_match(output.info):
+        return False
+    moved = [axis for axis, dim in zip(order, shape, strict=True) if dim != 1]
+    target = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
+    if moved != sorted(moved) or target.count(-1) > 1:
+        return False
+    return replace_layer(
+        network, layer, "Reshape", [source], ReshapeDescriptor(target_shape=target)
+    )

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""The phases that take a network to its backends, in their order.
+
+The first three happen once per network, the others once per set of input shapes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from armnn.errors import GraphError
+from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
+from armnn.optimizer.boundaries import Placement, place_tensors
+from armnn.optimizer.candidates import Candidate, Evaluator
+from armnn.optimizer.infer import infer_shapes
+from armnn.optimizer.report import Report, ReportRow
+from armnn.optimizer.rewrite import rewrite
+from armnn.optimizer.segments import Segments, split
+from armnn.optimizer.specialise import specialise
+from armnn.optimizer.substitute import optimize_subgraphs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.backends import ProfilingSink, TensorHandleFactories
+    from armnn.graph import Layer, Network
+    from armnn.optimizer.options import OptimizerOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Participants:
+    """Who takes part in preparing a network.
+
+    Attributes:
+        candidates: The backends to choose from, in the order of preference.
+        named: Further backends that only a layer's own choice or hint can reach.
+        evaluators: The backends that compute constant layers, the first that can does.
+        factories: The tensor-handle factories of all of them.
+        profiler: Where the phases are recorded, if anywhere.
+    """
+
+    candidates: tuple[Candidate, ...]
+    named: tuple[Candidate, ...]
+    evaluators: tuple[Candidate, ...]
+    factories: TensorHandleFactories
+    profiler: ProfilingSink | None = None
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """Every backend that a layer may end up on."""
+        return (*self.candidates, *self.named)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A network, or the part of it that can be prepared, ready to be loaded.
+
+    Attributes:
+        network: Every layer knows its backend.
+        placement: Where the tensors lie.
+        report: Which layer runs where, and why.
+        segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
+    """
+
+    network: Network
+    placement: Placement
+    report: Report
+    segments: Segments
+
+
+def prepare_network(
+    network: Network, participants: Participants, options: OptimizerOptions
+) -> Network:
+    """Return a copy of a network, checked and rewritten, for any input shapes.
+
+    Raises:
+        GraphError: It is not well formed.
+        ShapeError: The inputs of a layer do not fit; the first such layer is named.
+    """
+    sink = participants.profiler
+    with phase(sink, "validate"):
+        network.validate()
+        copy = network.clone()
+        _hint(copy, options)
+    with phase(sink, "infer shapes"):
+        infer_shapes(copy)
+    with phase(sink, "rewrite"):
+        if options.rewrite:
+            rewrite(copy, Evaluator(participants.evaluators))
+    return copy
+
+
+def prepare_specialisation(
+    network: Network,
+    shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, NDArray[Any]],
+    participants: Participants,
+    options: OptimizerOptions,
+    label: str,
+) -> Prepared:
+    """Prepare a network for one set of input shapes.
+
+    Args:
+        network: From :func:`prepare_network`; it is not changed.
+        shapes: The shape of each input.
+        values: The data of the inputs that decide about shapes.
+        participants: Who takes part.
+        options: The caller's decisions.
+        label: Names the specialisation in the report; "" if there is only one.
+
+    Raises:
+        ShapeError: The shapes do not fit.
+        OptimizationError: Some layers cannot run on the backends, or one of these failed.
+    """
+    sink = participants.profiler
+    evaluate = Evaluator(participants.evaluators)
+    with phase(sink, "specialise"):
+        concrete = specialise(network, shapes, values, evaluate)
+        segments = split(concrete)
+        _check_progress(segments)
+        head = segments.head
+    with phase(sink, "rewrite"):
+        if options.rewrite:
+            rewrite(head, evaluate)
+    with phase(sink, "assign backends"):
+        assignment = Assignment(participants.candidates, participants.named)
+        layers = head.topological_order()
+        assign_backends(layers, assignment, options)
+    with phase(sink, "optimize subgraphs"):
+        replaced = optimize_subgraphs(head, assignment, options)
+        head.remove_unused()
+    with phase(sink, "place tensors"):
+        preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
+        placement = place_tensors(head, preferences, participants.factories)
+    report = _report(layers, assignment, replaced, label)
+    return Prepared(head, placement, report, replace(segments, head=head))
+
+
+def _hint(network: Network, options: OptimizerOptions) -> None:
+    """Let the caller's choices be known to the passes, which part no layer from its hint."""
+    for layer in network.layers:
+        if layer.backend_hint is None:
+            layer.backend_hint = options.layer_backends.get(layer.name)
+
+
+@contextmanager
+def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
+    """Record how long a phase takes."""
+    start = time.perf_counter_ns()
+    yield
+    if sink is not None:
+        sink.event(name, start, time.perf_counter_ns(), category="phase")
+
+
+def _check_progress(segments: Segments) -> None:
+    """Check that the head brings the rest closer, so that cutting comes to an end."""
+    if segments.rest is None or any(layer.type not in UNASSIGNED for layer in segments.head.layers):
+        return
+    crossing = dict.fromkeys(segments.crossing)
+    for layer in segments.rest.topological_order():
+        if layer.type in UNASSIGNED:
+            continue
+        raise GraphError(
+            f"layer {layer.name!r} ({layer.type}) cannot be prepared although {list(crossing)} are "
+            "known: its shape function does not say its output shape, or it joins branches that "
+            "are both taken"
+        )
+
+
+def _report(
+    layers: Sequence[Layer],
+    assignment: Assignment,
+    replaced: Mapping[Layer, Layer],
+    label: str,
+) -> Report:
+    return Report(
+        tuple(
+            ReportRow(
+                layer.name,
+                layer.type,
+                layer.backend,
+                tuple(assignment.refusals.get(layer, ())),
+                replaced[layer].name if layer in replaced else "",
+                label,
+            )
+            for layer in layers
+            if layer.backend is not None
+        )
+    )

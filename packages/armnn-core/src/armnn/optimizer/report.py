@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Which layer runs where, and why: the record that the optimizer leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a backend that was asked does not run a layer.
+
+    Attributes:
+        backend: Its id.
+        reason: Its words, or the host's on its behalf.
+    """
+
+    backend: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """What became of one layer in one specialisation of a network.
+
+    Attributes:
+        layer: Its name.
+        type: Its type.
+        backend: The id of the backend that runs it.
+        refusals: The backends that were asked before, in that order; empty if the first said yes.
+        compiled_into: The name of the layer that a backend put in its place, if it did.
+        specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
+    """
+
+    layer: str
+    type: str
+    backend: str
+    refusals: tuple[Refusal, ...] = ()
+    compiled_into: str = ""
+    specialisation: str = ""
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether a backend that was asked before refused the layer."""
+        return bool(self.refusals)
+
+    @property
+    def reason(self) -> str:
+        """Why the layer is not on the backend that was asked first; "" if it is."""
+        return "; ".join(f"{refusal.backend}: {refusal.reason}" for refusal in self.refusals)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as JSON can hold it."""
+        return {
+            "layer": self.layer,
+            "type": self.type,
+            "backend": self.backend,
+            "refusals": [{"backend": r.backend, "reason": r.reason} for r in self.refusals],
+            "compiled_into": self.compiled_into,
+            "specialisation": self.specialisation,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One row per layer that a backend runs, in the order in which they run, per specialisation.
+
+    Attributes:
+        rows: The rows.
+    """
+
+    rows: tuple[ReportRow, ...] = field(default=())
+
+    def __iter__(self) -> Iterator[ReportRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __add__(self, other: Report) -> Report:
+        return Report(self.rows + other.rows)
+
+    @property
+    def fallbacks(self) -> tuple[ReportRow, ...]:
+        """The layers that are not on the backend that was asked first."""
+        return tuple(row for row in self.rows if row.is_fallback)
+
+    @property
+    def layers_by_backend(self) -> Mapping[str, int]:
+        """How many layers each backend runs."""
+        counts: dict[str, int] = {}
+        for row in self.rows:
+            counts[row.backend] = counts.get(row.backend, 0) + 1
+        return counts
+
+    def __str__(self) -> str:
+        lines = []
+        for row in self.rows:
+            notes = [f"compiled into {row.compiled_into!r}"] if row.compiled_into else []
+            notes += [row.reason] if row.refusals else []
+            ending = f"  ({'; '.join(notes)})" if notes else ""
+            lines.append(f"{row.layer}: {row.type} on {row.backend}{ending}")
+        return "\n".join(lines)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Cutting a network where a shape depends on data that only a run computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn.graph import Layer, Network, Value
+from armnn.optimizer.branches import CONTROL_FLOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """A network in two parts.
+
+    Attributes:
+        head: What can be prepared now. Its outputs are those of the network that it computes and
+            the values that ``rest`` reads, the latter named by ``crossing``.
+        rest: What must wait until the head has run; None if nothing must. Its inputs are
+            ``crossing``, its outputs the other outputs of the network.
+        crossing: Names of the values that go from the head to the rest.
+    """
+
+    head: Network
+    rest: Network | None
+    crossing: tuple[str, ...] = ()
+
+
+def split(network: Network) -> Segments:
+    """Cut a specialised network behind the layers whose inputs are known in full.
+
+    A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
+    or if its outputs are the data-dependent ones that the rest waits for (NonZero). Branches wait
+    for their condition.
+    """
+    order = network.topological_order()
+    inside: dict[Layer, None] = {}
+    for layer in order:
+        if _can_be_prepared(layer) and all(v is None or v.producer in inside for v in layer.inputs):
+            inside[layer] = None
+    head = list(inside)
+    rest = [layer for layer in order if layer not in inside]
+    if not rest:
+        return Segments(network, None)
+    crossing = _crossing(rest, inside)
+    names = {value: f"{value.name} (crossing {i})" for i, value in enumerate(crossing)}
+    return Segments(_head(network, head, names), _rest(network, rest, names), tuple(names.values()))
+
+
+def _can_be_prepared(layer: Layer) -> bool:
+    if layer.type in CONTROL_FLOW:
+        return False
+    if not all(info is None or info.is_static for info in layer.input_infos):
+        return False
+    return layer.spec.data_dependent or all(info.is_static for info in layer.output_infos)
+
+
+def _crossing(rest: Iterable[Layer], head: dict[Layer, None]) -> tuple[Value, ...]:
+    return tuple(
+        dict.fromkeys(
+            value
+            for layer in rest
+            for value in layer.inputs
+            if value is not None and value.producer in head and value.constant is None
+        )
+    )
+
+
+def _head(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
+    part = Network(network.name, network.metadata)
+    values = part.insert_copies(layers, {})
+    for value, name in names.items():
+        part.add_output(name, values[value])
+    part.remove_unused()
+    return part
+
+
+def _rest(network: Network, layers: list[Layer], names: dict[Value, str]) -> Network:
+    part = Network(f"{network.name} (rest)", network.metadata)
+    values = {value: part.add_input(name, value.info) for value, name in names.items()}
+    constants = dict.fromkeys(
+        value.producer
+        for layer in layers
+        for value in layer.inputs
+        if value is not None and value.constant is not None
+    )
+    part.insert_copies([*constants, *layers], values)
+    return part

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""A network for one set of input shapes: shapes inferred, shape arithmetic computed away."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn.optimizer.branches import resolve_branch
+from armnn.optimizer.infer import fill_descriptor, update_outputs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Network, Value
+
+Evaluate: TypeAlias = Callable[["Layer"], "Sequence[NDArray[Any]] | None"]
+"""Computes a layer whose inputs are constant; None if nothing here can."""
+
+DIRECT_VALUE_LIMIT = 1 << 16
+"""Elements of an input that stands directly in a shape argument; a shape has at most a few."""
+
+INDIRECT_VALUE_LIMIT = 64
+"""Elements of an input from which a shape argument is computed; larger ones end a segment."""
+
+
+def value_inputs(network: Network) -> dict[str, int]:
+    """Return the inputs whose values decide about shapes, each with the elements it may have.
+
+    They are the integer and Boolean inputs from which a path of layers leads to an input slot that
+    a shape function reads, or to a condition. Layers that look only at the shape of their input
+    (Shape, Rank) end such a path.
+    """
+    found: dict[str, int] = {}
+    direct = [
+        value
+        for layer in network.layers
+        for index, value in enumerate(layer.inputs)
+        if value is not None and layer.spec.input_slot(index).shapes_output
+    ]
+    for value in direct:
+        if value.producer.type == "Input":
+            found[value.producer.name] = DIRECT_VALUE_LIMIT
+    seen: dict[Value, None] = dict.fromkeys(direct)
+    pending = list(seen)
+    while pending:
+        producer = pending.pop().producer
+        if producer.type in _SHAPE_LAYERS:
+            continue
+        if producer.type == "Input":
+            data_type = producer.output.info.data_type
+            if data_type.is_integer or data_type.numpy_name == "bool":
+                found.setdefault(producer.name, INDIRECT_VALUE_LIMIT)
+        for operand in producer.inputs:
+            if operand is not None and operand not in seen:
+                seen[operand] = None
+                pending.append(operand)
+    return {layer.name: found[layer.name] for layer in network.inputs if layer.name in found}
+
+
+def specialise(
+    network: Network,
+    shapes: Mapping[str, tuple[int, ...]],
+    values: Mapping[str, NDArray[Any]],
+    evaluate: Evaluate,
+) -> Network:
+    """Return a copy of a network for given input shapes.
+
+    Every layer whose inputs are known is computed away, every value that stands for a descriptor
+    field moves into the descriptor, and shapes are inferred as far as they can be. What stays
+    unknown depends on data that only a run computes.
+
+    Args:
+        network: Is not changed.
+        shapes: The shape of each input.
+        values: The data of some inputs (those of :func:`value_inputs`).
+        evaluate: Computes a layer whose inputs are constant.
+
+    Raises:
+        ShapeError: The shapes do not fit; the first layer that disagrees is named.
+        GraphError: An output lies on a branch that is not taken.
+    """
+    copy = network.clone()
+    for layer in copy.inputs:
+        layer.output.info = layer.output.info.with_shape(shapes[layer.name])
+        if layer.name in values:
+            info = layer.output.info
+            data = np.array(values[layer.name], info.data_type.numpy_dtype)
+            constant = copy.add_constant(data, info, name=copy.unique_name(layer.name))
+            copy.replace_uses(layer.output, constant)
+    dead: dict[Value, None] = {}
+    for layer in copy.topological_order():
+        if resolve_branch(copy, layer, dead):
+            continue
+        if layer.type not in ("Input", "Output", "Constant"):
+            _specialise_layer(copy, layer, evaluate)
+    copy.remove_unused()
+    return copy
+
+
+def _specialise_layer(network: Network, layer: Layer, evaluate: Evaluate) -> None:
+    fill_descriptor(network, layer)
+    update_outputs(layer)
+    if layer.type == "Reshape" and layer.output.info.is_static:
+        _state_target_shape(layer)
+    known = _known_outputs(layer, evaluate)
+    if known is None:
+        return
+    for value, data in zip(layer.outputs, known, strict=True):
+        constant = network.add_constant(data, value.info, name=network.unique_name(value.name))
+        network.replace_uses(value, constant)
+
+
+def _known_outputs(layer: Layer, evaluate: Evaluate) -> Sequence[NDArray[Any]] | None:
+    if not all(info.is_static for info in layer.output_infos):
+        return None
+    if layer.type in _SHAPE_LAYERS:
+        info = layer.input_infos[0]
+        if info is None or not info.is_static:
+            return None
+        data = _SHAPE_LAYERS[layer.type](info.static_shape)
+        return [np.array(data, layer.output.info.data_type.numpy_dtype)]
+    if layer.inputs and all(v is None or v.constant is not None for v in layer.inputs):
+        return evaluate(layer)
+    return None
+
+
+_SHAPE_LAYERS: dict[str, Callable[[tuple[int, ...]], Any]] = {"Shape": list, "Rank": len}
+"""Layers whose output follows from the shape of their input alone."""
+
+
+def _state_target_shape(layer: Layer) -> None:
+    """Kernels see the shape itself, not the rule (-1, 0) that it was made from."""
+    shape = layer.output.info.static_shape
+    stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
+    layer.descriptor = dataclasses.replace(layer.descriptor, **stated)

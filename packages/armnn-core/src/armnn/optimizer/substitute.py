@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Letting each backend optimise its subgraphs, and carrying out what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends import OptimizationViews, SubgraphView, Substitution
+from armnn.errors import OptimizationError
+from armnn.optimizer.assign import assign_backends
+from armnn.optimizer.partition import partition
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+    from armnn.optimizer.assign import Assignment
+    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.options import OptimizerOptions
+
+
+def optimize_subgraphs(
+    network: Network, assignment: Assignment, options: OptimizerOptions
+) -> dict[Layer, Layer]:
+    """Hand every maximal subgraph to its backend, once.
+
+    Backends are served in the order of preference. What a backend fails goes to the next backend
+    that runs it, which then gets to optimise it too.
+
+    Returns:
+        For each layer that went, the first layer that stands in its place, if any does.
+
+    Raises:
+        OptimizationError: A backend failed, or what it said cannot be carried out.
+    """
+    done: dict[Layer, None] = {}
+    replaced: dict[Layer, Layer] = {}
+    while (candidate := _next_in_turn(network, assignment, done)) is not None:
+        for layers in partition(network, lambda layer: _turn(layer, done)):
+            if layers[0].backend != candidate.id or layers[0] in done:
+                continue
+            view = SubgraphView.of(network, layers)
+            views = _ask(candidate, view)
+            _check(candidate, view, views)
+            failed = [layer for part in views.failed for layer in part.layers]
+            done.update(dict.fromkeys(layer for layer in layers if layer not in failed))
+            _apply(network, candidate, views, done, replaced)
+            for layer in failed:
+                layer.backend = None
+                reason = views.reasons.get(layer.name, "its optimisation of the layer failed")
+                assignment.refuse(layer, candidate.id, reason)
+            assign_backends(failed, assignment, options)
+    return replaced
+
+
+def _turn(layer: Layer, done: dict[Layer, None]) -> tuple[str, bool] | None:
+    """Layers go to a backend together if it is theirs and none of them has been there before."""
+    return None if layer.backend is None else (layer.backend, layer in done)
+
+
+def _next_in_turn(
+    network: Network, assignment: Assignment, done: dict[Layer, None]
+) -> Candidate | None:
+    waiting = {layer.backend for layer in network.layers if layer not in done}
+    for candidate in (*assignment.candidates, *assignment.named):
+        if candidate.id in waiting:
+            return candidate
+    return None
+
+
+def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
+    try:
+        return candidate.backend.optimize_subgraph(view, candidate.model)
+    except Exception as error:
+        raise OptimizationError(
+            f"backend {candidate.id!r} failed to optimise a subgraph of {len(view.layers)} layers "
+            f"from {view.layers[0].name!r} on: {error}"
+        ) from error
+
+
+def _check(candidate: Candidate, view: SubgraphView, views: OptimizationViews) -> None:
+    """Check that every layer is in at most one list and every replacement fits (Arm: Validate)."""
+    parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
+    seen: dict[Layer, None] = {}
+    for part in [*parts, *views.deleted]:
+        for layer in part.layers:
+            problem = (
+                "is not in the subgraph"
+                if layer not in view.layers
+                else "is in two of the lists"
+                if layer in seen
+                else ""
+            )
+            if problem:
+                raise OptimizationError(
+                    f"backend {candidate.id!r} returned optimisation views that do not fit: layer "
+                    f"{layer.name!r} {problem}"
+                )
+            seen[layer] = None
+    for substitution in views.substitutions:
+        _check_substitution(candidate, substitution)
+    for part in views.deleted:
+        for index, value in enumerate(part.outputs):
+            if index >= len(part.inputs) or part.inputs[index].info != value.info:
+                raise OptimizationError(
+                    f"backend {candidate.id!r} deleted layer {value.producer.name!r}, but its "
+                    f"output {value.info} is read and the part has no input like it to stand in"
+                )
+
+
+def _check_substitution(candidate: Candidate, substitution: Substitution) -> None:
+    pattern, replacement = substitution.pattern, substitution.replacement
+    wanted = (
+        [str(value.info) for value in pattern.inputs],
+        [str(value.info) for value in pattern.outputs],
+    )
+    got = (
+        [str(layer.output.info) for layer in replacement.inputs],
+        [str(layer.input_infos[0]) for layer in replacement.outputs],
+    )
+    for what, ours, theirs in zip(("inputs", "outputs"), wanted, got, strict=True):
+        if ours != theirs:
+            raise OptimizationError(
+                f"backend {candidate.id!r} replaces layer {pattern.layers[0].name!r} by something "
+                f"that does not fit: got {what} {theirs}, expected {ours}"
+            )
+
+
+def _apply(
+    network: Network,
+    candidate: Candidate,
+    views: OptimizationViews,
+    done: dict[Layer, None],
+    replaced: dict[Layer, Layer],
+) -> None:
+    for substitution in views.substitutions:
+        layers = _splice(network, substitution)
+        for layer in layers:
+            layer.backend = layer.backend if layer.backend is not None else candidate.id
+        done.update(dict.fromkeys(layers))
+        if layers:
+            replaced.update(dict.fromkeys(substitution.pattern.layers, layers[0]))
+    for part in views.deleted:
+        for index, value in enumerate(part.outputs):
+            network.replace_uses(value, part.inputs[index])
+        _remove(network, part)
+
+
+def _splice(network: Network, substitution: Substitution) -> list[Layer]:
+    """Put a replacement into the network and take the pattern out; return the new layers."""
+    pattern, replacement = substitution.pattern, substitution.replacement
+    outside: dict[Value, Value] = {
+        layer.output: value for layer, value in zip(replacement.inputs, pattern.inputs, strict=True)
+    }
+    inner = [
+        layer for layer in replacement.topological_order() if layer.type not in ("Input", "Output")
+    ]
+    values = network.insert_copies(inner, outside)
+    twins = [values[layer.outputs[0]].producer for layer in inner if layer.outputs]
+    for old, output in zip(pattern.outputs, replacement.outputs, strict=True):
+        (new,) = output.inputs
+        if new is not None:
+            network.replace_uses(old, values[new])
+    _remove(network, pattern)
+    for layer, twin in zip((layer for layer in inner if layer.outputs), twins, strict=True):
+        if twin.name != layer.name:
+            network.rename(twin, layer.name)
+    return [twin for twin in twins if twin.data is None]
+
+
+def _remove(network: Network, part: SubgraphView) -> None:
+    for layer in reversed(part.layers):
+        network.remove(layer)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Between real values and stored values: the one place that knows rounding and saturation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+
+
+def quantize(values: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
+    """Store real values: ``round(value / scale) + zero_point``, saturated.
+
+    Halves are rounded away from zero and the arithmetic is float32, as in Arm NN's
+    ``armnn::Quantize``. NaN becomes the zero point.
+
+    Args:
+        values: Real values of the shape of ``info``, any float type.
+        info: The quantised type, with its scales.
+
+    Returns:
+        An array of the storage type of ``info``.
+
+    Raises:
+        InvalidArgumentError: ``info`` is not quantised or has no scale.
+    """
+    scales, zero_points = quantization_arrays(info)
+    limits = np.iinfo(info.data_type.numpy_dtype)
+    # No type has more than 16 bits, so float32 holds all distances from the zero point exactly.
+    low, high = (np.asarray(limit - zero_points, np.float32) for limit in (limits.min, limits.max))
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.clip(round_half_away(np.asarray(values, np.float32) / scales), low, high)
+    if np.isnan(np.min(steps, initial=0)):
+        steps = np.where(np.isnan(steps), np.float32(0), steps)
+    stored: NDArray[Any] = steps + zero_points.astype(np.float32)
+    return stored.astype(info.data_type.numpy_dtype)
+
+
+def dequantize(stored: NDArray[Any], info: TensorInfo) -> NDArray[np.float32]:
+    """Return the real values ``scale * (stored - zero_point)`` as float32.
+
+    Args:
+        stored: Stored values of the shape of ``info``.
+        info: The quantised type, with its scales.
+
+    Raises:
+        InvalidArgumentError: ``info`` is not quantised or has no scale.
+    """
+    scales, zero_points = quantization_arrays(info)
+    return (stored.astype(np.int32) - zero_points).astype(np.float32) * scales
+
+
+def round_half_away(values: NDArray[Any]) -> NDArray[Any]:
+    """Round to the nearest integer, halves away from zero, as C's ``round`` does.
+
+    ``trunc(x + 0.5)`` would be wrong for the largest number below one half, so this number is added
+    instead; the sum of it and one half is no number of the type and is rounded up to one. What is
+    smaller is added to itself, which stays below one: clip is faster than a look at the signs.
+    """
+    below_half = np.nextafter(values.dtype.type(0.5), values.dtype.type(0))
+    rounded: NDArray[Any] = np.trunc(values + np.clip(values, -below_half, below_half))
+    return rounded
+
+
+def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return scales and zero points, shaped so that they broadcast against the tensor.
+
+    Raises:
+        InvalidArgumentError: ``info`` is not quantised or has no scale.
+    """
+    if not info.is_quantized or not info.scales:
+        raise InvalidArgumentError(f"{info} has no scale: give it one to tell its real values")
+    scales = np.array(info.scales, np.float32)
+    zero_points = np.array(info.zero_points, np.int32)
+    if info.axis is None:
+        return scales.reshape(()), zero_points.reshape(())
+    if info.rank is None:
+        raise InvalidArgumentError(f"{info} needs a known rank for its quantisation axis")
+    shape = [1] * info.rank
+    shape[info.axis] = len(info.scales)
+    return scales.reshape(shape), zero_points.reshape(shape)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""The backends of one runtime: chosen by name or found, each with its context."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from armnn.backends import TensorHandleFactories
+from armnn.backends.registry import BackendRegistry
+from armnn.errors import ArmnnError, BackendUnavailableError, InvalidArgumentError
+from armnn.optimizer import Candidate, Participants
+
+if TYPE_CHECKING:
+    from armnn.backends import (
+        Backend,
+        BackendContext,
+        CreationOptions,
+        OptionValue,
+        ProfilingSink,
+    )
+    from armnn.graph import Network
+    from armnn.optimizer import OptimizerOptions
+
+_log = logging.getLogger(__name__)
+
+BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
+"""Options by backend id."""
+
+EVALUATOR = "CpuRef"
+"""The backend that computes constant layers, if it is there: it is the definition of right."""
+
+
+class BackendsInUse:
+    """Chooses backends for networks and keeps their contexts.
+
+    Attributes:
+        registry: Which backends are there, and why others are not.
+    """
+
+    def __init__(self, options: CreationOptions) -> None:
+        self.registry = BackendRegistry(options)
+        self._options = options
+        self._lock = threading.RLock()
+        self._contexts: dict[str, BackendContext | None] = {}
+
+    def participants(
+        self,
+        network: Network,
+        backends: Sequence[str] | None,
+        backend_options: BackendOptions,
+        options: OptimizerOptions,
+        profiler: ProfilingSink | None,
+    ) -> Participants:
+        """Return who takes part in preparing a network.
+
+        Raises:
+            UnknownBackendError: A backend that is named does not exist.
+            BackendUnavailableError: A backend that is named cannot be used, or none can.
+            InvalidArgumentError: No backend is named, or there are options for one that takes no
+                part.
+        """
+        chosen = self._chosen(backends)
+        ids = dict.fromkeys(backend.id for backend in chosen)
+        named = [
+            self._named(wish)
+            for wish in dict.fromkeys(options.layer_backends.values())
+            if wish not in ids
+        ]
+        ids.update(dict.fromkeys(backend.id for backend in named))
+        hints = dict.fromkeys(layer.backend_hint for layer in network.layers)
+        wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
+        named += [backend for backend in wishes if backend is not None]
+        return self._join(chosen, named, backend_options, profiler)
+
+    def contexts_of(self, participants: Participants) -> tuple[BackendContext, ...]:
+        """Return the contexts of the backends that take part and have one."""
+        contexts = (self._contexts.get(candidate.id) for candidate in participants.all)
+        return tuple(context for context in contexts if context is not None)
+
+    def close(self) -> None:
+        """Close the contexts and drop the backends."""
+        with self._lock:
+            contexts = tuple(self._contexts.values())
+            self._contexts.clear()
+        for context in contexts:
+            if context is not None:
+                context.close()
+        self.registry.close()
+
+    def _chosen(self, backends: Sequence[str] | None) -> list[Backend]:
+        """Return the named backends, or all that can be used if none is named."""
+        found = self.registry.find_usable(backends)
+        if backends is not None:
+            return [self._opened(backend) for backend in found]
+        usable = []
+        for backend in found:
+            try:
+                usable.append(self._opened(backend))
+            except BackendUnavailableError as error:
+                _log.warning("Backend %s is left out: %s", backend.id, error)
+        if not usable:
+            raise BackendUnavailableError(
+                "no backend can be used here: armnn doctor says what was found and why not"
+            )
+        return usable
+
+    def _named(self, backend_id: str) -> Backend:
+        return self._opened(self.registry.get(backend_id))
+
+    def _hinted(self, backend_id: str) -> Backend | None:
+        """A hint is a wish: a backend that cannot be used is left out, and the report says so."""
+        try:
+            return self._named(backend_id)
+        except ArmnnError as error:
+            _log.debug("The hinted backend %s is left out: %s", backend_id, error)
+            return None
+
+    def _opened(self, backend: Backend) -> Backend:
+        """Make the backend's context for this runtime, once; return the backend."""
+        with self._lock:
+            if backend.id in self._contexts:
+                return backend
+            allocator = self._options.custom_allocators.get(backend.id)
+            if allocator is not None and not (answer := backend.accepts_allocator(allocator)):
+                raise InvalidArgumentError(
+                    f"backend {backend.id!r} cannot use the custom allocator: {answer.reason}"
+                )
+            try:
+                self._contexts[backend.id] = backend.create_context(self._options)
+            except Exception as error:
+                self.registry.leave_out(backend.id, error)
+                return self.registry.get(backend.id)  # raises with the reason that was noted
+        return backend
+
+    def _join(
+        self,
+        chosen: Sequence[Backend],
+        named: Sequence[Backend],
+        backend_options: BackendOptions,
+        profiler: ProfilingSink | None,
+    ) -> Participants:
+        known = [backend.id for backend in (*chosen, *named)]
+        for backend_id in backend_options:
+            if backend_id not in known:
+                raise InvalidArgumentError(
+                    f"there are options for backend {backend_id!r}, which does not take part: the "
+                    f"backends are {', '.join(known)}"
+                )
+        factories = TensorHandleFactories()
+        candidates = {}
+        for backend in (*chosen, *named):
+            backend.register_tensor_handle_factories(factories)
+            model = backend.create_model_context(backend_options.get(backend.id, {}))
+            candidates[backend.id] = Candidate(backend, model)
+        return Participants(
+            tuple(candidates[backend.id] for backend in chosen),
+            tuple(candidates[backend.id] for backend in named),
+            (*self._evaluator(), *candidates.values()),
+            factories,
+            profiler,
+        )
+
+    def _evaluator(self) -> tuple[Candidate, ...]:
+        try:
+            backend = self.registry.get(EVALUATOR)
+        except ArmnnError:
+            return ()  # the backends of the network compute what they can
+        return (Candidate(backend, backend.create_model_context({})),)

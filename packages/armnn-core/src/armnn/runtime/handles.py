@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Tensor handles that the runtime itself makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.backends import ArrayHandle, TensorHandle
+from armnn.errors import ExecutionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn.tensor import TensorInfo
+
+
+def handle_at(arena: NDArray[np.uint8], offset: int, info: TensorInfo) -> ArrayHandle:
+    """Return the handle of a tensor that lies in an arena."""
+    raw = arena[offset : offset + info.size_bytes]
+    return ArrayHandle(info, raw.view(info.data_type.numpy_dtype).reshape(info.static_shape))
+
+
+def constant_handle(value: Value) -> ArrayHandle:
+    """Return the handle of a constant, contiguous as every tensor is.
+
+    Raises:
+        ExecutionError: The value is not constant.
+    """
+    if value.constant is None:
+        raise ExecutionError(f"the value {value.name!r} is not constant")
+    return ArrayHandle(
+        value.info, np.ascontiguousarray(value.constant).reshape(value.constant.shape)
+    )
+
+
+class ComputedHandle(TensorHandle):
+    """A tensor whose shape is known only when its producer has run."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self.info = info
+        self._array: NDArray[Any] | None = None
+
+    def map(self) -> NDArray[Any]:
+        """Return what was assigned last.
+
+        Raises:
+            ExecutionError: Nothing was.
+        """
+        if self._array is None:
+            raise ExecutionError(f"a tensor {self.info} was read before it was computed")
+        return self._array
+
+    def assign(self, array: NDArray[Any]) -> None:
+        """Take the data, of a shape that fits what is known of it.
+
+        Raises:
+            ExecutionError: It does not have the type or the known dimensions.
+        """
+        dtype = self.info.data_type.numpy_dtype
+        if array.dtype != dtype or not self.info.accepts(array.shape):
+            raise ExecutionError(
+                f"a layer computed {array.dtype} of shape {list(array.shape)}: expected {self.info}"
+            )
+        self._array = array

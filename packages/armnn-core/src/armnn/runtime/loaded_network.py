@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""A network that is loaded and can be run, from any number of threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+from armnn.runtime.context import CancelToken, RunControl
+from armnn.runtime.gate import Gate
+from armnn.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.backends import BackendContext, ProfilingContext, ProfilingSink
+    from armnn.optimizer import Report
+    from armnn.runtime.plans import NetworkPlans
+    from armnn.runtime.runtime import Runtime
+    from armnn.runtime.source import ModelSource
+
+
+class LoadedNetwork:
+    """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
+
+    Attributes:
+        id: The NetworkId, unique in its runtime.
+        runtime: The runtime that it belongs to.
+        contexts: What its backends keep for the runtime.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        network_id: int,
+        plans: NetworkPlans,
+        contexts: tuple[BackendContext, ...],
+        source: ModelSource | None = None,
+    ) -> None:
+        self.id = network_id
+        self.runtime = runtime
+        self._plans = plans
+        self.contexts = contexts
+        self._source = source
+        self._gate = Gate(f"the network {plans.optimized.name!r}")
+        self._inputs = plans.optimized.inputs
+        self._dtypes = {n: info.data_type.numpy_dtype for n, info in self._inputs.items()}
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self._plans.optimized.name
+
+    @property
+    def inputs(self) -> dict[str, TensorInfo]:
+        """The inputs by name; dimensions that differ from run to run are None or a name."""
+        return dict(self._inputs)
+
+    @property
+    def outputs(self) -> dict[str, TensorInfo]:
+        """The outputs by name; dimensions that differ from run to run are None or a name."""
+        return self._plans.optimized.outputs
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model's file says about itself."""
+        return self._plans.optimized.metadata
+
+    @property
+    def report(self) -> Report:
+        """Which layer runs where, and why, for every set of input shapes that is kept."""
+        return self._plans.report
+
+    @property
+    def arena_bytes(self) -> int:
+        """The working memory that one run needs, of the largest plan that is kept."""
+        return max((plan.arena_bytes for plan in self._plans.plans), default=0)
+
+    def run(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        profiler: ProfilingSink | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network once. May be called from many threads at once.
+
+        Args:
+            inputs: One array per input, of the input's data type and shape.
+            timeout: Seconds after which no further layer is started.
+            cancel: Asked before each layer; a ``threading.Event`` will do.
+            profiler: Gets one event for the run and one per layer.
+
+        Returns:
+            One new array per output.
+
+        Raises:
+            InvalidArgumentError: An input is missing, not known, or of a wrong type or shape.
+            ClosedError: The network was unloaded, or its runtime closed.
+            ExecutionError: A layer failed, or the run was cancelled or ran out of time.
+        """
+        arrays = self._checked(inputs)
+        if timeout is None and cancel is None and profiler is None:
+            with self._gate:
+                outputs = self._plans.run(arrays, None)
+        else:
+            outputs = self._run_watched(arrays, timeout, cancel, profiler)
+        for context in self.contexts:
+            context.after_enqueue_workload(self.id)
+        return outputs
+
+    def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Prepare the network for input shapes before they are first run.
+
+        Args:
+            shapes: The shape of each input; inputs with a fixed shape may be left out.
+
+        Raises:
+            InvalidArgumentError: A shape is missing or does not fit.
+        """
+        zeros = {}
+        for name, info in self._inputs.items():
+            if name not in shapes and not info.is_static:
+                raise InvalidArgumentError(
+                    f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
+                    "known in full"
+                )
+            shape = tuple(shapes[name]) if name in shapes else info.static_shape
+            zeros[name] = np.broadcast_to(np.zeros((), self._dtypes[name]), shape)
+        unknown = [name for name in shapes if name not in self._inputs]
+        if unknown:
+            raise InvalidArgumentError(self._names_message("there is no input", unknown))
+        with self._gate:
+            self._plans.prepare(self._checked(zeros))
+
+    def unload(self) -> None:
+        """Take the network out of its runtime: refuse new runs, wait for running ones."""
+        self.runtime.unload_network(self)
+
+    def __enter__(self) -> LoadedNetwork:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unload()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to load the model again: its file, the file's sha256, and the options."""
+        if self._source is None:
+            raise TypeError(
+                f"the network {self.name!r} cannot be pickled, as it was not loaded from a file: "
+                "use load_model() with a path"
+            )
+        return self._source.load, ()
+
+    def __repr__(self) -> str:
+        return f"<LoadedNetwork {self.id} {self.name!r}>"
+
+    def close(self) -> bool:
+        """Refuse new runs, wait for running ones, drop the plans; the runtime calls it.
+
+        Returns:
+            Whether this call closed it, rather than an earlier one.
+        """
+        first = self._gate.close()
+        self._plans.close()
+        return first
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _run_watched(
+        self,
+        arrays: Sequence[NDArray[Any]],
+        timeout: float | None,
+        cancel: CancelToken | None,
+        profiler: ProfilingSink | None,
+    ) -> dict[str, NDArray[Any]]:
+        start = time.perf_counter_ns()
+        deadline = None if timeout is None else start + int(timeout * 1e9)
+        contexts: list[ProfilingContext] = []
+        with self._gate:
+            if profiler is not None:
+                contexts = self.runtime.profiling_contexts(self._plans.optimized, profiler)
+            for context in contexts:
+                context.begin_run(self.id)
+            try:
+                outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler))
+            finally:
+                for context in contexts:
+                    context.end_run(self.id)
+        if profiler is not None:
+            profiler.event("run", start, time.perf_counter_ns(), category="run")
+        return outputs
+
+    def _checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
+        """Return the inputs as arrays in the order of the network."""
+        if len(inputs) != len(self._inputs) or any(name not in inputs for name in self._inputs):
+            self._raise_wrong_names(inputs)
+        arrays = []
+        for name, info in self._inputs.items():
+            array = inputs[name]
+            if not isinstance(array, np.ndarray):
+                array = np.asarray(array, self._dtypes[name])
+            if array.dtype != self._dtypes[name] or array.shape != info.shape:
+                self._check(name, info, array)
+            arrays.append(array)
+        return arrays
+
+    def _check(self, name: str, info: TensorInfo, array: NDArray[Any]) -> None:
+        if array.dtype != self._dtypes[name]:
+            raise InvalidArgumentError(
+                f"the input {name!r} is {array.dtype}: expected {self._dtypes[name]} "
+                f"({info.data_type.arm_name}); convert it with .astype()"
+            )
+        if not info.accepts(array.shape):
+            raise InvalidArgumentError(
+                f"the input {name!r} has shape {format_shape(array.shape)}: expected "
+                f"{format_shape(info.shape)}"
+            )
+
+    def _raise_wrong_names(self, inputs: Mapping[str, ArrayLike]) -> None:
+        unknown = [name for name in inputs if name not in self._inputs]
+        if unknown:
+            raise InvalidArgumentError(self._names_message("there is no input", unknown))
+        missing = [name for name in self._inputs if name not in inputs]
+        raise InvalidArgumentError(self._names_message("nothing was given for input", missing))
+
+    def _names_message(self, what: str, names: Sequence[str]) -> str:
+        expected = ", ".join(f"{name!r} ({info})" for name, info in self._inputs.items())
+        return f"{what} {', '.join(map(repr, names))}: the network {self.name!r} takes {expected}"

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""A prepared network with its workloads and its memory layout, ready to make contexts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn.backends import ALIGNMENT, HOST_FACTORY_ID, HostAllocator, TensorHandle, Workload
+from armnn.errors import BackendError
+from armnn.runtime.context import ExecutionContext
+from armnn.runtime.copies import CopyWorkload
+from armnn.runtime.handles import ComputedHandle, constant_handle, handle_at
+from armnn.runtime.memory import Block, Layout, plan_memory
+
+if TYPE_CHECKING:
+    from armnn.backends import Allocator, MemoryManager
+    from armnn.graph import Layer, Value
+    from armnn.optimizer import Candidate, Participants, Prepared
+
+POOL_LIMIT = 16
+"""Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arena:
+    """The working memory of one backend in one context.
+
+    Attributes:
+        values: The tensors that lie in it.
+        layout: Where.
+        allocator: Where the memory comes from.
+    """
+
+    values: tuple[Value, ...]
+    layout: Layout
+    allocator: Allocator
+
+
+class Plan:
+    """Everything that a specialisation of a network needs to run; contexts are made from it.
+
+    A plan does not change; its contexts are pooled and each is used by one thread at a time.
+
+    Attributes:
+        prepared: The network with its backends.
+        arenas: The working memory of one context, by backend id.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        participants: Participants,
+        allocators: Mapping[str, Allocator],
+        memory_strategy: str,
+    ) -> None:
+        self.prepared = prepared
+        self._participants = participants
+        self._candidates = {candidate.id: candidate for candidate in participants.all}
+        self._order = prepared.network.topological_order()
+        self._workloads = {
+            layer: self._workload(layer) for layer in self._order if layer.backend is not None
+        }
+        self._constants = self._place_constants()
+        self.arenas = self._plan_arenas(allocators, memory_strategy)
+        self._pool: deque[ExecutionContext] = deque()
+        self._closed = False
+
+    @property
+    def arena_bytes(self) -> int:
+        """The working memory of one context."""
+        return sum(arena.layout.size for arena in self.arenas.values())
+
+    def acquire(self) -> ExecutionContext:
+        """Return a context for one run, a pooled one if there is one."""
+        try:
+            return self._pool.pop()  # the last one used: its memory is still in the cache
+        except IndexError:
+            return self._make_context()
+
+    def release(self, context: ExecutionContext) -> None:
+        """Take a context back after a run."""
+        if self._closed or len(self._pool) >= POOL_LIMIT:
+            context.close()
+        else:
+            self._pool.append(context)
+
+    def close(self) -> None:
+        """Give the memory of the pooled contexts back; running ones follow when they end."""
+        self._closed = True
+        while self._pool:
+            self._pool.pop().close()
+
+    # -- workloads and memory, once per plan ----------------------------------------------------
+
+    def _workload(self, layer: Layer) -> Workload:
+        if layer.type in ("MemCopy", "MemImport"):
+            return CopyWorkload()
+        candidate = self._candidate(layer)
+        try:
+            return candidate.backend.create_workload(layer, candidate.model)
+        except Exception as error:
+            raise BackendError(
+                f"backend {candidate.id!r} failed to make a workload for layer {layer.name!r} "
+                f"({layer.type}): {error}"
+            ) from error
+
+    def _candidate(self, layer: Layer) -> Candidate:
+        try:
+            return self._candidates[layer.backend or ""]
+        except KeyError:
+            raise BackendError(
+                f"layer {layer.name!r} ({layer.type}) was given to backend {layer.backend!r}, "
+                "which does not take part; name it in backends="
+            ) from None
+
+    def _place_constants(self) -> dict[tuple[Value, str], TensorHandle]:
+        """Put each constant into every kind of memory that a layer reads it in, once for all."""
+        placed: dict[tuple[Value, str], TensorHandle] = {}
+        for layer in self._order:
+            factory = self._constant_factory(layer)
+            for value in layer.inputs:
+                if value is None or value.constant is None or (value, factory) in placed:
+                    continue
+                host = constant_handle(value)
+                handle: TensorHandle = host
+                if factory != HOST_FACTORY_ID:
+                    handle = self._participants.factories[factory].create(value.info, None)
+                    CopyWorkload().bind([host], [handle])()
+                placed[value, factory] = handle
+        return placed
+
+    def _constant_factory(self, layer: Layer) -> str:
+        preferences = self.prepared.placement.preferences(layer)
+        return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
+
+    def _plan_arenas(self, allocators: Mapping[str, Allocator], strategy: str) -> dict[str, Arena]:
+        """Lay out the tensors in host memory, one arena per backend that writes them."""
+        lifetimes = _lifetimes(self._order)
+        owned: dict[str, list[Value]] = {}
+        for value in lifetimes:
+            if self._lies_in_arena(value):
+                owned.setdefault(_owner(value), []).append(value)
+        arenas: dict[str, Arena] = {}
+        for backend_id, values in owned.items():
+            blocks = [Block(*lifetimes[value], value.info.size_bytes) for value in values]
+            layout = plan_memory(blocks, strategy)
+            arenas[backend_id] = Arena(
+                tuple(values), layout, self._allocator(backend_id, allocators)
+            )
+        return arenas
+
+    def _lies_in_arena(self, value: Value) -> bool:
+        factory = self.prepared.placement.factories[value]
+        return factory == HOST_FACTORY_ID and value.info.is_static
+
+    def _allocator(self, backend_id: str, allocators: Mapping[str, Allocator]) -> Allocator:
+        if backend_id in allocators:
+            return allocators[backend_id]
+        candidate = self._candidates.get(backend_id)
+        return HostAllocator() if candidate is None else candidate.backend.default_allocator()
+
+    # -- contexts -------------------------------------------------------------------------------
+
+    def _make_context(self) -> ExecutionContext:
+        managers = {
+            candidate.id: manager
+            for candidate in self._participants.all
+            if (manager := candidate.backend.create_memory_manager()) is not None
+        }
+        memory = [
+            (arena.allocator, arena.allocator.allocate(arena.layout.size, ALIGNMENT))
+            for arena in self.arenas.values()
+        ]
+        handles: dict[Value, TensorHandle] = {}
+        for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
+            for value, offset in zip(arena.values, arena.layout.offsets, strict=True):
+                handles[value] = handle_at(block, offset, value.info)
+        steps = []
+        for layer in self._order:
+            self._make_handles(layer, handles, managers)
+            if layer in self._workloads and not self._is_imported(layer, handles):
+                inputs = [self._input_handle(layer, v, handles) for v in layer.inputs]
+                outputs = [handles[value] for value in layer.outputs]
+                steps.append((layer, self._workloads[layer].bind(inputs, outputs)))
+        network = self.prepared.network
+        return ExecutionContext(
+            inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
+            outputs=[
+                (layer.name, self._input_handle(layer, layer.inputs[0], handles))
+                for layer in network.outputs
+            ],
+            steps=steps,
+            managers=tuple(managers.values()),
+            memory=memory,
+        )
+
+    def _make_handles(
+        self,
+        layer: Layer,
+        handles: dict[Value, TensorHandle],
+        managers: Mapping[str, MemoryManager],
+    ) -> None:
+        """Make the handles of a layer's outputs that do not lie in an arena."""
+        for value in () if layer.data is not None else layer.outputs:
+            if value in handles:
+                continue
+            factory = self.prepared.placement.factories[value]
+            if factory == HOST_FACTORY_ID:
+                handles[value] = ComputedHandle(value.info)
+            else:
+                handles[value] = self._participants.factories[factory].create(
+                    value.info, managers.get(_owner(value))
+                )
+
+    def _is_imported(self, layer: Layer, handles: dict[Value, TensorHandle]) -> bool:
+        """Whether the layer's output stands on the memory of its input: nothing is copied then."""
+        if layer.type != "MemImport" or layer.inputs[0] is None:
+            return False
+        factory = self._participants.factories[self.prepared.placement.factories[layer.output]]
+        imported = factory.import_memory(layer.output.info, handles[layer.inputs[0]])
+        if imported is None:
+            return False
+        handles[layer.output] = imported
+        return True
+
+    def _input_handle(
+        self, layer: Layer, value: Value | None, handles: Mapping[Value, TensorHandle]
+    ) -> TensorHandle | None:
+        if value is None:
+            return None
+        if value.constant is None:
+            return handles[value]
+        return self._constants[value, self._constant_factory(layer)]
+
+
+def _lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
+    """Return the first and the last step of every value; outputs of the network live to the end."""
+    position = {layer: index for index, layer in enumerate(order)}
+    lifetimes: dict[Value, tuple[int, int]] = {}
+    for layer in order:
+        if layer.data is not None:
+            continue
+        for value in layer.outputs:
+            readers = [reader for reader, _ in value.uses]
+            kept = any(reader.type == "Output" for reader in readers)
+            last = max((position[reader] for reader in readers), default=position[layer])
+            # All inputs are written before the first step runs.
+            first = 0 if layer.type == "Input" else position[layer]
+            lifetimes[value] = (first, len(order) if kept else last)
+    return lifetimes
+
+
+def _owner(value: Value) -> str:
+    """Return the backend whose memory a value lies in: its producer's, or its first reader's."""
+    if value.producer.backend is not None:
+        return value.producer.backend
+    return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

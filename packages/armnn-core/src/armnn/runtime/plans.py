@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""The plans of one network: one per set of input shapes, made when the set is first met."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from armnn.errors import ExecutionError
+from armnn.optimizer import OptimizedNetwork, Report
+from armnn.runtime.plan import Plan
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.optimizer import Prepared
+    from armnn.runtime.context import RunControl
+
+MakePlan = Callable[["Prepared"], Plan]
+
+
+class NetworkPlans:
+    """A bounded cache of plans, safe to use from many threads.
+
+    A plan is keyed by the shapes of all inputs and by the values of those small integer or Boolean
+    inputs that decide about shapes. Two threads that meet a new key prepare it once. When there
+    are too many plans, the least recently used one that nobody is running goes.
+
+    Attributes:
+        optimized: The network.
+    """
+
+    def __init__(self, optimized: OptimizedNetwork, make_plan: MakePlan, limit: int) -> None:
+        self.optimized = optimized
+        self._make_plan = make_plan
+        self._limit = limit
+        self._names = tuple(optimized.inputs)
+        # By position of the input: how many elements it may have for its value to be in the key.
+        self._value_limits = tuple(
+            (index, optimized.value_inputs[name])
+            for index, name in enumerate(self._names)
+            if name in optimized.value_inputs
+        )
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._only: _Entry | None = None
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """Every plan that is kept, those of later segments included."""
+        with self._lock:
+            entries = tuple(self._entries.values())
+        found: list[Plan] = []
+        for entry in entries:
+            if entry.plan is not None:
+                found.append(entry.plan)
+            if entry.rest is not None:
+                found.extend(entry.rest.plans)
+        return tuple(found)
+
+    @property
+    def report(self) -> Report:
+        """Which layer runs where in every plan that is kept."""
+        return sum((plan.prepared.report for plan in self.plans), Report())
+
+    def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
+        """Make the plan for inputs of these shapes, if it is not there yet."""
+        self._leave(self._enter(inputs))
+
+    def run(
+        self, inputs: Sequence[NDArray[Any]], control: RunControl | None
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network; see :meth:`armnn.runtime.context.ExecutionContext.run`."""
+        entry = self._only if self._only is not None else self._enter(inputs)
+        try:
+            plan = entry.plan
+            if plan is None:
+                raise ExecutionError("the network was unloaded while it was being prepared")
+            context = plan.acquire()
+            try:
+                outputs = context.run(inputs, control)
+            except BaseException:
+                context.close()  # what it holds now is anybody's guess
+                raise
+            plan.release(context)
+            if entry.rest is not None:
+                outputs = self._run_rest(entry.rest, plan, outputs, control)
+            return outputs
+        finally:
+            if entry is not self._only:
+                self._leave(entry)
+
+    def close(self) -> None:
+        """Drop every plan."""
+        with self._lock:
+            entries = tuple(self._entries.values())
+            self._entries.clear()
+            self._only = None
+        for entry in entries:
+            entry.close()
+
+    def _run_rest(
+        self,
+        rest: NetworkPlans,
+        plan: Plan,
+        outputs: dict[str, NDArray[Any]],
+        control: RunControl | None,
+    ) -> dict[str, NDArray[Any]]:
+        crossing = plan.prepared.segments.crossing
+        outputs.update(rest.run([outputs.pop(name) for name in crossing], control))
+        return {name: outputs[name] for name in self.optimized.outputs}
+
+    def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
+        values = {
+            self._names[index]: inputs[index]
+            for index, most in self._value_limits
+            if inputs[index].size <= most
+        }
+        shapes = tuple(array.shape for array in inputs)
+        return (shapes, *(value.tobytes() for value in values.values())), values
+
+    def _enter(self, inputs: Sequence[NDArray[Any]]) -> _Entry:
+        """Return the entry of these inputs, marked as in use, with its plan made."""
+        key, values = self._key(inputs)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = _Entry()
+                self._evict()
+            self._entries.move_to_end(key)
+            entry.users += 1
+        try:
+            with entry.lock:
+                if entry.plan is None:
+                    self._fill(entry, inputs, values)
+        except BaseException:
+            with self._lock:
+                entry.users -= 1
+                if entry.users == 0 and self._entries.get(key) is entry:
+                    del self._entries[key]
+            raise
+        return entry
+
+    def _leave(self, entry: _Entry) -> None:
+        with self._lock:
+            entry.users -= 1
+
+    def _evict(self) -> None:
+        """Let plans go until the limit holds again; called with the lock held."""
+        for key, entry in tuple(self._entries.items()):
+            if len(self._entries) <= self._limit:
+                return
+            if entry.users == 0 and entry.plan is not None:
+                del self._entries[key]
+                entry.close()
+
+    def _fill(
+        self, entry: _Entry, inputs: Sequence[NDArray[Any]], values: Mapping[str, NDArray[Any]]
+    ) -> None:
+        shapes = {name: array.shape for name, array in zip(self._names, inputs, strict=True)}
+        prepared = self.optimized.specialise(shapes, values)
+        rest = prepared.segments.rest
+        if rest is not None:
+            optimized = OptimizedNetwork(rest, self.optimized.participants, self.optimized.options)
+            entry.rest = NetworkPlans(optimized, self._make_plan, self._limit)
+        entry.plan = self._make_plan(prepared)
+        if self.optimized.is_static:
+            self._only = entry
+
+
+class _Entry:
+    """A plan, or the promise of one; ``lock`` is held while it is made."""
+
+    __slots__ = ("lock", "plan", "rest", "users")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.plan: Plan | None = None
+        self.rest: NetworkPlans | None = None
+        self.users = 0
+
+    def close(self) -> None:
+        """Drop the plan and those of later segments."""
+        plan, self.plan = self.plan, None
+        if plan is not None:
+            plan.close()
+        if self.rest is not None:
+            self.rest.close()

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""The runtime: owns backends' contexts and loaded networks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from armnn.backends import CreationOptions
+from armnn.graph import Network
+from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
+from armnn.parsing import parse
+from armnn.runtime.backends_in_use import BackendsInUse
+from armnn.runtime.gate import Gate
+from armnn.runtime.loaded_network import LoadedNetwork
+from armnn.runtime.plan import Plan
+from armnn.runtime.plans import NetworkPlans
+from armnn.runtime.source import ModelSource
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingContext, ProfilingSink
+    from armnn.backends.registry import BackendRegistry
+    from armnn.runtime.backends_in_use import BackendOptions
+
+
+class Runtime:
+    """Loads networks and runs them on the backends that are there (Arm NN: ``IRuntime``).
+
+    Use it as a context manager, or call :meth:`close`.
+
+    Attributes:
+        options: What it was made with.
+    """
+
+    def __init__(self, options: CreationOptions | None = None) -> None:
+        self.options = CreationOptions() if options is None else options
+        self._backends = BackendsInUse(self.options)
+        self._gate = Gate("the runtime")
+        self._lock = threading.RLock()
+        self._networks: dict[int, LoadedNetwork] = {}
+        self._last_id = -1
+
+    @property
+    def registry(self) -> BackendRegistry:
+        """Which backends are there, and why others are not."""
+        return self._backends.registry
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed and takes no calls any more."""
+        return self._gate.is_closed
+
+    # -- preparing and loading ------------------------------------------------------------------
+
+    def optimize(
+        self,
+        network: Network,
+        backends: Sequence[str] | None = None,
+        *,
+        backend_options: BackendOptions | None = None,
+        layer_backends: Mapping[str, str] | None = None,
+        strict: bool = False,
+        profiler: ProfilingSink | None = None,
+    ) -> OptimizedNetwork:
+        """Prepare a network for its backends.
+
+        Args:
+            network: Is not changed.
+            backends: Ids in the order of preference. Without them every usable backend of an
+                installed package takes part, by score then id, CpuRef last.
+            backend_options: Options for this network, by backend id.
+            layer_backends: The backend that a layer shall run on, by the layer's name.
+            strict: Raise instead of letting a layer fall back.
+            profiler: Gets one event per phase.
+
+        Raises:
+            UnknownBackendError: A backend that is named does not exist.
+            BackendUnavailableError: A backend that is named cannot be used.
+            OptimizationError: Some layers cannot run on the backends.
+            InvalidArgumentError: An option or a name is wrong.
+        """
+        with self._gate:
+            options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
+            check_layer_names(network, options.layer_backends)
+            participants = self._backends.participants(
+                network, backends, backend_options or {}, options, profiler
+            )
+            return OptimizedNetwork(network, participants, options)
+
+    def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
+        """Load a prepared network: make its workloads and plan its memory.
+
+        Raises:
+            BackendError: A backend failed to prepare a layer.
+        """
+        return self._load(network, None)
+
+    def load_model(
+        self,
+        model: str | PathLike[str] | Network,
+        backends: Sequence[str] | None = None,
+        *,
+        backend_options: BackendOptions | None = None,
+        layer_backends: Mapping[str, str] | None = None,
+        strict: bool = False,
+        shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+        profiler: ProfilingSink | None = None,
+    ) -> LoadedNetwork:
+        """Parse, optimise and load a model.
+
+        Args:
+            model: The path of a model file, or a network.
+            backends: See :meth:`optimize`.
+            backend_options: See :meth:`optimize`.
+            layer_backends: See :meth:`optimize`.
+            strict: See :meth:`optimize`.
+            shapes: Input shapes to prepare now; others are prepared when they are first run.
+            profiler: Gets one event per phase.
+
+        Raises:
+            ModelFileError: The file cannot be read or understood.
+        """
+        if isinstance(model, Network):
+            network, source = model, None
+        else:
+            with phase(profiler, "parse"):
+                network = parse(model)
+            arguments = {
+                "backends": backends,
+                "backend_options": backend_options,
+                "layer_backends": layer_backends,
+                "strict": strict,
+                "shapes": shapes,
+            }
+            source = ModelSource.of(Path(fspath(model)), arguments, self.options)
+        optimized = self.optimize(
+            network,
+            backends,
+            backend_options=backend_options,
+            layer_backends=layer_backends,
+            strict=strict,
+            profiler=profiler,
+        )
+        with phase(profiler, "load"):
+            loaded = self._load(optimized, source)
+            for each in shapes:
+                loaded.prepare(each)
+        return loaded
+
+    def unload_network(self, network: LoadedNetwork) -> None:
+        """Take a network out: refuse new runs, wait for running ones.
+
+        Unloading twice does nothing.
+        """
+        with self._lock:
+            if self._networks.pop(network.id, None) is None:
+                return
+        for context in network.contexts:
+            context.before_unload_network(network.id)
+        network.close()
+        for context in network.contexts:
+            context.after_unload_network(network.id)
+
+    def close(self) -> None:
+        """Refuse new calls, wait for running ones, unload every network, drop the backends.
+
+        Closing twice does nothing.
+        """
+        if not self._gate.close():
+            return
+        for network in tuple(self._networks.values()):
+            self.unload_network(network)
+        self._backends.close()
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def profiling_contexts(
+        self, network: OptimizedNetwork, sink: ProfilingSink
+    ) -> list[ProfilingContext]:
+        """Return the backends' parts of profiling for one run of a network."""
+        found = (c.backend.create_profiling_context(sink) for c in network.participants.all)
+        return [context for context in found if context is not None]
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _load(self, network: OptimizedNetwork, source: ModelSource | None) -> LoadedNetwork:
+        with self._gate:
+            with self._lock:
+                self._last_id += 1
+                network_id = self._last_id
+            participants = network.participants
+
+            def make_plan(prepared: Prepared) -> Plan:
+                return Plan(
+                    prepared,
+                    participants,
+                    self.options.custom_allocators,
+                    self.options.memory_strategy,
+                )
+
+            plans = NetworkPlans(network, make_plan, self.options.plan_limit)
+            contexts = self._backends.contexts_of(participants)
+            for context in contexts:
+                context.before_load_network(network_id)
+            loaded = LoadedNetwork(self, network_id, plans, contexts, source)
+            if network.is_static:
+                loaded.prepare({})
+            with self._lock:
+                self._networks[network_id] = loaded
+            for context in contexts:
+                context.after_load_network(network_id)
+            return loaded

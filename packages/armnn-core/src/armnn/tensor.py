@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""What a tensor looks like: shape, data type and quantisation, without its data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Dimension: TypeAlias = int | str | None
+"""The size of one axis: a number, the name of an unknown number, or unknown."""
+
+Shape: TypeAlias = tuple[Dimension, ...]
+"""One dimension per axis; ``()`` is a scalar."""
+
+MAX_RANK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """Shape, data type and quantisation of a tensor (Arm NN: ``TensorInfo``).
+
+    Attributes:
+        shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
+        data_type: What one element is.
+        scales: Empty (not quantised, or not said yet), one scale, or one per index of ``axis``.
+            A single number is accepted.
+        zero_points: The stored values that mean zero: one, or one per scale. A single number is
+            accepted; the default is zero. As in Arm NN they need not be values that the type can
+            store, and a type that is called symmetric may have another one than zero.
+        axis: The axis of per-axis quantisation, counted from the front; ``None`` if per tensor.
+
+    Raises:
+        InvalidArgumentError: The fields do not agree with each other.
+    """
+
+    shape: Shape | None
+    data_type: DataType = DataType.FLOAT32
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    axis: int | None = None
+
+    def __init__(
+        self,
+        shape: Iterable[Dimension] | None,
+        data_type: DataType = DataType.FLOAT32,
+        scales: float | Iterable[float] = (),
+        zero_points: int | Iterable[int] = (),
+        axis: int | None = None,
+    ) -> None:
+        assign = object.__setattr__  # the documented way to fill a frozen dataclass
+        assign(self, "shape", None if shape is None else _checked_shape(shape))
+        assign(self, "data_type", data_type)
+        scales = (scales,) if isinstance(scales, (int, float)) else scales
+        zero_points = (zero_points,) if isinstance(zero_points, int) else zero_points
+        assign(self, "scales", tuple(float(scale) for scale in scales))
+        assign(self, "zero_points", tuple(int(point) for point in zero_points))
+        assign(self, "axis", axis)
+        if self.scales and not self.zero_points:
+            assign(self, "zero_points", (0,) * len(self.scales))
+        _check_quantization(self)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, or None where it is not known."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is a number."""
+        return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape as numbers.
+
+        Raises:
+            InvalidArgumentError: A dimension is not known.
+        """
+        if self.shape is None or not self.is_static:
+            raise InvalidArgumentError(
+                f"the shape {format_shape(self.shape)} is not known in full; give the inputs of "
+                "the network their shapes first"
+            )
+        return tuple(dim for dim in self.shape if isinstance(dim, int))
+
+    @property
+    def num_elements(self) -> int:
+        """The number of elements of a tensor whose shape is known in full."""
+        return math.prod(self.static_shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the elements in memory, one NumPy element each."""
+        return self.num_elements * self.data_type.numpy_dtype.itemsize
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether the elements stand for real values in steps."""
+        return self.data_type.is_quantized
+
+    @property
+    def is_per_axis(self) -> bool:
+        """Whether each index of :attr:`axis` has its own scale."""
+        return self.axis is not None
+
+    @property
+    def scale(self) -> float:
+        """The one scale of per-tensor quantisation."""
+        self._require_per_tensor("scale")
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The one zero point of per-tensor quantisation."""
+        self._require_per_tensor("zero point")
+        return self.zero_points[0]
+
+    def _require_per_tensor(self, what: str) -> None:
+        if self.axis is not None or len(self.scales) != 1:
+            raise InvalidArgumentError(
+                f"{self} has no single {what}: got {len(self.scales)} of them, expected per-tensor "
+                "quantisation"
+            )
+
+    def with_shape(self, shape: Iterable[Dimension] | None) -> TensorInfo:
+        """Return this info with another shape."""
+        return TensorInfo(shape, self.data_type, self.scales, self.zero_points, self.axis)
+
+    def with_data_type(self, data_type: DataType) -> TensorInfo:
+        """Return this info with another, not quantised, data type."""
+        return TensorInfo(self.shape, data_type)
+
+    def with_quantization_of(self, other: TensorInfo) -> TensorInfo:
+        """Return this shape with the data type and quantisation of ``other``."""
+        return replace_shape(other, self.shape)
+
+    def is_type_space_match(self, other: TensorInfo) -> bool:
+        """Whether both store the same real value as the same bits (Arm NN: IsTypeSpaceMatch)."""
+        return (self.data_type, self.scales, self.zero_points, self.axis) == (
+            other.data_type,
+            other.scales,
+            other.zero_points,
+            other.axis,
+        )
+
+    def accepts(self, shape: Sequence[int]) -> bool:
+        """Whether an array of that shape fits the known dimensions."""
+        return self.shape is None or (
+            len(shape) == len(self.shape)
+            and all(
+                not isinstance(dim, int) or dim == size
+                for dim, size in zip(self.shape, shape, strict=True)
+            )
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.data_type.arm_name}{format_shape(self.shape)}"
+        if self.axis is not None:
+            return f"{text} with {len(self.scales)} scales along axis {self.axis}"
+        if self.scales:
+            return f"{text} with scale {self.scales[0]:g} and zero point {self.zero_points[0]}"
+        return text
+
+
+def replace_shape(info: TensorInfo, shape: Shape | None) -> TensorInfo:
+    """Return ``info`` with ``shape``, leaving an ``info`` that already has it untouched."""
+    return info if info.shape == shape else info.with_shape(shape)
+
+
+def format_shape(shape: Iterable[Dimension] | None) -> str:
+    """Return a shape as people write it, unknown dimensions as ``?`` or by name."""
+    if shape is None:
+        return "[unknown rank]"
+    return "[" + ",".join("?" if dim is None else str(dim) for dim in shape) + "]"
+
+
+def info_of(array: NDArray[Any]) -> TensorInfo:
+    """Return the info of an array of plain (not quantised) values.
+
+    Raises:
+        InvalidArgumentError: No data type is stored like the array's elements.
+    """
+    try:
+        data_type = DataType.from_numpy(array.dtype)
+    except KeyError:
+        known = ", ".join(dict.fromkeys(kind.numpy_name for kind in DataType))
+        raise InvalidArgumentError(
+            f"an array of {array.dtype} cannot be a tensor: expected one of {known}"
+        ) from None
+    return TensorInfo(array.shape, data_type)
+
+
+def _checked_shape(shape: Iterable[Dimension]) -> Shape:
+    dims = tuple(int(dim) if isinstance(dim, np.integer) else dim for dim in shape)
+    if len(dims) > MAX_RANK:
+        raise InvalidArgumentError(
+            f"a tensor of shape {format_shape(dims)} has rank {len(dims)}: expected at most "
+            f"{MAX_RANK}"
+        )
+    for dim in dims:
+        if isinstance(dim, bool) or not isinstance(dim, (int, str, type(None))):
+            raise InvalidArgumentError(
+                f"{dim!r} cannot be a dimension of {dims!r}: expected an integer, a name or None"
+            )
+        if isinstance(dim, int) and dim < 0:
+            raise InvalidArgumentError(
+                f"the shape {format_shape(dims)} has a negative dimension: write None for one "
+                "that is not known"
+            )
+    return dims
+
+
+def _check_quantization(info: TensorInfo) -> None:
+    if not info.is_quantized:
+        if info.scales or info.zero_points or info.axis is not None:
+            raise InvalidArgumentError(
+                f"{info.data_type.arm_name} takes no scale, zero point or axis: choose one of the "
+                "quantised data types"
+            )
+        return
+    if any(not (scale > 0 and math.isfinite(scale)) for scale in info.scales):
+        raise InvalidArgumentError(
+            f"the scales of {info} must be finite and above zero: got {list(info.scales)}"
+        )
+    if len(info.zero_points) != len(info.scales):
+        raise InvalidArgumentError(
+            f"{info.data_type.arm_name} got {len(info.zero_points)} zero points for "
+            f"{len(info.scales)} scales: expected as many"
+        )
+    limits = np.iinfo(np.int32)
+    if any(not limits.min <= point <= limits.max for point in info.zero_points):
+        raise InvalidArgumentError(
+            f"the zero points of {info.data_type.arm_name} must fit 32 bits: got "
+            f"{list(info.zero_points)}"
+        )
+    _check_axis(info)
+
+
+def _check_axis(info: TensorInfo) -> None:
+    if info.axis is None:
+        if len(info.scales) > 1:
+            raise InvalidArgumentError(
+                f"{info.data_type.arm_name} got {len(info.scales)} scales but no axis: say along "
+                "which axis they lie"
+            )
+        return
+    if info.shape is None:
+        return
+    if not 0 <= info.axis < len(info.shape):
+        raise InvalidArgumentError(
+            f"the quantisation axis {info.axis} is not an axis of {format_shape(info.shape)}"
+        )
+    size = info.shape[info.axis]
+    if isinstance(size, int) and len(info.scales) not in (0, size):
+        raise InvalidArgumentError(
+            f"the axis {info.axis} of {format_shape(info.shape)} has {size} indices but "
+            f"{len(info.scales)} scales: expected as many"
+        )
+
+
+__all__ = [
+    "MAX_RANK",
+    "Dimension",
+    "Shape",
+    "TensorInfo",
+    "format_shape",
+    "info_of",
+    "replace_shape",
+]

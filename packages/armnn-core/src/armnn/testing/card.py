@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""The conformance card: what the kit found out about a backend, as JSON for programs.
+
+It has no date and no order that depends on the run: two runs of the same versions write the same.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.__about__ import __version__
+from armnn.backends import BACKEND_API_VERSION
+from armnn.errors import InvalidArgumentError
+from armnn.layers import LAYERS
+from armnn.testing.suite import Cell, Verdict
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from armnn.testing.subject import Subject
+
+FORMAT = 1
+LEVELS = ("loads", "correct", "robust", "quiet")
+
+CELL = "conformance_cell"
+"""The property by which a test says what came of a layer type and a data type."""
+
+Document = dict[str, Any]
+
+
+def cell_document(cell: Cell) -> Document:
+    """Return what a card says of one layer type and data type."""
+    return {
+        "layer": cell.layer,
+        "data_type": cell.data_type.arm_name,
+        "verdict": str(cell.verdict),
+        "passed": sorted(cell.details(Verdict.PASSED)),
+        "failed": dict(sorted(cell.details(Verdict.FAILED).items())),
+        "not_supported": dict(sorted(cell.details(Verdict.NOT_SUPPORTED).items())),
+    }
+
+
+def subject_document(subject: Subject) -> Document:
+    """Return what a card says of the backend itself."""
+    return {
+        "id": subject.id,
+        "api_version": str(subject.backend.api_version),
+        "distribution": subject.entry.distribution or None,
+        "version": subject.entry.version or None,
+    }
+
+
+def make_card(
+    backend: Mapping[str, Any],
+    cells: Iterable[Mapping[str, Any]],
+    levels: Mapping[str, Iterable[str]],
+) -> Document:
+    """Return a card.
+
+    Args:
+        backend: From :func:`subject_document`.
+        cells: From :func:`cell_document`, in any order.
+        levels: For each level that was tested, the outcomes of its tests: passed, failed, skipped.
+    """
+    layers: dict[str, dict[str, Document]] = {}
+    for cell in sorted(cells, key=_place):
+        row = {key: value for key, value in cell.items() if key not in ("layer", "data_type")}
+        layers.setdefault(cell["layer"], {})[cell["data_type"]] = row
+    return {
+        "format": FORMAT,
+        "backend": dict(backend),
+        "versions": {
+            "armnn-core": __version__,
+            "backend_api": str(BACKEND_API_VERSION),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "platform": f"{platform.system()} {platform.machine()}",
+        },
+        "levels": {level: str(_worst(list(levels[level]))) for level in LEVELS if level in levels},
+        "layers": layers,
+    }
+
+
+def write_card(path: str, card: Document) -> None:
+    """Write a card as a JSON file."""
+    Path(path).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+
+
+def read_card(path: str) -> Document:
+    """Read a card.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read, or is no card of this format.
+    """
+    try:
+        card = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidArgumentError(f"the card {path!r} cannot be read: {error}") from error
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise InvalidArgumentError(
+            f"{path!r} is no conformance card of format {FORMAT}: write it anew with "
+            "pytest --pyargs armnn.testing --armnn-card"
+        )
+    return card
+
+
+def _worst(verdicts: Sequence[str]) -> Verdict:
+    for verdict in (Verdict.FAILED, Verdict.PASSED):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.NOT_SUPPORTED
+
+
+def _place(cell: Mapping[str, Any]) -> tuple[int, int]:
+    layers = list(LAYERS)
+    return layers.index(cell["layer"]), DataType.from_arm_name(cell["data_type"]).value

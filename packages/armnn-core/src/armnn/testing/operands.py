@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""The tensors of conformance cases: one real-valued description, stored as any data type.
+
+Nothing here is shared with ``armnn.quantization``, by which a backend may compute: what the kit
+expects must not be wrong in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+FLOATS = (DataType.FLOAT32, DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT64)
+QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
+REAL = (*FLOATS, *QUANTIZED)
+SIGNED = (DataType.SIGNED8, DataType.SIGNED16, DataType.SIGNED32, DataType.SIGNED64)
+UNSIGNED = (DataType.UNSIGNED8, DataType.UNSIGNED16, DataType.UNSIGNED32, DataType.UNSIGNED64)
+INTEGERS = (*SIGNED, *UNSIGNED)
+NUMBERS = (*REAL, *INTEGERS)
+BOOLEANS = (DataType.BOOLEAN,)
+ANY = (*NUMBERS, *BOOLEANS)
+
+SYMMETRIC = (DataType.QSYMM_S8, DataType.QSYMM_S16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseTensor:
+    """One input of a conformance case.
+
+    Attributes:
+        info: Shape, data type and quantisation.
+        stored: What the tensor stores.
+        real: What that stands for, exactly: float64 for floats and quantised types, else the
+            stored integers or Booleans. Oracles compute from it.
+        constant: Whether the value is known when the network is prepared.
+    """
+
+    info: TensorInfo
+    stored: NDArray[Any]
+    real: NDArray[Any]
+    constant: bool = False
+
+
+def tensor(
+    data_type: DataType,
+    reals: ArrayLike,
+    *,
+    info: TensorInfo | None = None,
+    axis: int | None = None,
+    constant: bool = False,
+) -> CaseTensor:
+    """Return a tensor that stores real values as well as its data type can.
+
+    Args:
+        data_type: What it is stored as.
+        reals: The values; rounded to what can be stored.
+        info: The quantisation, if it shall not be fitted to the values; its shape is not looked at.
+        axis: Fits one scale per index of this axis (symmetric types only).
+        constant: Whether the value is known when the network is prepared.
+    """
+    values = np.asarray(reals)
+    if info is None:
+        info = fitted(data_type, values, axis=axis)
+    info = info.with_shape(values.shape)
+    stored = store(values, info)
+    return CaseTensor(info, stored, decode(stored, info), constant)
+
+
+def stored_tensor(
+    data_type: DataType,
+    stored: ArrayLike,
+    *,
+    scale: float | Sequence[float] = (),
+    zero_point: int | Sequence[int] = (),
+    axis: int | None = None,
+    constant: bool = False,
+) -> CaseTensor:
+    """Return a tensor from what it stores, for values that sit exactly on steps."""
+    array = np.asarray(stored, dtype=data_type.numpy_dtype)
+    info = TensorInfo(array.shape, data_type, scale, zero_point, axis)
+    return CaseTensor(info, array, decode(array, info), constant)
+
+
+def values(
+    data_type: DataType,
+    shape: Sequence[int],
+    low: float = -2.0,
+    high: float = 2.0,
+    *,
+    seed: int = 0,
+    axis: int | None = None,
+    constant: bool = False,
+) -> CaseTensor:
+    """Return a tensor of pseudo-random values in ``low``..``high``, always the same ones.
+
+    Integers lie in the same range, at least 0 for unsigned types; Booleans are a coin each.
+    """
+    random = np.random.default_rng([seed, *shape])
+    drawn: NDArray[Any]
+    if data_type is DataType.BOOLEAN:
+        drawn = random.integers(0, 2, shape).astype(bool)
+    elif data_type.is_integer:
+        least = max(low, 0) if data_type in UNSIGNED else low
+        drawn = random.integers(int(np.ceil(least)), int(np.floor(high)), shape, endpoint=True)
+    else:
+        drawn = random.uniform(low, high, shape)
+    return tensor(data_type, drawn, axis=axis, constant=constant)
+
+
+def bias_tensor(
+    reals: ArrayLike, data: CaseTensor, weights: CaseTensor, *, constant: bool = True
+) -> CaseTensor:
+    """Return a bias that goes with data and weights.
+
+    For quantised data it is Signed32 in steps of the data's scale times the weights' (one per
+    output channel if those are per axis); otherwise it has the data's type.
+    """
+    values = np.asarray(reals, np.float64)
+    if not data.info.is_quantized:
+        return tensor(data.info.data_type, values, constant=constant)
+    steps = np.float64(data.info.scale) * np.array(weights.info.scales, np.float64)
+    stored = np.rint(values / steps).astype(np.int32)
+    return CaseTensor(TensorInfo(stored.shape, DataType.SIGNED32), stored, stored * steps, constant)
+
+
+def fitted(data_type: DataType, reals: ArrayLike, *, axis: int | None = None) -> TensorInfo:
+    """Return an info of the shape of ``reals`` whose quantisation spans them and zero.
+
+    Args:
+        data_type: Any; types that are not quantised need no fitting.
+        reals: The values; NaN and infinity are not looked at.
+        axis: For one scale per index of this axis; the zero points are then 0.
+    """
+    array = np.asarray(reals)
+    if not data_type.is_quantized:
+        return TensorInfo(array.shape, data_type)
+    finite = np.where(np.isfinite(array), array, 0).astype(np.float64)
+    limits = np.iinfo(data_type.numpy_dtype)
+    if axis is not None:
+        others = tuple(other for other in range(array.ndim) if other != axis % array.ndim)
+        reach = np.abs(finite).max(axis=others, initial=0.0)
+        scales = [_scale(float(r), limits.max) for r in reach]
+        return TensorInfo(array.shape, data_type, scales, axis=axis % array.ndim)
+    low, high = finite.min(initial=0.0), finite.max(initial=0.0)
+    if data_type in SYMMETRIC:
+        return TensorInfo(array.shape, data_type, _scale(float(max(-low, high)), limits.max))
+    scale = _scale(float(high - low), limits.max - limits.min)
+    zero_point = int(np.clip(limits.min - np.rint(low / scale), limits.min, limits.max))
+    return TensorInfo(array.shape, data_type, scale, zero_point)
+
+
+def store(reals: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
+    """Return what a tensor stores for real values: nearest step, halves away from zero, saturated.
+
+    Computed in float64. NaN becomes the zero point.
+    """
+    dtype = info.data_type.numpy_dtype
+    if not info.is_quantized:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(reals).astype(dtype)
+    scales, zero_points = _steps(info)
+    limits = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        steps = np.asarray(reals, np.float64) / scales
+        nearest = np.sign(steps) * np.floor(np.abs(steps) + 0.5) + zero_points
+        nearest = np.where(np.isnan(nearest), zero_points, nearest)
+    return np.clip(nearest, limits.min, limits.max).astype(dtype)
+
+
+def decode(stored: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
+    """Return what stored values stand for: float64, or the integers and Booleans as they are."""
+    if info.is_quantized:
+        scales, zero_points = _steps(info)
+        return (stored.astype(np.float64) - zero_points) * scales
+    return stored.astype(np.float64) if info.data_type.is_float else stored
+
+
+def _scale(span: float, steps: int) -> float:
+    """Return a scale that float32 can hold, so that all who read it read the same."""
+    return float(np.float32(span / steps)) if span > 0 else 1.0
+
+
+def _steps(info: TensorInfo) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scales = np.array(info.scales, np.float32).astype(np.float64)
+    zero_points = np.array(info.zero_points, np.float64)
+    if info.axis is None:
+        return scales.reshape(()), zero_points.reshape(())
+    shape = [1] * len(info.static_shape)
+    shape[info.axis] = len(info.scales)
+    return scales.reshape(shape), zero_points.reshape(shape)

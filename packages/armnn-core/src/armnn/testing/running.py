@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Runs one conformance case on a backend: by its workload alone, and through the public API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle, TensorHandleFactories
+from armnn.errors import OptimizationError
+from armnn.graph import Layer, Network
+from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
+from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.runtime.handles import ComputedHandle
+from armnn.testing.fakes import NullBackend
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.tensor import TensorInfo
+    from armnn.testing.cases import LayerCase
+    from armnn.testing.operands import CaseTensor
+    from armnn.testing.subject import Subject
+
+LAYER = "layer under test"
+
+GARBAGE = 0xA5
+"""What lies in and around outputs before a run, so that what is not written is seen."""
+
+_GUARD_BYTES = 64
+
+
+class NonconformityError(AssertionError):
+    """A backend does not do what the Backend API asks of it."""
+
+
+def network_of(case: LayerCase) -> Network:
+    """Return a network of that one layer, with an input per tensor that is not constant."""
+    network = Network(case.id)
+    values = [
+        None
+        if operand is None
+        else network.add_constant(operand.stored, operand.info)
+        if operand.constant
+        else network.add_input(input_name(index), operand.info)
+        for index, operand in enumerate(case.inputs)
+    ]
+    requested = [info.with_shape(None) for info in case.outputs]
+    layer = network.add(case.layer, values, case.descriptor, name=LAYER, outputs=requested)
+    for index, value in enumerate(layer.outputs):
+        network.add_output(output_name(index), value)
+    return network
+
+
+def layer_of(case: LayerCase) -> Layer:
+    """Return the layer as a backend sees it: constants that stand for parameters are in them.
+
+    Raises:
+        NonconformityError: The case and the layer's shape function disagree about an output.
+    """
+    network = network_of(case)
+    layer = network.find(LAYER)
+    fill_descriptor(network, layer)
+    update_outputs(layer)
+    for info, expected in zip(layer.output_infos, case.expected, strict=True):
+        if not info.accepts(expected.shape):
+            raise NonconformityError(
+                f"the case {case.id!r} expects the shape {list(expected.shape)}, but the shape "
+                f"function of {case.layer} says {info}"
+            )
+    return layer
+
+
+def input_name(index: int) -> str:
+    """Return the name of the network's input that feeds a slot."""
+    return f"input {index}"
+
+
+def output_name(index: int) -> str:
+    """Return the name of the network's output that shows a slot."""
+    return f"output {index}"
+
+
+def feeds_of(case: LayerCase) -> dict[str, NDArray[Any]]:
+    """Return what the inputs of :func:`network_of` are given."""
+    return {
+        input_name(index): operand.stored
+        for index, operand in enumerate(case.inputs)
+        if operand is not None and not operand.constant
+    }
+
+
+class BoundCase:
+    """The layer of a case, bound by a backend to guarded tensors in host memory.
+
+    Attributes:
+        inputs: The handles of the inputs, None where one is absent.
+        outputs: The handles of the outputs.
+    """
+
+    def __init__(self, subject: Subject, layer: Layer, inputs: Sequence[CaseTensor | None]) -> None:
+        workload = subject.backend.create_workload(layer, subject.model)
+        operands = [None if value is None else inputs[i] for i, value in enumerate(layer.inputs)]
+        self._given = [None if operand is None else operand.stored for operand in operands]
+        self.inputs = [
+            None if operand is None else ArrayHandle(operand.info, _aligned(operand.stored))
+            for operand in operands
+        ]
+        self._blocks: list[NDArray[np.uint8]] = []
+        self.outputs = [self._output(info) for info in layer.output_infos]
+        self._step = workload.bind(self.inputs, self.outputs)
+
+    def run(self) -> list[NDArray[Any]]:
+        """Run the step; return copies of what the outputs store then.
+
+        Raises:
+            NonconformityError: It wrote to an input or past the ends of an output.
+        """
+        for handle in self.outputs:
+            if isinstance(handle, ArrayHandle):
+                handle.map()[...] = garbage(handle.info)
+        self._step()
+        for source, given in zip(self.inputs, self._given, strict=True):
+            if source is None or given is None:
+                continue
+            if source.map().tobytes() != given.tobytes():
+                raise NonconformityError("the step changed one of its inputs")
+        for block in self._blocks:
+            if np.any(block[:_GUARD_BYTES] != GARBAGE) or np.any(block[-_GUARD_BYTES:] != GARBAGE):
+                raise NonconformityError("the step wrote past the ends of an output")
+        return [handle.map().copy() for handle in self.outputs]
+
+    def _output(self, info: TensorInfo) -> TensorHandle:
+        if not info.is_static:
+            return ComputedHandle(info)
+        block = _aligned(np.full(info.size_bytes + 2 * _GUARD_BYTES, GARBAGE, np.uint8))
+        self._blocks.append(block)
+        body = block[_GUARD_BYTES : _GUARD_BYTES + info.size_bytes]
+        return ArrayHandle(info, body.view(info.data_type.numpy_dtype).reshape(info.static_shape))
+
+
+def works_in_host_memory(subject: Subject) -> bool:
+    """Whether the backend's workloads take tensors in plain host memory."""
+    preferences = subject.backend.handle_factory_preferences
+    return not preferences or HOST_FACTORY_ID in preferences
+
+
+def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | None:
+    """Run a case through the public API with only that backend.
+
+    Returns:
+        What the outputs store, or None if the optimizer makes another layer of this one, which
+        the backend refuses.
+
+    Raises:
+        ArmnnError: The backend claims the layer, but the network cannot be prepared or run.
+    """
+    network = network_of(case)
+    try:
+        optimized = subject.runtime.optimize(network, backends=[subject.id])
+    except OptimizationError:
+        if is_rewritten(network):
+            return None
+        raise
+    loaded = subject.runtime.load_network(optimized)
+    try:
+        results: Mapping[str, NDArray[Any]] = loaded.run(feeds_of(case))
+    finally:
+        subject.runtime.unload_network(loaded)
+    return [results[output_name(index)] for index in range(len(case.expected))]
+
+
+def is_rewritten(network: Network) -> bool:
+    """Whether the optimizer makes other layers of the layer under test, whoever shall run them."""
+    layer = network.find(LAYER)
+    anyone = Candidate(NullBackend(), NullBackend().create_model_context({}))
+    participants = Participants((anyone,), (), (), TensorHandleFactories())
+    prepared = OptimizedNetwork(network, participants, OptimizerOptions())
+    return all(twin.type != layer.type for twin in prepared.network.layers)
+
+
+def garbage(info: TensorInfo) -> NDArray[Any]:
+    """Return one element whose bytes are all garbage."""
+    dtype = info.data_type.numpy_dtype
+    return np.full(dtype.itemsize, GARBAGE, np.uint8).view(dtype)[0:1].reshape(())
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous copy at a multiple of 64 bytes, as the runtime lays tensors out."""
+    raw = np.empty(array.nbytes + _GUARD_BYTES, np.uint8)
+    start = -raw.ctypes.data % _GUARD_BYTES
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""The backend that the conformance kit looks at, by its id or the path of its file."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from armnn.backends import (
+    Backend,
+    BackendEntry,
+    BackendRegistry,
+    BackendState,
+    CreationOptions,
+    ModelContext,
+    Support,
+)
+from armnn.errors import BackendUnavailableError
+from armnn.optimizer import Candidate
+from armnn.runtime import Runtime
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+_DYNAMIC_MARKS = (os.sep, ".so")
+
+
+class Subject:
+    """One backend under test, alone: no other backend takes part in what it does.
+
+    Use it as a context manager, or call :meth:`close`.
+
+    Attributes:
+        wish: How the user named it: an id, or the path of a file.
+        options: What a runtime is made with that shall have just this backend.
+        entry: What the registry knows of it.
+        backend: The backend itself.
+        model: Its context for a network without options.
+    """
+
+    def __init__(self, wish: str, options: CreationOptions | None = None) -> None:
+        """Load the backend.
+
+        Args:
+            wish: Its id, or the path of its shared library.
+            options: Where an id is looked for; the defaults if left out.
+
+        Raises:
+            UnknownBackendError: There is none of that id.
+            BackendUnavailableError: It cannot be used, or nothing is at that path that can be.
+        """
+        self.wish = wish
+        backend_id, found_by = _locate(wish, CreationOptions() if options is None else options)
+        registry = BackendRegistry(found_by)
+        self.backend: Backend = registry.get(backend_id)
+        self.entry: BackendEntry = _usable(registry, backend_id)
+        self.options = replace(found_by, allowed_backends=(backend_id,))
+        self.model: ModelContext = self.backend.create_model_context({})
+
+    @property
+    def id(self) -> str:
+        """The id of the backend."""
+        return self.entry.id
+
+    @functools.cached_property
+    def runtime(self) -> Runtime:
+        """A runtime that has just this backend."""
+        return Runtime(self.options)
+
+    def supports(self, layer: Layer) -> Support:
+        """Return the backend's answer, or the host's where the layer is younger than the backend.
+
+        Raises:
+            BackendError: The backend failed instead of answering.
+        """
+        return Candidate(self.backend, self.model).supports(layer)
+
+    def close(self) -> None:
+        """Close the runtime."""
+        if "runtime" in vars(self):
+            self.runtime.close()
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _locate(wish: str, options: CreationOptions) -> tuple[str, CreationOptions]:
+    """Return the id and the options by which the backend is found.
+
+    Raises:
+        BackendUnavailableError: Nothing at that path can be used.
+    """
+    if not any(mark in wish for mark in _DYNAMIC_MARKS):
+        return wish, options
+    path = Path(wish).absolute()
+    options = CreationOptions(dynamic_backends_path=str(path.parent), enable_static_backends=False)
+    if not path.is_file():
+        raise BackendUnavailableError(
+            f"{wish!r} is no file: expected the id of a backend or the path of its shared library."
+        )
+    for entry in BackendRegistry(options).entries():
+        if Path(entry.origin).exists() and path.samefile(entry.origin):
+            if entry.state is not BackendState.KNOWN:
+                raise entry.error()
+            return entry.id, options
+    raise BackendUnavailableError(
+        f"{wish!r} was not taken for a backend: its name must be <vendor>_<name>_backend.so."
+    )
+
+
+def _usable(registry: BackendRegistry, backend_id: str) -> BackendEntry:
+    return next(
+        entry
+        for entry in registry.entries()
+        if entry.id == backend_id and entry.state is BackendState.LOADED
+    )

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The conformance kit's verdict about one cell: a layer type and a data type.
+
+A layer that a backend claims is run and compared; one that it refuses needs a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from armnn.backends import Support
+from armnn.testing.cases import LayerCase, cases_of
+from armnn.testing.comparison import difference
+from armnn.testing.running import (
+    BoundCase,
+    NonconformityError,
+    layer_of,
+    run_by_runtime,
+    works_in_host_memory,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer
+    from armnn.testing.subject import Subject
+    from armnn.types import DataType
+
+
+class Verdict(StrEnum):
+    """What came of a case, or of all cases of a cell."""
+
+    PASSED = "passed"
+    """Claimed, and computed rightly."""
+    FAILED = "failed"
+    """Claimed and computed wrongly, refused without a reason, or no answer at all."""
+    NOT_SUPPORTED = "not supported"
+    """Refused with a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one case.
+
+    Attributes:
+        verdict: Passed, failed or not supported.
+        detail: What is wrong, or the reason of the refusal.
+    """
+
+    verdict: Verdict
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Cell:
+    """What came of the cases of one layer type and data type.
+
+    Attributes:
+        layer: The name of the layer type.
+        data_type: The data type.
+        outcomes: By the name of the case.
+    """
+
+    layer: str
+    data_type: DataType
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Failed if a case failed, passed if one passed, else not supported."""
+        found = [outcome.verdict for outcome in self.outcomes.values()]
+        for verdict in (Verdict.FAILED, Verdict.PASSED):
+            if verdict in found:
+                return verdict
+        return Verdict.NOT_SUPPORTED
+
+    def details(self, verdict: Verdict) -> dict[str, str]:
+        """Return the details of the cases of that verdict, by the name of the case."""
+        return {n: o.detail for n, o in self.outcomes.items() if o.verdict is verdict}
+
+
+def check_cell(subject: Subject, layer: str, data_type: DataType) -> Cell:
+    """Run all cases of a layer type and data type on a backend."""
+    cell = Cell(layer, data_type)
+    for case in cases_of(layer, data_type):
+        cell.outcomes[case.name] = check_case(subject, case)
+    return cell
+
+
+def check_case(subject: Subject, case: LayerCase) -> Outcome:
+    """Ask a backend about one case and, if it claims it, run it both ways and compare."""
+    try:
+        layer = layer_of(case)
+        answer = answer_of(subject, layer)
+        if not answer:
+            return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
+        if works_in_host_memory(subject):
+            check_workload(subject, layer, case)
+        check_runtime(subject, case)
+    except NonconformityError as error:
+        return Outcome(Verdict.FAILED, str(error))
+    except Exception as error:  # whatever it is, it is the backend's answer to a legal question
+        return Outcome(Verdict.FAILED, f"{type(error).__name__}: {error}")
+    return Outcome(Verdict.PASSED)
+
+
+def answer_of(subject: Subject, layer: Layer) -> Support:
+    """Return what a backend says of a layer.
+
+    Raises:
+        NonconformityError: It is no answer, a refusal without a reason, or another one each time.
+    """
+    answer = subject.supports(layer)
+    if not isinstance(answer, Support):
+        raise NonconformityError(
+            f"supports() returned {answer!r}: expected an armnn.backends.Support"
+        )
+    if not answer and not answer.reason.strip():
+        raise NonconformityError("the refusal has no reason: say what is not supported")
+    if subject.supports(layer) != answer:
+        raise NonconformityError("supports() gave two answers to one question")
+    return answer
+
+
+def check_workload(subject: Subject, layer: Layer, case: LayerCase) -> None:
+    """Run the workload of a claimed case twice, as a step is run once per inference.
+
+    Raises:
+        NonconformityError: A result is not what the case expects.
+    """
+    bound = BoundCase(subject, layer, case.inputs)
+    compare(bound.run(), case, "the workload's")
+    compare(bound.run(), case, "the workload's second")
+
+
+def check_runtime(subject: Subject, case: LayerCase) -> None:
+    """Run a claimed case through the public API, with only that backend.
+
+    Raises:
+        NonconformityError: A result is not what the case expects.
+    """
+    results = run_by_runtime(subject, case)
+    if results is not None:
+        compare(results, case, "the runtime's")
+
+
+def compare(results: Iterable[NDArray[Any]], case: LayerCase, whose: str) -> None:
+    """Compare the outputs of a run.
+
+    Raises:
+        NonconformityError: They are not what the case expects.
+    """
+    rows = zip(results, case.outputs, case.expected, strict=True)
+    for index, (stored, info, expected) in enumerate(rows):
+        if index in case.open_outputs and stored.shape == expected.shape:
+            continue
+        if index in case.open_outputs and stored.shape == expected.shape:
+            continue
+        problem = difference(stored, info, expected, case.tolerance)
+        if problem:
+            raise NonconformityError(f"{whose} output {index} is wrong: {problem}")
+
+
+def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
+    """Return the first case of a layer type that a backend claims and that has an input to feed."""
+    for case in cases_of(layer):
+        fed = any(operand is not None and not operand.constant for operand in case.inputs)
+        if fed and subject.supports(layer_of(case)):
+            return case
+    return None

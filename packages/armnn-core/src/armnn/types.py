@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: MIT
+"""The enumerations of Arm NN: data types, layouts and the functions that layers choose from.
+
+Names and numbers are Arm NN's (``include/armnn/Types.hpp``); what Arm NN lacks starts at 1000.
+Each member knows ``arm_name``, its spelling in Arm NN and in files, and ``since``, the Backend API
+version that introduced it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class ArmnnEnum(IntEnum):
+    """An integer enumeration whose members carry Arm NN's spelling."""
+
+    arm_name: str
+    since: tuple[int, int]
+
+    def __new__(cls, value: int, arm_name: str, since: tuple[int, int] = (1, 0)) -> Self:
+        """Make a member from its number, its Arm NN spelling and its Backend API version."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.arm_name = arm_name
+        member.since = since
+        return member
+
+    @classmethod
+    def from_arm_name(cls, arm_name: str) -> Self:
+        """Return the member that Arm NN spells ``arm_name``.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for member in cls:
+            if member.arm_name == arm_name:
+                return member
+        raise KeyError(arm_name)
+
+
+class DataType(ArmnnEnum):
+    """What one element of a tensor is and how it is stored.
+
+    The types up to 9 are Arm NN's. ``UNSIGNED8`` is a plain integer; ``QASYMM_U8`` is a real value
+    in eight bits. The types from ``INT4`` on are storage only: Cast, Quantize and Dequantize know
+    them, nothing computes in them.
+    """
+
+    numpy_name: str
+    bits: int
+
+    def __new__(
+        cls,
+        value: int,
+        arm_name: str,
+        numpy_name: str = "",
+        bits: int = 0,
+        since: tuple[int, int] = (1, 0),
+    ) -> Self:
+        """Make a member; ``bits`` is the size of one element when packed."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.arm_name = arm_name
+        member.since = since
+        member.numpy_name = numpy_name
+        member.bits = bits
+        return member
+
+    FLOAT16 = 0, "Float16", "float16", 16
+    FLOAT32 = 1, "Float32", "float32", 32
+    QASYMM_U8 = 2, "QAsymmU8", "uint8", 8
+    SIGNED32 = 3, "Signed32", "int32", 32
+    BOOLEAN = 4, "Boolean", "bool", 8
+    QSYMM_S16 = 5, "QSymmS16", "int16", 16
+    QSYMM_S8 = 6, "QSymmS8", "int8", 8
+    QASYMM_S8 = 7, "QAsymmS8", "int8", 8
+    BFLOAT16 = 8, "BFloat16", "bfloat16", 16
+    SIGNED64 = 9, "Signed64", "int64", 64
+    FLOAT64 = 1000, "Float64", "float64", 64
+    SIGNED8 = 1001, "Signed8", "int8", 8
+    SIGNED16 = 1002, "Signed16", "int16", 16
+    UNSIGNED8 = 1003, "Unsigned8", "uint8", 8
+    UNSIGNED16 = 1004, "Unsigned16", "uint16", 16
+    UNSIGNED32 = 1005, "Unsigned32", "uint32", 32
+    UNSIGNED64 = 1006, "Unsigned64", "uint64", 64
+    INT4 = 1007, "Int4", "int4", 4
+    UINT4 = 1008, "UInt4", "uint4", 4
+    INT2 = 1009, "Int2", "int2", 2
+    UINT2 = 1010, "UInt2", "uint2", 2
+    FLOAT8_E4M3FN = 1011, "Float8E4M3FN", "float8_e4m3fn", 8
+    FLOAT8_E4M3FNUZ = 1012, "Float8E4M3FNUZ", "float8_e4m3fnuz", 8
+    FLOAT8_E5M2 = 1013, "Float8E5M2", "float8_e5m2", 8
+    FLOAT8_E5M2FNUZ = 1014, "Float8E5M2FNUZ", "float8_e5m2fnuz", 8
+    FLOAT8_E8M0FNU = 1015, "Float8E8M0FNU", "float8_e8m0fnu", 8
+    FLOAT4_E2M1FN = 1016, "Float4E2M1FN", "float4_e2m1fn", 4
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The NumPy type that holds one element (``ml_dtypes`` supplies what NumPy lacks)."""
+        return _numpy_dtype(self)
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether an element stands for ``scale * (stored - zero_point)``."""
+        return self in _QUANTIZED
+
+    @property
+    def is_float(self) -> bool:
+        """Whether an element is a binary floating point number, of any width."""
+        return self.numpy_name.startswith(("float", "bfloat"))
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether an element is a plain integer (not quantised, not Boolean)."""
+        return not (self.is_float or self.is_quantized or self is DataType.BOOLEAN)
+
+    @property
+    def is_storage_only(self) -> bool:
+        """Whether only Cast, Quantize and Dequantize know the type."""
+        return self >= DataType.INT4
+
+    @classmethod
+    def from_numpy(cls, dtype: DTypeLike) -> DataType:
+        """Return the plain (never quantised) data type that a NumPy type stands for.
+
+        Raises:
+            KeyError: No data type is stored like that.
+        """
+        name = np.dtype(dtype).name
+        for member in cls:
+            if member.numpy_name == name and not member.is_quantized:
+                return member
+        raise KeyError(name)
+
+
+_QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
+_DTYPES: dict[str, np.dtype[Any]] = {}
+
+
+def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:
+    name = data_type.numpy_name
+    if name not in _DTYPES:
+        try:
+            _DTYPES[name] = np.dtype(name)
+        except TypeError:
+            import ml_dtypes  # imported late: most networks never need it
+
+            _DTYPES[name] = np.dtype(getattr(ml_dtypes, name))
+    return _DTYPES[name]
+
+
+class DataLayout(ArmnnEnum):
+    """Which axis of a tensor is the batch, the channels and the space."""
+
+    NCHW = 1, "NCHW"
+    NHWC = 2, "NHWC"
+    NDHWC = 3, "NDHWC"
+    NCDHW = 4, "NCDHW"
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the channels."""
+        return 1 if self in (DataLayout.NCHW, DataLayout.NCDHW) else len(self.name) - 1
+
+    @property
+    def spatial_axes(self) -> tuple[int, ...]:
+        """The axes of depth (where there is one), height and width, in this order."""
+        return tuple(self.name.index(axis) for axis in self.name if axis in "DHW")
+
+
+class ActivationFunction(ArmnnEnum):
+    """The function of an Activation layer, with its parameters a and b."""
+
+    SIGMOID = 0, "Sigmoid"
+    TANH = 1, "TanH"
+    LINEAR = 2, "Linear"
+    RELU = 3, "ReLu"
+    BOUNDED_RELU = 4, "BoundedReLu"
+    SOFT_RELU = 5, "SoftReLu"
+    LEAKY_RELU = 6, "LeakyReLu"
+    ABS = 7, "Abs"
+    SQRT = 8, "Sqrt"
+    SQUARE = 9, "Square"
+    ELU = 10, "Elu"
+    HARD_SWISH = 11, "HardSwish"
+    GELU = 12, "Gelu"
+    SOFT_SIGN = 1000, "SoftSign"
+    MISH = 1001, "Mish"
+    SELU = 1002, "Selu"
+    CELU = 1003, "Celu"
+    HARD_SIGMOID = 1004, "HardSigmoid"
+    THRESHOLDED_RELU = 1005, "ThresholdedReLu"
+    SHRINK = 1006, "Shrink"
+    SWISH = 1007, "Swish"
+    GELU_TANH = 1008, "GeluTanH"
+
+
+class ArgMinMaxFunction(ArmnnEnum):
+    """Which element ArgMinMax looks for."""
+
+    MIN = 0, "Min"
+    MAX = 1, "Max"
+
+
+class ComparisonOperation(ArmnnEnum):
+    """What a Comparison layer asks of each pair."""
+
+    EQUAL = 0, "Equal"
+    GREATER = 1, "Greater"
+    GREATER_OR_EQUAL = 2, "GreaterOrEqual"
+    LESS = 3, "Less"
+    LESS_OR_EQUAL = 4, "LessOrEqual"
+    NOT_EQUAL = 5, "NotEqual"
+
+
+class LogicalBinaryOperation(ArmnnEnum):
+    """What a LogicalBinary layer computes."""
+
+    LOGICAL_AND = 0, "LogicalAnd"
+    LOGICAL_OR = 1, "LogicalOr"
+    LOGICAL_XOR = 1000, "LogicalXor"
+
+
+class UnaryOperation(ArmnnEnum):
+    """What an ElementwiseUnary layer computes."""
+
+    ABS = 0, "Abs"
+    EXP = 1, "Exp"
+    SQRT = 2, "Sqrt"
+    RSQRT = 3, "Rsqrt"
+    NEG = 4, "Neg"
+    LOGICAL_NOT = 5, "LogicalNot"
+    LOG = 6, "Log"
+    SIN = 7, "Sin"
+    CEIL = 8, "Ceil"
+    ERF = 1000, "Erf"
+    ROUND = 1001, "Round"
+    SIGN = 1002, "Sign"
+    COS = 1003, "Cos"
+    TAN = 1004, "Tan"
+    ASIN = 1005, "Asin"
+    ACOS = 1006, "Acos"
+    ATAN = 1007, "Atan"
+    SINH = 1008, "Sinh"
+    COSH = 1009, "Cosh"
+    ASINH = 1010, "Asinh"
+    ACOSH = 1011, "Acosh"
+    ATANH = 1012, "Atanh"
+    RECIPROCAL = 1013, "Reciprocal"
+    BITWISE_NOT = 1014, "BitwiseNot"
+
+
+class BinaryOperation(ArmnnEnum):
+    """What an ElementwiseBinary layer computes."""
+
+    ADD = 0, "Add"
+    DIV = 1, "Div"
+    MAXIMUM = 2, "Maximum"
+    MINIMUM = 3, "Minimum"
+    MUL = 4, "Mul"
+    SUB = 5, "Sub"
+    SQ_DIFF = 6, "SqDiff"
+    POWER = 7, "Power"
+    MOD = 1000, "Mod"
+    FMOD = 1001, "Fmod"
+    FLOOR_DIV = 1002, "FloorDiv"
+    BITWISE_AND = 1003, "BitwiseAnd"
+    BITWISE_OR = 1004, "BitwiseOr"
+    BITWISE_XOR = 1005, "BitwiseXor"
+    SHIFT_LEFT = 1006, "ShiftLeft"
+    SHIFT_RIGHT = 1007, "ShiftRight"
+
+
+class PoolingAlgorithm(ArmnnEnum):
+    """How a pooling layer sums up its window."""
+
+    MAX = 0, "Max"
+    AVERAGE = 1, "Average"
+    L2 = 2, "L2"
+
+
+class ReduceOperation(ArmnnEnum):
+    """How a Reduce layer sums up its axes."""
+
+    SUM = 0, "Sum"
+    MAX = 1, "Max"
+    MEAN = 2, "Mean"
+    MIN = 3, "Min"
+    PROD = 4, "Prod"
+
+
+class ResizeMethod(ArmnnEnum):
+    """How a Resize layer finds the value between two samples."""
+
+    BILINEAR = 0, "Bilinear"
+    NEAREST_NEIGHBOR = 1, "NearestNeighbor"
+    CUBIC = 1000, "Cubic"
+
+
+class ResizeRounding(ArmnnEnum):
+    """Which sample is nearest to a place between two; Arm NN knows TensorFlow's choice only."""
+
+    TENSORFLOW = 1000, "TensorFlow"
+    ROUND_PREFER_FLOOR = 1001, "RoundPreferFloor"
+    ROUND_PREFER_CEIL = 1002, "RoundPreferCeil"
+    FLOOR = 1003, "Floor"
+    CEIL = 1004, "Ceil"
+
+
+class GridPadding(ArmnnEnum):
+    """What GridSample finds outside of its input; Arm NN lacks the layer."""
+
+    ZEROS = 1000, "Zeros"
+    BORDER = 1001, "Border"
+    REFLECTION = 1002, "Reflection"
+
+
+class PaddingMethod(ArmnnEnum):
+    """Whether padding counts in the divisor of an average (its values never do)."""
+
+    IGNORE_VALUE = 0, "IgnoreValue"
+    EXCLUDE = 1, "Exclude"
+
+
+class PaddingMode(ArmnnEnum):
+    """What a Pad layer writes outside of its input."""
+
+    CONSTANT = 0, "Constant"
+    REFLECT = 1, "Reflect"
+    SYMMETRIC = 2, "Symmetric"
+
+
+class NormalizationAlgorithmChannel(ArmnnEnum):
+    """Along which axis a Normalization layer looks for neighbours."""
+
+    ACROSS = 0, "Across"
+    WITHIN = 1, "Within"
+
+
+class NormalizationAlgorithmMethod(ArmnnEnum):
+    """Krichevsky 2012 (local brightness) or Jarret 2009 (local contrast)."""
+
+    LOCAL_BRIGHTNESS = 0, "LocalBrightness"
+    LOCAL_CONTRAST = 1, "LocalContrast"
+
+
+class OutputShapeRounding(ArmnnEnum):
+    """How a pooling layer rounds its output size."""
+
+    FLOOR = 0, "Floor"
+    CEILING = 1, "Ceiling"
+
+
+class FusedKernelType(ArmnnEnum):
+    """What a Fused layer computes."""
+
+    ADD_MUL_ADD = 0, "AddMulAdd"
+
+
+class ScatterNdFunction(ArmnnEnum):
+    """How ScatterNd combines an update with what is there."""
+
+    UPDATE = 0, "Update"
+    ADD = 1, "Add"
+    SUB = 2, "Sub"
+    MAX = 3, "Max"
+    MIN = 4, "Min"
+    MUL = 5, "Mul"
+
+
+class SequenceDirection(ArmnnEnum):
+    """In which order a recurrent layer reads its sequence; Arm NN knows forward only."""
+
+    FORWARD = 1000, "Forward"
+    REVERSE = 1001, "Reverse"
+    BIDIRECTIONAL = 1002, "Bidirectional"
+
+
+class MemorySource(ArmnnEnum):
+    """Where the memory of a tensor comes from; values are bits of a mask."""
+
+    UNDEFINED = 0, "Undefined"
+    MALLOC = 1, "Malloc"
+    DMA_BUF = 2, "DmaBuf"
+    DMA_BUF_PROTECTED = 4, "DmaBufProtected"
+    GRALLOC = 8, "Gralloc"

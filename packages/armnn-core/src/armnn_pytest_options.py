@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""The options of the conformance kit, for pytest; the kit itself is ``armnn.testing``.
+
+pytest imports this module at every start, wherever armnn is installed, so it imports nothing but
+pytest until the kit's tests were collected. It stands beside the package because importing a
+module of the package would import the package.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+KIT = "armnn.testing"
+
+LEVELS = {
+    "conformance_loads": "the backend keeps the contract",
+    "conformance_correct": "what the backend claims is computed rightly",
+    "conformance_robust": "threads, lack of memory, interruptions and misuse are survived",
+    "conformance_quiet": "the backend leaves no output, thread or file descriptor",
+}
+"""The markers of the kit's tests."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("armnn", "conformance of an armnn backend")
+    group.addoption(
+        "--armnn-backend",
+        metavar="ID_or_PATH",
+        help="the backend: its id, or the path of its shared library",
+    )
+    group.addoption(
+        "--armnn-layers",
+        metavar="TYPE[,TYPE...]",
+        help="only these layer types, such as Softmax,Convolution2d",
+    )
+    group.addoption(
+        "--armnn-card", metavar="FILE.json", help="write what was found as a conformance card"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers."""
+    for name, meaning in LEVELS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    card = config.getoption("--armnn-card")
+    if card is not None and not _is_worker(config):
+        config.pluginmanager.register(CardWriter(card, config.getoption("--armnn-backend")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Check the options where the kit is asked for by name, before pytest-xdist has workers."""
+    if any(argument.startswith(KIT) for argument in config.args):
+        _check_options(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Check the options wherever tests of the kit were collected."""
+    if not _is_worker(config) and any(_level(item.keywords) for item in items):
+        _check_options(config)
+
+
+def _check_options(config: pytest.Config) -> None:
+    """Refuse to run the kit without a backend that can be loaded and layers that exist.
+
+    Raises:
+        UsageError: An option is missing or cannot be used.
+    """
+    wish = config.getoption("--armnn-backend")
+    if wish is None:
+        raise pytest.UsageError(
+            f"the conformance kit needs a backend: pytest --pyargs {KIT} --armnn-backend CpuRef"
+        )
+    from armnn.errors import ArmnnError
+    from armnn.testing.cases import covered_layers
+    from armnn.testing.subject import Subject
+
+    known = covered_layers()
+    for layer in (config.getoption("--armnn-layers") or "").split(","):
+        if layer and layer not in known:
+            raise pytest.UsageError(
+                f"--armnn-layers: there are no cases for {layer!r}, expected some of "
+                f"{', '.join(known)}"
+            )
+    try:
+        Subject(wish).close()
+    except ArmnnError as error:
+        raise pytest.UsageError(f"--armnn-backend: {error}") from error
+
+
+class CardWriter:
+    """Writes the card when the tests have ended; with pytest-xdist its workers report to it."""
+
+    def __init__(self, path: str, wish: str) -> None:
+        self._path = path
+        self._wish = wish
+        self._cells: list[dict[str, Any]] = []
+        self._outcomes: dict[str, list[str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what the card says."""
+        level = _level(report.keywords)
+        if level and (report.when == "call" or report.failed):
+            from armnn.testing.card import CELL
+
+            self._outcomes.setdefault(level.removeprefix("conformance_"), []).append(report.outcome)
+            properties: list[tuple[str, Any]] = report.user_properties
+            self._cells += [cell for name, cell in properties if name == CELL]
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the card, unless no test of the kit was run."""
+        if not self._outcomes:
+            return
+        from armnn.testing.card import make_card, subject_document, write_card
+        from armnn.testing.subject import Subject
+
+        with Subject(self._wish) as subject:
+            card = make_card(subject_document(subject), self._cells, self._outcomes)
+        write_card(self._path, card)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this is a worker of pytest-xdist: its options are checked where it was started."""
+    return hasattr(config, "workerinput")
+
+
+def _level(keywords: Any) -> str:
+    """Return the level that a test belongs to, "" if it is not of the kit."""
+    return next((name for name in LEVELS if name in keywords), "")

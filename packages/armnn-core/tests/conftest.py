@@ -1,0 +1,488 @@
+# SPDX-License-Identifier: MIT
+"""What tests share: the meaning of layers in float64 and loops, and backends that compute by it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnn.backends import (
+    SUPPORTED,
+    Backend,
+    BackendVersion,
+    CreationOptions,
+    ModelContext,
+    Step,
+    Support,
+    TensorHandle,
+    TensorHandleFactories,
+    Workload,
+)
+from armnn.layers import LAYERS, infer_outputs
+from armnn.optimizer import Candidate, Participants
+from armnn.runtime import Runtime
+from armnn.tensor import TensorInfo, info_of
+from armnn.testing.plugin_dirs import backend_plugin, installed
+from armnn.testing.subject import Subject
+from armnn.types import ActivationFunction, BinaryOperation, PaddingMethod, PoolingAlgorithm
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from armnn.graph import Layer, Network
+
+Array = NDArray[Any]
+
+
+@pytest.fixture
+def compute() -> Callable[[Network, Mapping[str, Array]], dict[str, Array]]:
+    """Return what computes the outputs of a network from its inputs, real values both."""
+    return _compute
+
+
+@pytest.fixture
+def infer() -> Callable[..., tuple[TensorInfo, ...]]:
+    """Return what infers the outputs of one layer, without a network."""
+    return _infer
+
+
+def _infer(
+    layer_type: str,
+    operands: Sequence[Any] | Mapping[str, Any],
+    requested: Sequence[Any] | None = None,
+    **parameters: Any,
+) -> tuple[TensorInfo, ...]:
+    """Infer from operands in slot order or by name: infos, shapes (of Float32), or known arrays."""
+    spec = LAYERS[layer_type]
+    if isinstance(operands, Mapping):
+        names = [input_slot.name for input_slot in spec.inputs]
+        assert set(operands) <= set(names)
+        operands = [operands.get(name) for name in names]
+    descriptor = spec.descriptor(**parameters)
+    return infer_outputs(
+        spec,
+        descriptor,
+        [_operand_info(operand) for operand in operands],
+        [operand if isinstance(operand, np.ndarray) else None for operand in operands],
+        [None] * len(spec.output_slots(descriptor)) if requested is None else requested,
+    )
+
+
+def _operand_info(operand: Any) -> TensorInfo | None:
+    if isinstance(operand, np.ndarray):
+        return info_of(operand)
+    return operand if operand is None or isinstance(operand, TensorInfo) else TensorInfo(operand)
+
+
+@pytest.fixture
+def onnx_shapes() -> Callable[..., list[tuple[int, ...]]]:
+    """Return what infers the shapes of an operator's outputs by the ONNX standard's own code."""
+    return _onnx_shapes
+
+
+def _onnx_shapes(
+    op_type: str, operands: Sequence[Any], outputs: int = 1, **attributes: Any
+) -> list[tuple[int, ...]]:
+    """Infer from shapes (of floats) or known arrays.
+
+    Raises:
+        onnx.shape_inference.InferenceError: The operator refuses them.
+    """
+    import onnx
+    from onnx import helper, numpy_helper, shape_inference
+
+    names = [f"in{index}" for index in range(len(operands))]
+    results = [f"out{index}" for index in range(outputs)]
+    graph = helper.make_graph(
+        [helper.make_node(op_type, names, results, **attributes)],
+        "one",
+        [
+            helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+            for name, shape in zip(names, operands, strict=True)
+            if not isinstance(shape, np.ndarray)
+        ],
+        [onnx.ValueInfoProto(name=name) for name in results],
+        [
+            numpy_helper.from_array(array, name)
+            for name, array in zip(names, operands, strict=True)
+            if isinstance(array, np.ndarray)
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    inferred = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    return [
+        tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        for value in inferred.graph.output
+    ]
+
+
+def _compute(network: Network, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    values: dict[Any, Array] = {}
+    outputs: dict[str, Array] = {}
+    for layer in network.topological_order():
+        inputs = [None if value is None else values[value] for value in layer.inputs]
+        if layer.type == "Input":
+            values[layer.output] = np.asarray(feeds[layer.name], np.float64)
+        elif layer.type == "Constant":
+            values[layer.output] = np.asarray(layer.data).astype(np.float64)
+        elif layer.type == "Output":
+            (outputs[layer.name],) = inputs
+        else:
+            result = _MEANINGS[layer.type](layer, *inputs)
+            assert layer.output.info.accepts(result.shape), f"{layer}: {result.shape}"
+            values[layer.output] = result
+    return outputs
+
+
+def _convolution2d(layer: Layer, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    d = layer.descriptor
+    kernel = np.moveaxis(weights, d.data_layout.channel_axis, 1)
+    return _in_layout(layer, x, bias, lambda x: _correlate(x, kernel, d))
+
+
+def _depthwise(layer: Layer, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    kernel = weights[0].transpose(2, 0, 1)[:, np.newaxis]
+    return _in_layout(layer, x, bias, lambda x: _correlate(x, kernel, layer.descriptor))
+
+
+def _convolution3d(layer: Layer, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    kernel = weights.transpose(4, 3, 0, 1, 2)
+    return _in_layout(layer, x, bias, lambda x: _correlate(x, kernel, layer.descriptor))
+
+
+def _transposed(layer: Layer, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    d = layer.descriptor
+    kernel = np.moveaxis(weights, d.data_layout.channel_axis, 1)
+
+    def spread(x: Array) -> Array:
+        channels, read, *window = kernel.shape
+        groups = x.shape[1] // read
+        room = [s * (n - 1) + k for s, n, k in zip(d.strides, x.shape[2:], window, strict=True)]
+        y = np.zeros((x.shape[0], channels, *room))
+        for image, channel, row, column in np.ndindex(x.shape):
+            group = channel // read
+            for out in range(group * channels // groups, (group + 1) * channels // groups):
+                top, left = row * d.stride_y, column * d.stride_x
+                y[image, out, top : top + window[0], left : left + window[1]] += (
+                    x[image, channel, row, column] * kernel[out, channel % read]
+                )
+        return y[
+            :,
+            :,
+            d.pad_top : y.shape[2] - d.pad_bottom,
+            d.pad_left : y.shape[3] - d.pad_right,
+        ]
+
+    return _in_layout(layer, x, bias, spread)
+
+
+def _correlate(x: Array, kernel: Array, d: Any) -> Array:
+    """Correlate [N,C,*S] with [O,I,*K], one output element after the other."""
+    x = np.pad(x, [(0, 0), (0, 0), *d.padding])
+    channels, read, *window = kernel.shape
+    groups = x.shape[1] // read
+    reach = [(k - 1) * dilation + 1 for k, dilation in zip(window, d.dilations, strict=True)]
+    size = [
+        (n - r) // stride + 1 for n, r, stride in zip(x.shape[2:], reach, d.strides, strict=True)
+    ]
+    y = np.zeros((x.shape[0], channels, *size))
+    for image, out, *place in np.ndindex(*y.shape):
+        first = out // (channels // groups) * read
+        taps = tuple(
+            slice(p * stride, p * stride + r, dilation)
+            for p, stride, r, dilation in zip(place, d.strides, reach, d.dilations, strict=True)
+        )
+        y[(image, out, *place)] = np.sum(
+            x[(image, slice(first, first + read), *taps)] * kernel[out]
+        )
+    return y
+
+
+def _in_layout(layer: Layer, x: Array, bias: Array | None, body: Callable[[Array], Array]) -> Array:
+    """Compute with the channels as axis 1."""
+    axis = layer.descriptor.data_layout.channel_axis
+    y = body(np.moveaxis(x, axis, 1))
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * (y.ndim - 2))
+    return np.moveaxis(y, 1, axis)
+
+
+def _pool(layer: Layer, x: Array) -> Array:
+    d = layer.descriptor
+    shape = layer.output.info.static_shape
+    axis = d.data_layout.channel_axis
+
+    def pool(x: Array) -> Array:
+        counts = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *d.padding])
+        if d.padding_method is PaddingMethod.IGNORE_VALUE:
+            counts[:] = 1
+        padded = np.pad(x, [(0, 0), (0, 0), *d.padding])
+        y = np.zeros([*x.shape[:2], *(shape[a] for a in d.data_layout.spatial_axes)])
+        for image, channel, *place in np.ndindex(*y.shape):
+            window = (
+                image,
+                channel,
+                *(
+                    slice(p * stride, p * stride + size)
+                    for p, stride, size in zip(place, d.strides, d.window, strict=True)
+                ),
+            )
+            elements, count = padded[window], max(counts[window].sum(), 1)
+            if d.pool_type is PoolingAlgorithm.L2:
+                y[(image, channel, *place)] = np.sqrt(np.sum(elements**2) / count)
+            elif d.pool_type is PoolingAlgorithm.AVERAGE:
+                y[(image, channel, *place)] = np.sum(elements) / count
+            else:
+                y[(image, channel, *place)] = np.max(elements)
+        return y
+
+    return np.moveaxis(pool(np.moveaxis(x, axis, 1)), 1, axis)
+
+
+def _fully_connected(layer: Layer, x: Array, weights: Array, bias: Array | None = None) -> Array:
+    matrix = weights.T if layer.descriptor.transpose_weight_matrix else weights
+    y = x.reshape(x.shape[0], -1) @ matrix
+    return y if bias is None else y + bias
+
+
+def _batch_normalization(
+    layer: Layer, x: Array, mean: Array, variance: Array, beta: Array, gamma: Array
+) -> Array:
+    axis = layer.descriptor.channel_axis
+    y = np.moveaxis(x, axis, -1)
+    y = gamma * (y - mean) / np.sqrt(variance + layer.descriptor.eps) + beta
+    return np.moveaxis(y, -1, axis)
+
+
+def _batch_to_space(layer: Layer, x: Array) -> Array:
+    (tall, wide), y = layer.descriptor.block_shape, np.empty(layer.output.info.static_shape)
+    for image, row, column, channel in np.ndindex(y.shape):
+        block = row % tall * wide + column % wide
+        source = (block * y.shape[0] + image, row // tall, column // wide, channel)
+        y[image, row, column, channel] = x[source]
+    return y
+
+
+def _depth_to_space(layer: Layer, x: Array) -> Array:
+    size, y = layer.descriptor.block_size, np.empty(layer.output.info.static_shape)
+    for image, row, column, channel in np.ndindex(y.shape):
+        block = row % size * size + column % size
+        source = (image, row // size, column // size, block * y.shape[3] + channel)
+        y[image, row, column, channel] = x[source]
+    return y
+
+
+def _permute(layer: Layer, x: Array) -> Array:
+    y = np.empty([n for _, n in sorted(zip(layer.descriptor.dim_mappings, x.shape, strict=True))])
+    for index in np.ndindex(x.shape):
+        target = [0] * x.ndim
+        for axis, position in zip(layer.descriptor.dim_mappings, index, strict=True):
+            target[axis] = position
+        y[tuple(target)] = x[index]
+    return y
+
+
+def _reshape(layer: Layer, x: Array, *_shape: Array) -> Array:
+    d = layer.descriptor
+    target = [
+        x.shape[axis] if d.zero_copies and size == 0 else size
+        for axis, size in enumerate(d.target_shape)
+    ]
+    return x.reshape(target)
+
+
+_BINARY: dict[BinaryOperation, Callable[[Array, Array], Array]] = {
+    BinaryOperation.ADD: np.add,
+    BinaryOperation.DIV: np.divide,
+    BinaryOperation.MAXIMUM: np.maximum,
+    BinaryOperation.MINIMUM: np.minimum,
+    BinaryOperation.MUL: np.multiply,
+    BinaryOperation.SUB: np.subtract,
+}
+
+_ACTIVATIONS: dict[ActivationFunction, Callable[[Array, float, float], Array]] = {
+    ActivationFunction.RELU: lambda x, _a, _b: np.maximum(x, 0),
+    ActivationFunction.BOUNDED_RELU: lambda x, a, b: np.minimum(a, np.maximum(b, x)),
+    ActivationFunction.LINEAR: lambda x, a, b: a * x + b,
+    ActivationFunction.TANH: lambda x, a, b: a * np.tanh(b * x),
+    ActivationFunction.HARD_SWISH: lambda x, _a, _b: x * np.minimum(np.maximum(0, x + 3), 6) / 6,
+}
+
+_MEANINGS: dict[str, Callable[..., Array]] = {
+    "Activation": lambda layer, x: _ACTIVATIONS[layer.descriptor.function](
+        x, layer.descriptor.a, layer.descriptor.b
+    ),
+    "Addition": lambda _, x, y: x + y,
+    "BatchMatMul": lambda _, x, y: x @ y,
+    "BatchToSpaceNd": _batch_to_space,
+    "BatchNormalization": _batch_normalization,
+    "BroadcastTo": lambda layer, x: np.broadcast_to(
+        x, np.broadcast_shapes(x.shape, layer.descriptor.broadcast_to_shape)
+    ),
+    "Convolution2d": _convolution2d,
+    "Convolution3d": _convolution3d,
+    "DepthToSpace": _depth_to_space,
+    "DepthwiseConvolution2d": _depthwise,
+    "Division": lambda _, x, y: x / y,
+    "ElementwiseBinary": lambda layer, x, y: _BINARY[layer.descriptor.operation](x, y),
+    "FullyConnected": _fully_connected,
+    "Maximum": lambda _, x, y: np.maximum(x, y),
+    "Minimum": lambda _, x, y: np.minimum(x, y),
+    "Multiplication": lambda _, x, y: x * y,
+    "Pad": lambda layer, x: np.pad(
+        x, layer.descriptor.pad_list, constant_values=layer.descriptor.pad_value
+    ),
+    "Permute": _permute,
+    "Pooling2d": _pool,
+    "Pooling3d": _pool,
+    "Reshape": _reshape,
+    "Subtraction": lambda _, x, y: x - y,
+    "Transpose": lambda layer, x: np.transpose(x, layer.descriptor.dim_mappings),
+    "TransposeConvolution2d": _transposed,
+}
+
+
+class MeaningWorkload(Workload):
+    """Computes a layer by its meaning above."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        def step() -> None:
+            arrays = [None if handle is None else handle.map() for handle in inputs]
+            result = _MEANINGS[self.layer.type](self.layer, *arrays)
+            (output,) = outputs
+            if output.info.is_static:
+                output.map()[...] = result
+                output.unmap()
+            else:
+                output.assign(result)
+
+        return step
+
+
+class MeaningBackend(Backend):
+    """A backend that computes float32 layers by their meanings; tests make kinds of it."""
+
+    id: ClassVar[str] = "Fake"
+    api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
+    refused: ClassVar[Mapping[str, str]] = {}
+    """Why layers are refused, by the name of the layer or of its type."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        for name in (layer.name, layer.type):
+            if name in self.refused:
+                return Support.no(self.refused[name])
+        if layer.type not in _MEANINGS:
+            return Support.no(f"no meaning for {layer.type}")
+        return SUPPORTED
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        return MeaningWorkload(layer)
+
+
+@pytest.fixture
+def meanings() -> dict[str, Callable[..., Array]]:
+    """Return the table of meanings, so that a test can lend it another one."""
+    return _MEANINGS
+
+
+MakeBackend = Callable[..., type[MeaningBackend]]
+
+
+@pytest.fixture
+def make_backend() -> MakeBackend:
+    """Return what makes a kind of MeaningBackend: an id, what it refuses, other members."""
+
+    def make(backend_id: str, refused: Mapping[str, str] | None = None, **members: Any) -> Any:
+        return type(
+            backend_id,
+            (MeaningBackend,),
+            {"id": backend_id, "refused": dict(refused or {}), **members},
+        )
+
+    return make
+
+
+@pytest.fixture
+def participants() -> Callable[..., Participants]:
+    """Return what lets backends take part in preparing a network, in order of preference."""
+
+    def make(*kinds: type[Backend], **arguments: Any) -> Participants:
+        candidates = tuple(Candidate(kind(), ModelContext({})) for kind in kinds)
+        factories = TensorHandleFactories()
+        for candidate in candidates:
+            candidate.backend.register_tensor_handle_factories(factories)
+        return Participants(
+            candidates, arguments.pop("named", ()), candidates, factories, **arguments
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
+    """Return what makes a runtime in a process where just the given backends are installed."""
+    with ExitStack() as stack:
+
+        def make(*kinds: type[Backend], **options: Any) -> Runtime:
+            module = ModuleType("armnn_test_kinds")
+            vars(module).update({kind.id: kind for kind in kinds})
+            stack.enter_context(pytest.MonkeyPatch.context()).setitem(
+                sys.modules, module.__name__, module
+            )
+            plugins = [
+                backend_plugin(
+                    kind.id,
+                    distribution=f"armnn-backend-test{index}",
+                    source=f"from {module.__name__} import {kind.id} as backend\n",
+                )
+                for index, kind in enumerate(kinds)
+            ]
+            folder = tmp_path / "plugins"
+            folder.mkdir(exist_ok=True)
+            stack.enter_context(installed(folder, *plugins, alone=True))
+            return stack.enter_context(Runtime(CreationOptions(**options)))
+
+        yield make
+
+
+@pytest.fixture
+def install_backend(tmp_path: Path) -> Iterator[Callable[[type[Backend]], str]]:
+    """Return what installs a backend of a module that can be imported, and returns its id."""
+    with ExitStack() as stack:
+
+        def install(kind: type[Backend]) -> str:
+            source = f"from {kind.__module__} import {kind.__name__} as backend\n"
+            plugin = backend_plugin(kind.id, source=source)
+            stack.enter_context(installed(tmp_path, plugin, alone=True))
+            return kind.id
+
+        yield install
+
+
+@pytest.fixture
+def make_subject(tmp_path: Path) -> Iterator[Callable[[type[Backend]], Subject]]:
+    """Return what installs a backend and makes it the subject of the conformance kit."""
+    with ExitStack() as stack:
+
+        def make(kind: type[Backend]) -> Subject:
+            module = ModuleType("armnn_test_subjects")
+            vars(module)["backend"] = kind
+            stack.enter_context(pytest.MonkeyPatch.context()).setitem(
+                sys.modules, module.__name__, module
+            )
+            plugin = backend_plugin(kind.id, module=module.__name__)
+            folder = tmp_path / f"subject{len(list(tmp_path.iterdir()))}"
+            stack.enter_context(installed(folder, plugin, alone=True))
+            return stack.enter_context(Subject(kind.id))
+
+        yield make

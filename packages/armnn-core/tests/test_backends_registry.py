@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""The registry: precedence, what it says of unknown backends, and what is used unasked."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from armnn.backends import BackendRegistry, BackendState
+from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
+from armnn.testing import Plugin, backend_plugin, installed
+
+BROKEN = "raise ImportError('libacme.so is missing')\n"
+
+
+def scored(backend_id: str, score: int | str) -> Plugin:
+    """A plug-in whose backend has that score, or computes it with that expression."""
+    source = (
+        "from armnn.testing import NullBackend\nclass backend(NullBackend):\n"
+        f"    id = {backend_id!r}\n    def score(self): return {score}\n"
+    )
+    return backend_plugin(backend_id, distribution=f"dist-{backend_id.lower()}", source=source)
+
+
+def brought_by(backend_id: str, distribution: str) -> str:
+    return (
+        f"There is no backend {backend_id!r} (known here: Acme, Zeta); pip install {distribution} "
+        "brings it."
+    )
+
+
+def test_of_two_backends_of_one_id_the_first_distribution_wins(tmp_path: Path) -> None:
+    plugins = [backend_plugin("Acme", distribution=name) for name in ("zeta", "Alpha")]
+    with installed(tmp_path, *plugins, alone=True):
+        registry = BackendRegistry()
+        assert type(registry.get("Acme")).__module__ == "alpha"
+        first, second = registry.entries()
+    assert (first.distribution, first.state) == ("Alpha", BackendState.LOADED)
+    assert (second.distribution, second.state) == ("zeta", BackendState.SHADOWED)
+    assert second.shadowed_by == "alpha:backend"
+    assert second.message == (
+        "Backend 'Acme' (zeta 0.3.0) from zeta:backend is shadowed by the one from Alpha 0.3.0, "
+        "alpha:backend; remove one of the two."
+    )
+    assert "zeta" not in sys.modules
+
+
+def test_a_backend_that_failed_to_load_still_shadows(tmp_path: Path) -> None:
+    first = backend_plugin("Acme", distribution="alpha", source=BROKEN)
+    with installed(tmp_path, first, backend_plugin("Acme", distribution="zeta"), alone=True):
+        registry = BackendRegistry()
+        for _ in range(2):
+            with pytest.raises(BackendUnavailableError, match="ImportError: libacme"):
+                registry.get("Acme")
+        assert [entry.state for entry in registry.entries()] == ["failed", "shadowed"]
+
+
+@pytest.mark.parametrize("requires", [["armnn-backend-api>=9"], ["armnn-backend-api<1"]])
+def test_what_cannot_be_loaded_at_all_shadows_nothing(tmp_path: Path, requires: list[str]) -> None:
+    first = backend_plugin("Acme", distribution="alpha", requires=requires)
+    with installed(tmp_path, first, backend_plugin("Acme", distribution="zeta"), alone=True):
+        registry = BackendRegistry()
+        assert type(registry.get("Acme")).__module__ == "zeta"
+        assert [entry.state for entry in registry.entries()] == ["incompatible", "loaded"]
+
+
+def test_a_static_backend_is_made_once_for_all_registries(tmp_path: Path) -> None:
+    with installed(tmp_path, backend_plugin("Acme"), alone=True):
+        first = BackendRegistry()
+        backend = first.get("Acme")
+        first.close()
+        assert BackendRegistry().get("Acme") is backend
+
+
+@pytest.mark.parametrize(
+    ("backend_id", "message"),
+    [
+        ("Nvme", "There is no backend 'Nvme' (known here: Acme, Zeta)."),
+        ("acme", "There is no backend 'acme' (known here: Acme, Zeta); did you mean 'Acme'?"),
+        ("", "There is no backend '' (known here: Acme, Zeta)."),
+        ("CpuRef", brought_by("CpuRef", "armnn-backend-ref")),
+        ("CpuAcc", brought_by("CpuAcc", "armnn-backend-neon")),
+        ("Custom", brought_by("Custom", "armnn-backend-custom")),
+        ("OpenVino", brought_by("OpenVino", "armnn-backend-openvino")),
+    ],
+)
+def test_an_unknown_backend_lists_the_known_ones(
+    tmp_path: Path, backend_id: str, message: str
+) -> None:
+    plugins = [backend_plugin("Zeta", distribution="zeta"), backend_plugin("Acme")]
+    with (
+        installed(tmp_path, *plugins, alone=True),
+        pytest.raises(UnknownBackendError) as caught,
+    ):
+        BackendRegistry().get(backend_id)
+    assert str(caught.value) == message
+
+
+def test_an_unknown_backend_where_none_is_installed_says_what_to_install(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, alone=True),
+        pytest.raises(
+            UnknownBackendError,
+            match=r"^There is no backend 'Acme' \(none is installed\); "
+            r'pip install "armnn-core\[cpu\]" brings the usual ones\.$',
+        ),
+    ):
+        BackendRegistry().get("Acme")
+
+
+def test_unasked_the_best_score_comes_first_then_the_id_and_cpuref_last(tmp_path: Path) -> None:
+    scores = {"Slow": 1, "B": 5, "A": 5, "CpuRef": 99, "Never": 0}
+    plugins = [scored(backend_id, score) for backend_id, score in scores.items()]
+    with installed(tmp_path, *plugins, alone=True):
+        usable = BackendRegistry().find_usable()
+    assert [backend.id for backend in usable] == ["A", "B", "Slow", "CpuRef"]
+
+
+def test_what_was_merely_found_and_fails_is_logged_once_and_skipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugins = [
+        backend_plugin("Broken", distribution="broken", source=BROKEN),
+        backend_plugin("Newer", distribution="newer", requires=["armnn-backend-api>=9"]),
+        scored("Unsure", "1 / 0"),
+        scored("Good", 1),
+    ]
+    with installed(tmp_path, *plugins, alone=True), caplog.at_level(logging.WARNING):
+        registry = BackendRegistry()
+        for _ in range(3):
+            assert [backend.id for backend in registry.find_usable()] == ["Good"]
+        states = {entry.id: entry.state for entry in registry.entries()}
+        with pytest.raises(BackendUnavailableError, match="cannot be used: ZeroDivisionError"):
+            registry.get("Unsure")
+    logged = [record.getMessage() for record in caplog.records]
+    assert [line.split("'")[1] for line in logged] == ["Broken", "Unsure", "Newer"]
+    assert all(line.endswith(" It is left out.") for line in logged)
+    assert "libacme.so is missing" in logged[0]
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert states == {
+        "Broken": BackendState.FAILED,
+        "Unsure": BackendState.FAILED,
+        "Good": BackendState.LOADED,
+        "Newer": BackendState.INCOMPATIBLE,
+    }
+
+
+def test_named_backends_come_in_the_named_order_each_once(tmp_path: Path) -> None:
+    with installed(tmp_path, scored("A", 9), scored("B", 1), scored("C", 0), alone=True):
+        usable = BackendRegistry().find_usable(["C", "B", "C"])
+    assert [backend.id for backend in usable] == ["C", "B"]
+
+
+def test_a_named_backend_that_fails_raises_with_its_cause(tmp_path: Path) -> None:
+    acme = backend_plugin("Acme", source=BROKEN)
+    with installed(tmp_path, acme, scored("Good", 1), alone=True):
+        with pytest.raises(BackendUnavailableError, match="ImportError: libacme") as caught:
+            BackendRegistry().find_usable(["Good", "Acme"])
+        assert isinstance(caught.value.__cause__, ImportError)
+
+
+@pytest.mark.parametrize("wrong", ["CpuRef", [], ""])
+def test_backends_must_be_a_list_of_ids(wrong: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^the backends are .*: expected a list of ids"):
+        BackendRegistry().find_usable(wrong)
+
+
+@pytest.mark.parametrize("plugins", [[], [scored("Never", 0)]])
+def test_no_usable_backend_at_all_says_what_to_do(tmp_path: Path, plugins: list[Plugin]) -> None:
+    with (
+        installed(tmp_path, *plugins, alone=True),
+        pytest.raises(
+            BackendUnavailableError,
+            match=r'^No backend can be used: pip install "armnn-core\[cpu\]" brings some, and',
+        ),
+    ):
+        BackendRegistry().find_usable()
+
+
+def test_a_backend_that_is_left_out_is_failed_in_this_registry_only(tmp_path: Path) -> None:
+    with installed(tmp_path, backend_plugin("Acme"), alone=True):
+        registry, other = BackendRegistry(), BackendRegistry()
+        registry.get("Acme")
+        first = OSError("no device")
+        registry.leave_out("Acme", first)
+        registry.leave_out("Acme", OSError("later"))
+        with pytest.raises(
+            BackendUnavailableError,
+            match=r"^Backend 'Acme' \(armnn-backend-acme 0.3.0\) cannot be used: OSError: no dev",
+        ) as caught:
+            registry.get("Acme")
+        assert caught.value.__cause__ is first
+        assert [entry.state for entry in registry.entries()] == [BackendState.FAILED]
+        assert [entry.state for entry in other.entries()] == [BackendState.LOADED]
+
+
+def test_only_a_backend_that_was_found_can_be_left_out(tmp_path: Path) -> None:
+    with installed(tmp_path, alone=True), pytest.raises(UnknownBackendError):
+        BackendRegistry().leave_out("Acme", OSError())
+
+
+def test_the_order_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    plugins = [scored(name, len(name) % 2 + 1) for name in ("Aa", "Bbb", "Cc", "Ddd", "Eeee")]
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import json; from armnn import _metadata; from armnn.backends import *\n"
+        f"with _metadata.only([{str(tmp_path)!r}]):\n"
+        "    r = BackendRegistry(); print(json.dumps([[b.id for b in r.find_usable()],"
+        " [e.id for e in r.entries()]]))\n"
+    )
+    with installed(tmp_path, *plugins, alone=True):
+        outputs = [
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env={"PYTHONHASHSEED": seed},
+                stdout=subprocess.PIPE,
+                check=True,
+            ).stdout
+            for seed in ("0", "1", "2")
+        ]
+    assert [json.loads(output) for output in outputs] == 3 * [
+        [["Bbb", "Ddd", "Aa", "Cc", "Eeee"], ["Aa", "Bbb", "Cc", "Ddd", "Eeee"]]
+    ]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""``armnn backends``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from armnn.cli.main import main
+from armnn.testing import backend_plugin, installed
+
+if TYPE_CHECKING:
+    import pytest
+
+PLUGINS = (
+    backend_plugin("Acme", distribution="a-good"),
+    backend_plugin("Broken", distribution="b-broken", source="import no_such_module\n"),
+    backend_plugin("Acme", distribution="c-shadowed"),
+    backend_plugin("Newer", distribution="d-newer", requires=["armnn-backend-api>=9"]),
+)
+
+
+def test_without_backends_it_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, alone=True):
+        assert main(["backends"]) == 0
+        assert capsys.readouterr().out == (
+            'No backend is installed. This brings the usual ones: pip install "armnn-core[cpu]"\n'
+        )
+        assert main(["backends", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == []
+
+
+def test_the_list_has_every_state_and_imports_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, *PLUGINS, alone=True):
+        assert main(["backends", "--json"]) == 0
+        assert not {"a_good", "b_broken"} & sys.modules.keys()
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["id"], row["state"]) for row in rows] == [
+        ("Acme", "known"),
+        ("Broken", "known"),
+        ("Acme", "shadowed"),
+        ("Newer", "incompatible"),
+    ]
+    assert rows[0] == {
+        "id": "Acme",
+        "state": "known",
+        "distribution": "a-good",
+        "version": "0.3.0",
+        "api_version": None,
+        "declared_range": ">=1.0,<2",
+        "origin": "a_good:backend",
+        "location": str(tmp_path),
+        "source": None,
+        "stage": None,
+        "reason": None,
+        "remedy": None,
+        "shadowed_by": None,
+        "import_seconds": None,
+    }
+    assert rows[2]["shadowed_by"] == "a_good:backend"
+    assert rows[3]["reason"] == "needs Backend API >=9, this core provides 1.0"
+
+
+def test_load_tries_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, *PLUGINS, alone=True):
+        assert main(["backends", "--load", "--json"]) == 0
+    good, broken, shadowed, newer = json.loads(capsys.readouterr().out)
+    assert (good["state"], good["api_version"]) == ("loaded", "1.0")
+    assert good["import_seconds"] > 0
+    assert broken["state"] == "failed"
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in broken["reason"]
+    assert [shadowed["state"], newer["state"]] == ["shadowed", "incompatible"]
+
+
+def test_the_table_shows_id_state_owner_versions_origin_and_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, *PLUGINS, alone=True):
+        assert main(["backends", "--load"]) == 0
+    heading, _, *rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert heading.split() == (
+        ["id", "state", "distribution", "version", "API", "version", "origin", "reason"]
+    )
+    assert rows[0].split() == ["Acme", "loaded", "a-good", "0.3.0", "1.0", "a_good:backend"]
+    assert rows[3].split()[:5] == ["Newer", "incompatible", "d-newer", "0.3.0", ">=9"]
+    assert "needs Backend API >=9, this core provides 1.0" in rows[3]
+
+
+def test_a_path_without_the_loader_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, alone=True):
+        assert main(["backends", "--dynamic-backends-path", "/opt/acme"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("armnn: error: Dynamic backends cannot be loaded (dynamic_")
+    assert captured.err.count("\n") == 1

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""``armnn doctor``: what it sees, what it says, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnn.cli.main import main
+from armnn.testing import Plugin, backend_plugin, installed, write_plugin
+
+GOOD = backend_plugin("Acme", distribution="a-good")
+BROKEN = backend_plugin("Broken", distribution="b-broken", source="raise SystemExit(4)\n")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARMNN_BACKENDS", raising=False)
+    monkeypatch.delenv("ARMNN_DYNAMIC_BACKENDS_PATH", raising=False)
+
+
+def examine(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    assert main(["doctor", "--json", *arguments]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_shows_the_versions_and_where_it_looked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, GOOD, alone=True):
+        document = examine(capsys)
+    assert document["system"]["armnn-core"] == "0.1.0"
+    assert document["system"]["Backend API"] == "1.0"
+    assert document["system"]["Python"].startswith(platform.python_version())
+    assert document["system"]["armnn-backend-api"] == "1.0.0"
+    assert document["locations"] == [{"folder": str(tmp_path), "distributions": 1}]
+    assert [(b["id"], b["state"]) for b in document["backends"]] == [("Acme", "loaded")]
+    assert document["findings"] == []
+    assert document["dynamic"] == "no folder to scan was given"
+
+
+def test_a_problem_is_told_with_its_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, GOOD, BROKEN, alone=True):
+        document = examine(capsys)
+        assert main(["doctor"]) == 0
+    text = (
+        "Backend 'Broken' (b-broken 0.3.0) cannot be imported: SystemExit: 4; reinstall b-broken "
+        "or tell its authors."
+    )
+    assert document["findings"] == [{"text": text, "is_problem": True}]
+    assert f"What is wrong:\n  - {text}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("named", "code", "unusable"),
+    [
+        ("Acme", 0, []),
+        ("", 0, []),
+        ("Broken", 1, ["Broken"]),
+        ("Acme, Broken", 1, ["Broken"]),
+        ("Nobody", 1, ["Nobody"]),
+        ("Nobody,Broken,Nobody", 1, ["Nobody", "Broken"]),
+    ],
+)
+def test_the_exit_code_says_whether_the_named_backends_are_usable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, code: int, unusable: list[str]
+) -> None:
+    with installed(tmp_path, GOOD, BROKEN, alone=True):
+        document = examine(capsys, "--backends", named, code=code)
+    assert document["unusable"] == unusable
+    texts = [finding["text"] for finding in document["findings"]]
+    assert len(texts) == len(set(texts))
+    assert any("'Nobody'" in text for text in texts) == ("Nobody" in unusable)
+
+
+def test_what_is_shadowed_or_blocked_is_worth_knowing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", "-Broken")
+    other = backend_plugin("Acme", distribution="c-other")
+    with installed(tmp_path, GOOD, BROKEN, other, alone=True):
+        document = examine(capsys)
+        assert main(["doctor"]) == 0
+    assert [(f["text"].split("(")[1][:6], f["is_problem"]) for f in document["findings"]] == [
+        ("b-brok", False),
+        ("c-othe", False),
+    ]
+    assert "Worth knowing:\n" in capsys.readouterr().out
+    assert document["environment"][0] == {
+        "name": "ARMNN_BACKENDS", "value": "-Broken", "honoured": "yes",
+    }  # fmt: skip
+
+
+def test_a_variable_that_cannot_be_read_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", "Cpu Ref")
+    with installed(tmp_path, GOOD, alone=True):
+        document = examine(capsys)
+        assert "ARMNN_BACKENDS='Cpu Ref' is not a list of ids" in document["findings"][0]["text"]
+        assert examine(capsys, "--backends", "Acme", code=1)["unusable"] == ["Acme"]
+
+
+def test_a_missing_loader_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, GOOD, alone=True):
+        document = examine(capsys, "--dynamic-backends-path", "/opt/acme")
+    assert "pip install armnn-dynamic-loader" in document["findings"][0]["text"]
+    assert document["dynamic"] == "dynamic_backends_path='/opt/acme'"
+    assert document["environment"][1]["honoured"] == "no: --dynamic-backends-path overrides it"
+
+
+def test_without_backends_it_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, alone=True):
+        (finding,) = examine(capsys)["findings"]
+    assert finding["text"] == (
+        'No backend is installed: pip install "armnn-core[cpu]" brings the usual ones.'
+    )
+
+
+def test_a_backend_that_declares_no_range_is_worth_knowing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, backend_plugin("Acme", requires=()), alone=True):
+        (finding,) = examine(capsys)["findings"]
+    assert "does not say which Backend API it needs" in finding["text"]
+    assert finding["is_problem"] is False
+
+
+def test_metadata_left_behind_by_an_upgrade_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = backend_plugin("Acme", distribution="a-good", version="0.2.0")
+    with installed(tmp_path, old, GOOD, alone=True):
+        (finding,) = examine(capsys)["findings"]
+    assert finding["text"].startswith(
+        f"There is more metadata of a-good: 0.2.0 in {tmp_path} is ignored in favour of 0.3.0"
+    )
+
+
+def test_a_file_that_is_missing_from_an_installation_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    modules = {**GOOD.modules, "a_good_extra": ""}
+    plugin = Plugin(GOOD.distribution, GOOD.version, GOOD.requires, GOOD.entry_points, modules)
+    with installed(tmp_path, plugin, alone=True):
+        (tmp_path / "a_good_extra.py").unlink()
+        (finding,) = examine(capsys)["findings"]
+    assert finding["text"] == (
+        f"a-good 0.3.0 lacks 1 of its files, such as {tmp_path / 'a_good_extra.py'}; run "
+        "pip install --force-reinstall a-good."
+    )
+
+
+def test_entry_points_that_cannot_be_read_are_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, GOOD, BROKEN, alone=True):
+        (tmp_path / "b_broken-0.3.0.dist-info" / "entry_points.txt").write_bytes(b"armnn. \xff")
+        document = examine(capsys)
+    assert [backend["id"] for backend in document["backends"]] == ["Acme"]
+    (finding,) = document["findings"]
+    assert finding["text"].startswith(
+        f"The entry points of b-broken 0.3.0 in {tmp_path} cannot be read: UnicodeDecodeError"
+    )
+    assert finding["text"].endswith("; run pip install --force-reinstall b-broken.")
+
+
+def test_parsers_and_sources_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    groups = {
+        "armnn.parsers": {"acme": "acme_parts:parse"},
+        "armnn.backend_sources": {"dynamic": "acme_parts:Source"},
+    }
+    parts = Plugin("acme-parts", "2.0", (), groups, {"acme_parts": "1 / 0\n"})
+    with installed(tmp_path, GOOD, parts, alone=True):
+        document = examine(capsys)
+        assert main(["doctor"]) == 0
+    expected = {"distribution": "acme-parts", "version": "2.0", "location": str(tmp_path)}
+    assert document["parsers"] == [{"name": "acme", "origin": "acme_parts:parse", **expected}]
+    assert document["backend_sources"] == [
+        {"name": "dynamic", "origin": "acme_parts:Source", **expected}
+    ]
+    shown = capsys.readouterr().out
+    assert ".acme" in shown
+    assert "No problem was found." in shown
+
+
+def test_stale_metadata_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_plugin(tmp_path, GOOD)
+    (tmp_path / "a_good.py").unlink()
+    with installed(tmp_path, alone=True):
+        document = examine(capsys, "--backends", "Acme", code=1)
+    assert any("is stale" in finding["text"] for finding in document["findings"])

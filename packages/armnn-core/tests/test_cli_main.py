@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""The command as a whole: help, errors, exit codes, signals and pipes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from armnn.cli import main as module
+from armnn.cli.main import main, parser
+from armnn.errors import InvalidArgumentError
+from armnn.testing import backend_plugin, write_plugin
+
+COMMANDS = ["run", "inspect", "backends", "doctor"]
+
+
+def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+        text = capsys.readouterr().out
+        assert f"usage: armnn {command}" in text
+        assert f"examples:\n  armnn {command}" in text
+
+
+def test_the_help_of_the_command_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert "examples:\n  armnn run" in text
+    assert all(f"\n    {command} " in text for command in COMMANDS)
+
+
+def test_the_version_tells_both_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == "armnn-core 0.1.0 (Backend API 1.0)\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["backends", "--nonsense"]])
+def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+@pytest.fixture
+def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | int], None]:
+    """Put a command named "it" in place of all others, which raises or returns what is given."""
+
+    def install(outcome: BaseException | int) -> None:
+        def handler(_: argparse.Namespace) -> int:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+
+        class Command:
+            @staticmethod
+            def add_parser(
+                subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+            ) -> None:
+                subparsers.add_parser("it").set_defaults(handler=handler)
+
+        monkeypatch.setattr(module, "COMMANDS", (Command,))
+
+    return install
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_exit_code_is_the_commands(
+    command_that: Callable[[BaseException | int], None], code: int
+) -> None:
+    command_that(code)
+    assert main(["it"]) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (InvalidArgumentError("no such thing"), "armnn: error: no such thing\n"),
+        (FileNotFoundError(2, "No such file", "x.npy"), "[Errno 2] No such file: 'x.npy'\n"),
+        (PermissionError(13, "Permission denied", "y"), "[Errno 13] Permission denied: 'y'\n"),
+    ],
+)
+def test_an_error_is_one_line_and_exits_with_1(
+    command_that: Callable[[BaseException | int], None],
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    message: str,
+) -> None:
+    command_that(error)
+    assert main(["it"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"armnn: error: {message.removeprefix('armnn: error: ')}"
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "it"], ["it", "--debug"]])
+def test_debug_shows_where_an_error_arises(
+    command_that: Callable[[BaseException | int], None], arguments: list[str]
+) -> None:
+    command_that(InvalidArgumentError("no such thing"))
+    with pytest.raises(InvalidArgumentError, match="no such thing"):
+        main(arguments)
+
+
+def test_a_defect_is_not_hidden(command_that: Callable[[BaseException | int], None]) -> None:
+    command_that(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        main(["it"])
+
+
+def test_ctrl_c_exits_with_130(
+    command_that: Callable[[BaseException | int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command_that(KeyboardInterrupt())
+    assert main(["it"]) == 130
+    assert capsys.readouterr().err == "armnn: interrupted\n"
+
+
+def test_ctrl_c_in_a_terminal_ends_the_process_without_a_traceback(tmp_path: Path) -> None:
+    source = "import sys, time\nprint('importing', flush=True)\ntime.sleep(60)\n"
+    write_plugin(tmp_path, backend_plugin("Slow", source=source))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "armnn", "backends", "--load"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "ARMNN_BACKENDS": "Slow"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "importing\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == "armnn: interrupted\n"
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.run(
+        [sys.executable, "-m", "armnn", "doctor", "--json"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert process.returncode == 141
+    assert process.stderr == ""
+
+
+def test_the_help_imports_neither_rich_nor_metadata() -> None:
+    code = (
+        "import sys; from armnn.cli.main import parser; parser().format_help();"
+        "print([name for name in ('rich', 'importlib_metadata', 'PIL', 'onnx') "
+        "if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+
+
+def test_each_command_says_what_handles_it() -> None:
+    for command, arguments in [("backends", []), ("doctor", []), ("inspect", ["m.onnx"])]:
+        options = parser().parse_args([command, *arguments])
+        assert callable(options.handler)
+        assert options.debug is False

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Tables, JSON and the progress display."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import time
+from contextlib import redirect_stderr
+
+import pytest
+
+from armnn.cli import output
+from armnn.cli.output import print_json, print_table, progress
+
+
+def test_a_table_in_a_pipe_has_one_line_per_row_however_long(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "word " * 200
+    print_table("Title", ["a", "b"], [("1", long.strip()), ("2", "short")])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0] == ["Title"]
+    assert lines[1] == ["a", "b"]
+    assert lines[3] == ["1", *["word"] * 200]
+    assert lines[4] == ["2", "short"]
+
+
+@pytest.mark.parametrize("cell", ["[1, 3]", "[bold]x[/bold]", "[/]", ":smile:", "a\\[b]"])
+def test_cells_are_shown_as_they_are(cell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("", ["shape"], [(cell,)])
+    assert cell in capsys.readouterr().out
+
+
+def test_a_table_without_rows_shows_its_headings(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table("", ["first", "second"], [])
+    assert capsys.readouterr().out.split()[:2] == ["first", "second"]
+
+
+def test_json_has_only_what_json_has(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"a": [1.5, math.nan, math.inf, -math.inf], 3: {"b": (True, None, "ü")}}
+    print_json(document)
+    text = capsys.readouterr().out
+    assert json.loads(text, parse_constant=pytest.fail) == {
+        "a": [1.5, "NaN", "Infinity", "-Infinity"],
+        "3": {"b": [True, None, "ü"]},
+    }
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def shown_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "PROGRESS_DELAY_SECONDS", 0.01)
+
+
+def wait_for(text: str, terminal: Terminal) -> None:
+    deadline = time.monotonic() + 10
+    while text not in terminal.getvalue():
+        assert time.monotonic() < deadline, terminal.getvalue()
+        time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("shown_soon")
+def test_progress_is_shown_on_a_terminal_when_it_takes_a_while() -> None:
+    with redirect_stderr(Terminal()) as terminal, progress("Working", 4) as advance:
+        advance()
+        wait_for("25%", terminal)
+        advance()
+        advance()
+        wait_for("75%", terminal)
+    assert "Working" in terminal.getvalue()
+
+
+def test_what_is_done_soon_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    with redirect_stderr(Terminal()) as terminal, progress("Working", 1) as advance:
+        advance()
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.usefixtures("shown_soon")
+def test_progress_that_ends_in_an_error_ends() -> None:
+    terminal = Terminal()
+
+    def fail() -> None:
+        with progress("Working"):
+            wait_for("Working", terminal)
+            raise ZeroDivisionError
+
+    with redirect_stderr(terminal):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        shown = terminal.getvalue()
+        time.sleep(0.3)  # a display that went on would be refreshed three times
+        assert terminal.getvalue() == shown
+
+
+def test_without_a_terminal_no_progress_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "PROGRESS_DELAY_SECONDS", 0.0)
+    with progress("Working", 2) as advance:
+        time.sleep(0.05)
+        advance()
+    assert capsys.readouterr().err == ""

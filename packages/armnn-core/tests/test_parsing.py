@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Finding the parser for a file, and what is said when there is none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn.graph import Network
+from armnn.parsing import installed_parsers, parse
+from armnn.testing import Plugin, installed
+
+SOURCE = """\
+from armnn.errors import ParseError
+from armnn.graph import Network
+
+def parse(path):
+    text = path.read_text()
+    if text == "bad":
+        raise ParseError("not good")
+    return Network(text)
+"""
+
+
+def parser(
+    source: str = SOURCE, *, suffix: str = "acme", name: str = "armnn-parser-acme"
+) -> Plugin:
+    module = name.replace("-", "_")
+    return Plugin(name, "0.2", (), {"armnn.parsers": {suffix: f"{module}:parse"}}, {module: source})
+
+
+def model(tmp_path: Path, name: str = "model.acme", text: str = "net") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["model.acme", "model.v1.acme", "MODEL.ACME", "a b.Acme"])
+def test_the_suffix_chooses_the_parser(tmp_path: Path, name: str) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        network = parse(model(tmp_path, name))
+    assert isinstance(network, Network)
+    assert network.name == "net"
+
+
+def test_a_path_may_be_a_text(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        assert parse(str(model(tmp_path))).name == "net"
+
+
+def test_listing_parsers_imports_none(tmp_path: Path) -> None:
+    plugins = [parser("1 / 0\n"), parser("1 / 0\n", suffix="Bin", name="armnn-parser-zeta")]
+    with installed(tmp_path, *plugins, alone=True):
+        assert [entry.name for entry in installed_parsers()] == ["acme", "Bin"]
+        assert "armnn_parser_acme" not in sys.modules
+
+
+def test_of_two_parsers_of_one_suffix_the_first_distribution_wins(tmp_path: Path) -> None:
+    other = parser("1 / 0\n", suffix="ACME", name="armnn-parser-zeta")
+    with installed(tmp_path, other, parser(), alone=True):
+        assert parse(model(tmp_path)).name == "net"
+        assert [entry.distribution.name for entry in installed_parsers()] == ["armnn-parser-acme"]
+
+
+def test_an_error_of_the_parser_comes_through(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, parser(), alone=True),
+        pytest.raises(ParseError, match=r"^not good$"),
+    ):
+        parse(model(tmp_path, text="bad"))
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.onnx"
+    with pytest.raises(ModelFileNotFoundError, match=r"^There is no model file '.*missing"):
+        parse(missing)
+    with pytest.raises(FileNotFoundError):
+        parse(missing)
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="it is a folder, expected a model file"):
+        parse(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "remedy"),
+    [
+        ("m.onnx", "the suffix '.onnx'", 'pip install "armnn-core[onnx]" or '),
+        ("m.TFLITE", "the suffix '.TFLITE'", 'pip install "armnn-core[tflite]" or '),
+        ("m.pb", "the suffix '.pb'", ""),
+        ("m", "files without a suffix", ""),
+        (".onnx", "files without a suffix", ""),
+    ],
+)
+def test_an_unknown_suffix_says_what_is_installed_and_what_to_install(
+    tmp_path: Path, name: str, what: str, remedy: str
+) -> None:
+    with (
+        installed(tmp_path, parser(), alone=True),
+        pytest.raises(ModelFileError) as caught,
+    ):
+        parse(model(tmp_path, name))
+    assert str(caught.value) == (
+        f"Cannot parse {str(tmp_path / name)!r}: there is no parser for {what}, installed are "
+        "those of .acme (armnn-parser-acme 0.2); armnn-parser-onnx brings .onnx, "
+        f'armnn-parser-tflite brings .tflite: {remedy}pip install "armnn-core[cpu]".'
+    )
+
+
+def test_without_any_parser_none_is_said_to_be_installed(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, alone=True),
+        pytest.raises(ModelFileError, match=r"'\.acme', none is installed;"),
+    ):
+        parse(model(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "cause"),
+    [
+        ("import no_such_module\n", "cannot be imported: ModuleNotFoundError: ", ImportError),
+        ("raise SystemExit(1)\n", "cannot be imported: SystemExit: 1; reinstall", SystemExit),
+        ("other = 1\n", "cannot be imported: AttributeError: ", AttributeError),
+        ("parse = 5\n", "is not a function: got int from armnn_parser_acme:parse", type(None)),
+    ],
+)
+def test_a_parser_that_cannot_be_imported_keeps_its_cause(
+    tmp_path: Path, source: str, reason: str, cause: type
+) -> None:
+    with (
+        installed(tmp_path, parser(source), alone=True),
+        pytest.raises(
+            ModelFileError,
+            match=rf"^The parser of \.acme files \(armnn-parser-acme 0.2\) {reason}",
+        ) as caught,
+    ):
+        parse(model(tmp_path))
+    assert isinstance(caught.value.__cause__, cause)
+
+
+def test_ctrl_c_while_a_parser_is_imported_comes_through(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, parser("raise KeyboardInterrupt\n"), alone=True),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        parse(model(tmp_path))
