@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""CpuRef as a backend: what armnn finds by the entry point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from armnn.backends import Backend, BackendVersion, ModelContext, Support, Workload
+from armnn_backend_ref.support import support_of
+from armnn_backend_ref.workload import RefWorkload
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+
+class RefBackend(Backend):
+    """The reference backend: every layer, every data type, plain NumPy.
+
+    It works in host memory, keeps nothing and takes no options.
+    """
+
+    id: ClassVar[str] = "CpuRef"
+    api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
+        """Say whether CpuRef runs a layer."""
+        return support_of(layer)
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Prepare a layer."""
+        return RefWorkload(layer, model)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Between what a tensor stores and the real values that CpuRef computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from armnn.quantization import dequantize, quantize
+from armnn.types import DataType
+from armnn_backend_ref.ops import Array
+
+if TYPE_CHECKING:
+    from armnn.tensor import TensorInfo
+
+Decoder: TypeAlias = Callable[[Array], Array]
+"""From stored values to real values."""
+
+Encoder: TypeAlias = Callable[[Array, Array], None]
+"""Writes into the first array, of stored values, the real values of the second."""
+
+HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+"""Types that CpuRef computes in float32."""
+
+
+def decoder(info: TensorInfo) -> Decoder | None:
+    """Return what makes real values of a tensor, None where it stores them as they are."""
+    if info.is_quantized:
+        return partial(_dequantize, info)
+    if info.data_type in HALVES:
+        return _widen
+    return None
+
+
+def scaler(steps: Array) -> Decoder:
+    """Return what makes real values of integers that count in ``steps``, one or one for each."""
+    return partial(_scale, steps)
+
+
+def encoder(info: TensorInfo) -> Encoder:
+    """Return what stores real values in a tensor: rounded and saturated, or cast."""
+    return partial(_quantize, info) if info.is_quantized else store
+
+
+def _dequantize(info: TensorInfo, stored: Array) -> Array:
+    return dequantize(stored, info)
+
+
+def _widen(stored: Array) -> Array:
+    return stored.astype(np.float32)
+
+
+def _scale(steps: Array, stored: Array) -> Array:
+    return stored.astype(np.float32) * steps
+
+
+def _quantize(info: TensorInfo, stored: Array, values: Array) -> None:
+    np.copyto(stored, quantize(values, info))
+
+
+def store(stored: Array, values: Array) -> None:
+    """Copy, with a cast within its kind: an integer tensor never takes floats by accident."""
+    np.copyto(stored, values, casting="same_kind")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The table of CpuRef's operations: one function per layer type, entered by a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+"""The values of one tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """How CpuRef computes one layer type.
+
+    Attributes:
+        layer: The name of the layer type.
+        function: ``f(descriptor, *inputs)`` -> an array, or a tuple of one array per output. It
+            neither changes its inputs nor keeps anything between calls, so that any number of
+            threads may be in it. An optional input that is absent is None.
+        typed: Whether it is called as ``f(descriptor, outputs, *inputs)``, with the TensorInfo of
+            each output, because its values depend on what is asked for.
+        moves: Whether it only moves elements: it is then given the stored values as they are,
+            provided that inputs and outputs store alike.
+
+    Unless it only moves elements, an operation works on real values: quantised, Float16 and
+    BFloat16 tensors arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's
+    floating-point warnings are switched off while it runs.
+    """
+
+    layer: str
+    function: Callable[..., Array | tuple[Array, ...]]
+    typed: bool
+    moves: bool
+
+
+OPS: dict[str, Op] = {}
+"""Every operation by the name of its layer type."""
+
+_F = TypeVar("_F", bound=Callable[..., "Array | tuple[Array, ...]"])
+
+
+def op(layer: str, *, typed: bool = False, moves: bool = False) -> Callable[[_F], _F]:
+    """Enter the decorated function into the table; see :class:`Op`.
+
+    Raises:
+        ValueError: The layer type has an operation already.
+    """
+
+    def enter(function: _F) -> _F:
+        if layer in OPS:
+            raise ValueError(f"the layer type {layer!r} has two operations: keep one of them")
+        OPS[layer] = Op(layer, function, typed, moves)
+        return function
+
+    return enter

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Convolutions of two and three spatial axes: in groups, depthwise and transposed.
+
+Each is a matrix product per image over columns that are gathered from the input (im2col) or
+scattered into the output (col2im); only the depthwise one is a sum of products. One body serves
+both data layouts and any number of spatial axes, as it works on views with the channels in front.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.types import DataLayout
+from armnn_backend_ref.ops._depthwise import sum_across_channels, sum_along_planes
+from armnn_backend_ref.ops._registry import Array, op
+from armnn_backend_ref.ops._windows import Window
+
+if TYPE_CHECKING:
+    from armnn.layers.convolution import (
+        Convolution2dDescriptor,
+        Convolution3dDescriptor,
+        ConvolutionIntegerDescriptor,
+        DepthwiseConvolution2dDescriptor,
+        TransposeConvolution2dDescriptor,
+    )
+    from armnn.tensor import TensorInfo
+
+COLUMN_BYTES = 2 << 20
+"""How large the columns of an image may become before it is handled in blocks of rows."""
+
+
+@op("Convolution2d", typed=True)
+def convolution2d(
+    d: Convolution2dDescriptor,
+    outputs: Sequence[TensorInfo],
+    x: Array,
+    weights: Array,
+    bias: Array | None,
+) -> Array:
+    """Cross-correlation; weights [O,KH,KW,I] or [O,I,KH,KW] with the channels I of one group."""
+    layout = d.data_layout
+    window = _window(d, _spatial(weights.shape, layout))
+    y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
+    _convolve(x, weights, bias, window, y, layout, taps_first=layout is DataLayout.NHWC)
+    return y
+
+
+@op("Convolution3d", typed=True)
+def convolution3d(
+    d: Convolution3dDescriptor,
+    outputs: Sequence[TensorInfo],
+    x: Array,
+    weights: Array,
+    bias: Array | None,
+) -> Array:
+    """Cross-correlation over depth, height and width; weights [KD,KH,KW,I,O] in both layouts."""
+    window = _window(d, weights.shape[:3])
+    y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
+    _convolve(x, np.moveaxis(weights, -1, 0), bias, window, y, d.data_layout, taps_first=True)
+    return y
+
+
+@op("ConvolutionInteger", typed=True)
+def convolution_integer(
+    d: ConvolutionIntegerDescriptor,
+    outputs: Sequence[TensorInfo],
+    x: Array,
+    weights: Array,
+    x_zero: Array | None,
+    weights_zero: Array | None,
+) -> Array:
+    """Take the zero points off and convolve."""
+    data, kernel = x.astype(np.float64), weights.astype(np.float64)
+    if x_zero is not None:
+        data -= x_zero
+    if weights_zero is not None:
+        kernel -= weights_zero.reshape(-1, 1, 1, 1)
+    # Doubles hold the sums of 2^37 such products exactly, and their products are fast.
+    y = convolution2d(d, outputs, data, kernel, None)
+    return y.astype(np.int64).astype(np.int32)
+
+
+@op("DepthwiseConvolution2d", typed=True)
+def depthwise_convolution2d(
+    d: DepthwiseConvolution2dDescriptor,
+    outputs: Sequence[TensorInfo],
+    x: Array,
+    weights: Array,
+    bias: Array | None,
+) -> Array:
+    """Each channel by M kernels of its own; weights [1,KH,KW,C*M], output channel c*M + m."""
+    y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
+    if y.size == 0:
+        return y
+    channels_first = d.data_layout.channel_axis == 1
+    source = np.moveaxis(x, d.data_layout.channel_axis, 1)
+    channels = source.shape[1]
+    target = _split(np.moveaxis(y, d.data_layout.channel_axis, 1), 1, channels)
+    taps = weights.reshape(*weights.shape[1:3], channels, -1)
+    offset = None if bias is None else bias.reshape(channels, -1)
+    # Planes that lie in memory as such can be copied and summed up in long runs.
+    plane = math.prod(target.shape[3:]) if channels_first else target.shape[4]
+    convolve = sum_along_planes if channels < plane else sum_across_channels
+    convolve(source, taps, offset, _window(d, weights.shape[1:3]), target)
+    return y
+
+
+@op("TransposeConvolution2d", typed=True)
+def transpose_convolution2d(
+    d: TransposeConvolution2dDescriptor,
+    outputs: Sequence[TensorInfo],
+    x: Array,
+    weights: Array,
+    bias: Array | None,
+) -> Array:
+    """The gradient of a convolution: each input element adds its kernel to the output.
+
+    Weights are [O,KH,KW,I] or [O,I,KH,KW] with the channels I of one group.
+    """
+    y = np.zeros(outputs[0].static_shape, np.result_type(x, weights))
+    if y.size == 0 or x.size == 0:
+        return _with_bias(y, bias, d.data_layout.channel_axis)
+    channel_axis = d.data_layout.channel_axis
+    window = _window(d, _spatial(weights.shape, d.data_layout))
+    kernel = np.moveaxis(weights, channel_axis, -1)
+    channels = kernel.shape[-1]
+    groups = x.shape[channel_axis] // channels
+    matrix = kernel.reshape(groups, -1, channels)
+    taps = kernel.shape[:-1]
+    source = _split(np.moveaxis(x, channel_axis, 1), 1, groups)
+    for image, result in zip(source, np.moveaxis(y, channel_axis, 1), strict=True):
+        for first, last in _blocks(image.shape[2:], math.prod(taps) * y.itemsize):
+            rows = image[:, :, first:last]
+            columns = np.matmul(matrix, rows.reshape(groups, channels, -1))
+            columns = columns.reshape(*taps, *rows.shape[2:])
+            positions = window.positions(result.shape[1:], rows.shape[2:], first)
+            for position, places, elements in positions:
+                result[:, *elements] += columns[:, *position, *places]
+    return _with_bias(y, bias, channel_axis)
+
+
+def _convolve(
+    x: Array,
+    kernel: Array,
+    bias: Array | None,
+    window: Window,
+    y: Array,
+    layout: DataLayout,
+    *,
+    taps_first: bool,
+) -> None:
+    """Write the convolution of ``x`` into ``y``.
+
+    Args:
+        x: Batch, channels and space, in the order that ``layout`` says.
+        kernel: [O,*K,I] with ``taps_first``, else [O,I,*K]; I is the channels of one group.
+        bias: [O].
+        window: The spatial sizes of the kernel, and how it moves.
+        y: Like ``x``; what it holds is overwritten.
+        layout: That of ``x`` and ``y``.
+        taps_first: Which order the rows of a column have; that of the kernel needs no copy.
+    """
+    if y.size == 0:
+        return
+    channels_first = layout.channel_axis == 1
+    channels = kernel.shape[-1 if taps_first else 1]
+    groups = x.shape[layout.channel_axis] // max(channels, 1) or 1
+    matrix = kernel.reshape(groups, kernel.shape[0] // groups, math.prod(kernel.shape[1:]))
+    offset = None if bias is None else bias.reshape(groups, -1, 1)
+    source = _split(np.moveaxis(x, layout.channel_axis, 1), 1, groups)
+    target = _split(np.moveaxis(y, layout.channel_axis, 1), 1, groups)
+    outer = target.shape[3:]
+    row = math.prod(outer[1:])
+    gathered_bytes = 0 if window.is_pointwise else matrix.shape[2] * groups * y.itemsize
+    for image, result in zip(source, target.reshape(*target.shape[:3], -1), strict=True):
+        for first, last in _blocks(outer, gathered_bytes):
+            places = (last - first, *outer[1:])
+            part = result[..., first * row : last * row]
+            columns = _columns(image, window, places, first, channels_first, taps_first)
+            np.matmul(matrix, columns, out=part)
+            if offset is not None:
+                part += offset
+
+
+def _columns(
+    image: Array,
+    window: Window,
+    places: tuple[int, ...],
+    first: int,
+    channels_first: bool,
+    taps_first: bool,
+) -> Array:
+    """Return what the window reads, [groups, rows, places]: one column for each of its places.
+
+    The columns lie in memory in the order of the axes of the image, so that copies run along it.
+    """
+    groups, channels, *inner = image.shape
+    last = first + places[0]
+    # With padding behind there are more places than elements.
+    if window.is_pointwise and last <= inner[0] and places[1:] == tuple(inner[1:]):
+        return image[:, :, first:last].reshape(groups, channels, -1)
+    sizes = (groups, channels, *window.size, *places)
+    taps = range(2, 2 + len(inner))
+    rows = (*taps, 1) if taps_first else (1, *taps)
+    columns = range(taps.stop, len(sizes))
+    order = (0, *rows, *columns) if channels_first else (0, *columns, *rows)
+    memory = np.zeros([sizes[axis] for axis in order], image.dtype)
+    gathered = memory.transpose(np.argsort(order))
+    for position, written, read in window.positions(tuple(inner), places, first):
+        gathered[:, :, *position, *written] = image[:, :, *read]
+    if channels_first:
+        return memory.reshape(groups, -1, math.prod(places))
+    return memory.reshape(groups, math.prod(places), -1).swapaxes(1, 2)
+
+
+def _blocks(places: tuple[int, ...], column_bytes: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of the first axis whose columns stay within :data:`COLUMN_BYTES`."""
+    row_bytes = max(1, math.prod(places[1:]) * column_bytes)
+    count = max(1, COLUMN_BYTES // row_bytes)
+    for first in range(0, places[0], count):
+        yield first, min(first + count, places[0])
+
+
+def _window(
+    d: Convolution2dDescriptor | Convolution3dDescriptor | TransposeConvolution2dDescriptor,
+    size: tuple[int, ...],
+) -> Window:
+    dilations = getattr(d, "dilations", (1,) * len(size))  # a transposed convolution has none
+    return Window(size, d.strides, dilations, tuple(before for before, _ in d.padding))
+
+
+def _spatial(shape: tuple[int, ...], layout: DataLayout) -> tuple[int, ...]:
+    return tuple(shape[axis] for axis in layout.spatial_axes)
+
+
+def _split(array: Array, axis: int, groups: int) -> Array:
+    """View an axis as two: the groups, and the elements of a group."""
+    shape = array.shape
+    return array.reshape(*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+
+
+def _with_bias(y: Array, bias: Array | None, channel_axis: int) -> Array:
+    if bias is not None:
+        y += bias.reshape(-1, *(1,) * (y.ndim - 1 - channel_axis))
+    return y

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Elements picked or replaced by their indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.errors import ExecutionError
+from armnn.types import ScatterNdFunction
+from armnn_backend_ref.ops._registry import op
+
+if TYPE_CHECKING:
+    from armnn.layers import Descriptor
+    from armnn.layers.indexing import (
+        GatherDescriptor,
+        ScatterNdDescriptor,
+        SliceDescriptor,
+        StridedSliceDescriptor,
+    )
+    from armnn_backend_ref.ops._registry import Array
+
+
+@op("Gather", moves=True)
+def gather(d: GatherDescriptor, x: Array, indices: Array) -> Array:
+    """Take the slices of ``x`` along ``d.axis`` that ``indices`` names, from the end if negative.
+
+    Raises:
+        ExecutionError: An index is outside of the axis.
+    """
+    return np.take(x, _checked(indices, x.shape[d.axis], d.axis), axis=d.axis)
+
+
+@op("GatherNd", moves=True)
+def gather_nd(_d: Descriptor, x: Array, indices: Array) -> Array:
+    """Take the slices of ``x`` whose leading indices are the rows of ``indices``.
+
+    Raises:
+        ExecutionError: An index is outside of its axis.
+    """
+    rows, places = _rows(x, indices)
+    return rows[places].reshape(indices.shape[:-1] + x.shape[indices.shape[-1] :])
+
+
+@op("ScatterNd")
+def scatter_nd(
+    d: ScatterNdDescriptor, base: Array | None, indices: Array, updates: Array, shape: Array | None
+) -> Array:
+    """Combine ``updates`` with the slices of ``base`` that the rows of ``indices`` name.
+
+    Where an index occurs more than once, Update leaves the last one (Arm NN refuses it) and the
+    other functions combine all of them. Without ``base`` the tensor is zeros of ``shape``.
+
+    Raises:
+        ExecutionError: An index is outside of its axis.
+    """
+    if base is not None:
+        result = base.copy()
+    else:
+        assert shape is not None  # the shape function of the layer sees to it
+        result = np.zeros(tuple(shape), updates.dtype)
+    rows, places = _rows(result, indices)
+    _COMBINATIONS[d.function](rows, places.reshape(-1), updates.reshape(-1, rows.shape[1]))
+    return result
+
+
+@op("Slice", moves=True)
+def slice_(d: SliceDescriptor, x: Array) -> Array:
+    """Return the box of ``d.size`` (-1: what is left) that starts at ``d.begin``."""
+    ends = [None if s < 0 else b + s for b, s in zip(d.begin, d.size, strict=True)]
+    return x[tuple(slice(b, end) for b, end in zip(d.begin, ends, strict=True))]
+
+
+@op("StridedSlice", moves=True)
+def strided_slice(d: StridedSliceDescriptor, x: Array) -> Array:
+    """Return every ``d.stride``-th element from ``d.begin`` up to ``d.end``, as the masks say."""
+    return x[d.index(x.ndim)]
+
+
+@op("NonZero")
+def non_zero(_d: Descriptor, x: Array) -> Array:
+    """Return the indices of all elements that are not zero, one column each, in row-major order."""
+    return np.argwhere(x).T
+
+
+def _rows(x: Array, indices: Array) -> tuple[Array, Array]:
+    """Return ``x`` as rows, and which of them the last axis of ``indices`` names."""
+    depth = indices.shape[-1]
+    places = np.zeros(indices.shape[:-1], np.intp)
+    for axis, size in enumerate(x.shape[:depth]):
+        index = _checked(indices[..., axis], size, axis)
+        places = places * size + np.where(index < 0, index + size, index)
+    return x.reshape(math.prod(x.shape[:depth]), math.prod(x.shape[depth:])), places
+
+
+def _checked(indices: Array, size: int, axis: int) -> Array:
+    places = indices.astype(np.intp, copy=False)
+    wrong = (places < -size) | (places >= size)
+    if wrong.any():
+        room = f"expected {-size} to {size - 1}" if size else "it has no elements"
+        raise ExecutionError(
+            f"the index {int(indices[wrong].flat[0])} is outside of axis {axis}: {room}"
+        )
+    return places
+
+
+def _update(rows: Array, places: Array, updates: Array) -> None:
+    rows[places] = updates
+
+
+def _accumulate(combine: np.ufunc, rows: Array, places: Array, updates: Array) -> None:
+    width = rows.shape[1]
+    elements = places[:, np.newaxis] * width + np.arange(width)
+    # NumPy's fast path wants one axis.
+    combine.at(rows.reshape(-1), elements.reshape(-1), updates.reshape(-1))
+
+
+_COMBINATIONS: dict[ScatterNdFunction, Callable[[Array, Array, Array], None]] = {
+    ScatterNdFunction.UPDATE: _update,
+    ScatterNdFunction.ADD: partial(_accumulate, np.add),
+    ScatterNdFunction.SUB: partial(_accumulate, np.subtract),
+    ScatterNdFunction.MAX: partial(_accumulate, np.maximum),
+    ScatterNdFunction.MIN: partial(_accumulate, np.minimum),
+    ScatterNdFunction.MUL: partial(_accumulate, np.multiply),
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Products of matrices and of tensors: FullyConnected, BatchMatMul, Einsum, MatMulInteger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.types import DataLayout
+from armnn_backend_ref.ops._registry import Array, op
+
+if TYPE_CHECKING:
+    from armnn.layers import Descriptor
+    from armnn.layers.matmul import (
+        BatchMatMulDescriptor,
+        EinsumDescriptor,
+        FullyConnectedDescriptor,
+    )
+
+
+@op("FullyConnected")
+def fully_connected(
+    d: FullyConnectedDescriptor, x: Array, weights: Array, bias: Array | None
+) -> Array:
+    """Flatten all axes but the batch and multiply by weights [in,out] or, transposed, [out,in]."""
+    matrix = weights.T if d.transpose_weight_matrix else weights
+    y: Array = x.reshape(len(x), len(matrix)) @ matrix
+    if bias is not None:
+        y += bias
+    return y
+
+
+@op("BatchMatMul")
+def batch_mat_mul(d: BatchMatMulDescriptor, x: Array, y: Array) -> Array:
+    """Multiply matrices, which are the last two axes, or those before the channels of NHWC.
+
+    The product lies as the operand of the higher rank does.
+    """
+    left = _matrices(x, d.data_layout_x, d.transpose_x, d.adjoint_x)
+    right = _matrices(y, d.data_layout_y, d.transpose_y, d.adjoint_y)
+    product: Array = np.matmul(left, right)
+    layout = d.data_layout_x if x.ndim >= y.ndim else d.data_layout_y
+    return np.moveaxis(product, -3, -1) if _channels_last(layout) else product
+
+
+@op("Einsum")
+def einsum(d: EinsumDescriptor, *inputs: Array) -> Array:
+    """Multiply and sum as the equation says, two tensors at a time in a cheap order."""
+    product: Array = np.einsum(d.equation, *inputs, optimize="greedy")
+    return product
+
+
+@op("MatMulInteger")
+def mat_mul_integer(
+    _d: Descriptor, x: Array, y: Array, x_zero: Array | None, y_zero: Array | None
+) -> Array:
+    """Take the zero points off and multiply."""
+    left, right = x.astype(np.float64), y.astype(np.float64)
+    if x_zero is not None:
+        left -= x_zero.reshape(-1, 1) if x_zero.ndim == 1 else x_zero
+    if y_zero is not None:
+        right -= y_zero
+    # Doubles hold the sums of 2^37 such products exactly, and their products are fast.
+    product: Array = np.matmul(left, right)
+    return product.astype(np.int64).astype(np.int32)
+
+
+def _matrices(x: Array, layout: DataLayout, transpose: bool, adjoint: bool) -> Array:
+    """View a tensor as matrices in its last two axes."""
+    matrices = np.moveaxis(x, -1, -3) if _channels_last(layout) else x
+    if transpose:
+        return matrices.swapaxes(-2, -1)
+    return _adjugate(matrices) if adjoint else matrices
+
+
+def _channels_last(layout: DataLayout) -> bool:
+    return layout in (DataLayout.NHWC, DataLayout.NDHWC)
+
+
+def _adjugate(matrices: Array) -> Array:
+    """Return the transposed matrices of cofactors, which Arm NN calls the adjoint."""
+    size = matrices.shape[-1]
+    others = np.array([[i for i in range(size) if i != skipped] for skipped in range(size)], int)
+    minors = matrices[..., others[:, None, :, None], others[None, :, None, :]]
+    signs = (-1.0) ** np.add.outer(np.arange(size), np.arange(size))
+    cofactors: Array = np.linalg.det(minors) * signs.astype(matrices.dtype)
+    return cofactors.swapaxes(-2, -1)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Pooling over two and three spatial axes, one axis after the other.
+
+The maximum or sum of a box is that of its rows' maxima or sums, so that a window of KH x KW takes
+KH + KW passes over the tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import PaddingMethod, PoolingAlgorithm
+from armnn_backend_ref.ops._registry import Array, op
+from armnn_backend_ref.ops._windows import sliding
+
+if TYPE_CHECKING:
+    from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+    from armnn.tensor import TensorInfo
+
+
+@op("Pooling2d", typed=True)
+def pooling2d(d: Pooling2dDescriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
+    """Maximum, average or root mean square of each window of height and width."""
+    return _pool(d, x, outputs[0].static_shape)
+
+
+@op("Pooling3d", typed=True)
+def pooling3d(d: Pooling3dDescriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
+    """Maximum, average or root mean square of each window of depth, height and width."""
+    return _pool(d, x, outputs[0].static_shape)
+
+
+def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[int, ...]) -> Array:
+    """Pool along each spatial axis; as in Arm NN, a window that reads only padding gives zero."""
+    is_max = d.pool_type is PoolingAlgorithm.MAX
+    combine, start = (np.maximum, _lowest(x.dtype)) if is_max else (np.add, 0)
+    result = np.square(x) if d.pool_type is PoolingAlgorithm.L2 else x
+    read = covered = np.ones((), int)
+    whole = []  # axes with one place, which reads all there is: reduced at once, that is faster
+    for axis, wanted, stride, (before, after) in zip(
+        d.data_layout.spatial_axes, d.window, d.strides, d.padding, strict=True
+    ):
+        length, places = x.shape[axis], shape[axis]
+        size = wanted if wanted else length
+        if places == 1 and size - before >= length:
+            whole.append(axis)
+        else:
+            result = sliding(
+                combine, start, result, axis, places, size, stride=stride, before=before
+            )
+        first = (np.arange(places) * stride - before).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        read = read * _common(first, size, 0, length)
+        covered = covered * _common(first, size, -before, length + after)
+    if whole:
+        result = combine.reduce(result, tuple(whole), x.dtype, keepdims=True, initial=start)
+    if not is_max:
+        divisor = covered if d.padding_method is PaddingMethod.IGNORE_VALUE else read
+        result /= np.maximum(divisor, 1).astype(x.dtype)
+    if d.pool_type is PoolingAlgorithm.L2:
+        np.sqrt(result, out=result)
+    return result if read.all() else np.where(read > 0, result, np.zeros((), x.dtype))
+
+
+def _common(first: Array, size: int, low: int, high: int) -> Array:
+    """Return how many of the ``size`` positions from ``first`` on lie in low..high."""
+    common: Array = np.minimum(first + size, high) - np.maximum(first, low)
+    return np.maximum(common, 0)
+
+
+def _lowest(dtype: np.dtype[Any]) -> float:
+    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)

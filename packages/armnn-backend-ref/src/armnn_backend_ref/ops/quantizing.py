@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""From one data type to another: Cast, Quantize, Dequantize and their kin.
+
+The framework decodes quantised and half precision inputs and encodes such outputs, so that most of
+these layers have nothing left to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from armnn.quantization import round_half_away
+from armnn_backend_ref.ops._registry import op
+
+if TYPE_CHECKING:
+    from armnn.layers import Descriptor
+    from armnn.layers.quantizing import CastDescriptor, FakeQuantizationDescriptor
+    from armnn.tensor import TensorInfo
+    from armnn_backend_ref.ops._registry import Array
+
+
+@op("Cast", typed=True)
+def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
+    """Return the real values in the data type of the output; see :func:`to_type`."""
+    (info,) = outputs
+    if d.saturate and info.data_type.is_float and info.data_type.bits == 8:
+        limits = ml_dtypes.finfo(info.data_type.numpy_dtype)  # type: ignore[no-untyped-call]
+        x = np.clip(_computable(x), float(limits.min), float(limits.max))
+    return _computable(x) if info.is_quantized else to_type(x, info.data_type.numpy_dtype)
+
+
+@op("Quantize")
+def quantize(_d: Descriptor, x: Array) -> Array:
+    """Return the real values, which the framework stores in steps of the output."""
+    return x
+
+
+@op("Dequantize")
+def dequantize(_d: Descriptor, x: Array) -> Array:
+    """Return the real values that the framework made of the stored ones."""
+    return x
+
+
+@op("ConvertFp16ToFp32")
+def convert_fp16_to_fp32(_d: Descriptor, x: Array) -> Array:
+    """Return the values, which the framework has widened."""
+    return x
+
+
+@op("ConvertFp32ToFp16")
+def convert_fp32_to_fp16(_d: Descriptor, x: Array) -> Array:
+    """Return the values, which the framework rounds to the nearest Float16."""
+    return x
+
+
+@op("FakeQuantization")
+def fake_quantization(d: FakeQuantizationDescriptor, x: Array) -> Array:
+    """Return the step, 0 to 255, that each value has between ``d.min`` and ``d.max``.
+
+    As in Arm NN, the result is the number of the step and not the real value that it stands for.
+    NaN becomes the step of zero.
+    """
+    scale = np.float32((d.max - d.min) / 255)
+    offset = np.float32(int(-d.min * 255 / (d.max - d.min)))
+    steps = round_half_away(x / scale) + offset
+    if np.isnan(steps.min(initial=0)):
+        steps = np.where(np.isnan(steps), offset, steps)
+    return np.clip(steps, 0, 255)
+
+
+@op("DynamicQuantize")
+def dynamic_quantize(_d: Descriptor, x: Array) -> tuple[Array, Array, Array]:
+    """Return the steps, what one of them is worth, and the step of zero."""
+    lowest, highest = x.min(initial=0), x.max(initial=0)
+    scale = np.float32((highest - lowest) / 255)
+    scale = scale if scale > 0 else np.float32(1)
+    zero = np.clip(np.rint(-lowest / scale), 0, 255)
+    steps = np.clip(np.rint(x / scale) + zero, 0, 255)
+    return steps.astype(np.uint8), np.asarray(scale), np.asarray(zero, np.uint8)
+
+
+def to_type(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Return ``x`` converted to another type.
+
+    From floating point to integers, fractions are cut off, what does not fit saturates, and NaN
+    becomes 0 (ONNX and C leave the last two undefined). Between integers, the lower bits are kept.
+    Anything but zero is true. To floating point, the nearest value is taken; what is too large
+    becomes infinity, or NaN in the types without one.
+    """
+    x = _computable(x)
+    if dtype == np.bool_:
+        truth: Array = x != 0
+        return truth
+    if x.dtype.kind == "f" and _is_integer(dtype):
+        return _truncated(x, dtype)
+    return x.astype(dtype)
+
+
+def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:
+    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no annotations
+    low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
+    if int(high) > limits.max:  # the limit is no number of this type: take the one below
+        high = np.nextafter(high, x.dtype.type(0))
+    smallest, largest = x.min(initial=0), x.max(initial=0)
+    if smallest >= low and largest <= high:
+        return x.astype(dtype)
+    if np.isnan(smallest):
+        x = np.where(np.isnan(x), 0, x)
+    inside = np.clip(x, low, high).astype(dtype)
+    if int(high) == limits.max:
+        return inside
+    return np.where(x > high, np.array(limits.max, dtype), inside)
+
+
+_FIRST_FOREIGN_TYPE = 256  # NPY_USERDEF: types that NumPy did not bring are numbered from here
+
+
+def _computable(x: Array) -> Array:
+    """Return the values of a type that is only stored in one that NumPy computes with."""
+    if x.dtype.num < _FIRST_FOREIGN_TYPE:
+        return x
+    return x.astype(np.int8 if _is_integer(x.dtype) else np.float32)
+
+
+def _is_integer(dtype: np.dtype[Any]) -> bool:
+    return dtype.name.startswith(("int", "uint"))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Axes summed up: Reduce, Mean and ArgMinMax into one element, CumSum into as many."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import ArgMinMaxFunction, ReduceOperation
+from armnn_backend_ref.ops._registry import op
+from armnn_backend_ref.ops.elementwise import divide
+
+if TYPE_CHECKING:
+    from armnn.layers.reduction import (
+        ArgMinMaxDescriptor,
+        CumSumDescriptor,
+        MeanDescriptor,
+        ReduceDescriptor,
+    )
+    from armnn_backend_ref.ops._registry import Array
+
+
+@op("Reduce")
+def reduce(d: ReduceDescriptor, x: Array) -> Array:
+    """Sum up ``d.axis`` (all axes if it is empty) by ``d.reduce_operation``.
+
+    Integers stay integers: sums and products wrap around, means are truncated toward zero. Nothing
+    has the sum 0, the product 1, the mean NaN (integers: 0), and as maximum and minimum the lowest
+    and the highest value of the type (ONNX: ReduceMax-18).
+    """
+    if d.reduce_operation is ReduceOperation.MEAN:
+        return _mean(d, x)
+    lowest, highest = _limits(x.dtype)
+    combine, start = {
+        ReduceOperation.SUM: (np.add, 0),
+        ReduceOperation.PROD: (np.multiply, 1),
+        ReduceOperation.MAX: (np.maximum, lowest),
+        ReduceOperation.MIN: (np.minimum, highest),
+    }[d.reduce_operation]
+    axes = _axes(d, x)
+    reduced = combine.reduce(x, axis=axes, keepdims=True, dtype=x.dtype, initial=start)
+    return reduced if d.keep_dims else reduced.squeeze(axes)
+
+
+@op("Mean")
+def mean(d: MeanDescriptor, x: Array) -> Array:
+    """Return the mean over ``d.axis``, over all axes if it is empty; see :func:`reduce`."""
+    return _mean(d, x)
+
+
+@op("ArgMinMax")
+def arg_min_max(d: ArgMinMaxDescriptor, x: Array) -> Array:
+    """Return the index of the first extreme element along ``d.axis``; NaN counts as extreme."""
+    find = np.argmin if d.function is ArgMinMaxFunction.MIN else np.argmax
+    places: Array = find(x, axis=d.axis)
+    return places
+
+
+@op("CumSum")
+def cum_sum(d: CumSumDescriptor, x: Array) -> Array:
+    """Return the running sums along ``d.axis``; integers wrap around."""
+    elements = np.moveaxis(x, d.axis, 0)
+    if d.reverse:
+        elements = elements[::-1]
+    sums = np.zeros_like(elements)
+    if d.exclusive:
+        np.cumsum(elements[:-1], 0, x.dtype, out=sums[1:])
+    else:
+        np.cumsum(elements, 0, x.dtype, out=sums)
+    return np.moveaxis(sums[::-1] if d.reverse else sums, 0, d.axis)
+
+
+def _axes(d: MeanDescriptor | ReduceDescriptor, x: Array) -> tuple[int, ...]:
+    return d.axis if d.axis else tuple(range(x.ndim))
+
+
+def _mean(d: MeanDescriptor | ReduceDescriptor, x: Array) -> Array:
+    axes = _axes(d, x)
+    total = np.add.reduce(x, axis=axes, keepdims=True)  # integers in 64 bits
+    count = np.asarray(math.prod(x.shape[axis] for axis in axes), total.dtype)
+    average = divide(total, count).astype(x.dtype, copy=False)
+    return average if d.keep_dims else average.squeeze(axes)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the lowest and the highest value of a type."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    if dtype.kind == "b":
+        return False, True
+    return np.iinfo(dtype).min, np.iinfo(dtype).max

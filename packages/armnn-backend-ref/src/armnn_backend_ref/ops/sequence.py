@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Whole sequences, one or both ways: Rnn, Gru, SequenceLstm and ReverseSequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from armnn.errors import ExecutionError
+from armnn.types import SequenceDirection
+from armnn_backend_ref.ops._registry import Array, op
+from armnn_backend_ref.ops.activation import activation
+
+if TYPE_CHECKING:
+    from armnn.layers.activation import ActivationDescriptor
+    from armnn.layers.sequence import (
+        GruDescriptor,
+        ReverseSequenceDescriptor,
+        RnnDescriptor,
+        SequenceLstmDescriptor,
+    )
+
+    RecurrentDescriptor = RnnDescriptor | GruDescriptor | SequenceLstmDescriptor
+
+Function: TypeAlias = Callable[[Array], Array]
+Cell: TypeAlias = Callable[[Array, tuple[Array, ...]], tuple[Array, ...]]
+"""From what a step x adds to the gates [N,gates*U], and the states, to the states behind it."""
+
+
+@op("Rnn")
+def rnn(
+    d: RnnDescriptor,
+    x: Array,
+    weights: Array,
+    recurrent: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    state: Array | None,
+) -> tuple[Array, ...]:
+    """Return the outputs of all steps and of the last one."""
+
+    def cell(way: int) -> Cell:
+        (f,) = _activations(d, way)
+        offset = 0 if bias is None else sum(np.split(bias[way], 2))
+
+        def step(added: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            return (f(added + states[0] @ recurrent[way].T + offset),)
+
+        return step
+
+    return _read(d, x, weights, lengths, (state,), cell)
+
+
+@op("Gru")
+def gru(
+    d: GruDescriptor,
+    x: Array,
+    weights: Array,
+    recurrent: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    state: Array | None,
+) -> tuple[Array, ...]:
+    """Return the outputs of all steps and of the last one."""
+
+    def cell(way: int) -> Cell:
+        f, g = _activations(d, way)
+        of_z, of_r, of_h = np.split(recurrent[way], 3)
+        blocks = [0.0] * 6 if bias is None else np.split(bias[way], 6)
+
+        def step(added: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            (h,) = states
+            z_added, r_added, h_added = np.split(added, 3, axis=-1)
+            z = f(z_added + h @ of_z.T + (blocks[0] + blocks[3]))
+            r = f(r_added + h @ of_r.T + (blocks[1] + blocks[4]))
+            if d.linear_before_reset:
+                seen = r * (h @ of_h.T + blocks[5])
+            else:
+                seen = (r * h) @ of_h.T + blocks[5]
+            candidate = g(h_added + seen + blocks[2])
+            return ((1 - z) * candidate + z * h,)
+
+        return step
+
+    return _read(d, x, weights, lengths, (state,), cell)
+
+
+@op("SequenceLstm")
+def sequence_lstm(
+    d: SequenceLstmDescriptor,
+    x: Array,
+    weights: Array,
+    recurrent: Array,
+    bias: Array | None,
+    lengths: Array | None,
+    state: Array | None,
+    memory: Array | None,
+    peepholes: Array | None,
+) -> tuple[Array, ...]:
+    """Return the outputs of all steps and of the last one, and the cell of the last one."""
+
+    def cell(way: int) -> Cell:
+        f, g, k = _activations(d, way)
+        offset = 0 if bias is None else sum(np.split(bias[way], 2))
+        p_i, p_o, p_f = [0.0] * 3 if peepholes is None else np.split(peepholes[way], 3)
+
+        def step(added: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+            h, c = states
+            gates = added + h @ recurrent[way].T + offset
+            i_gate, o_gate, f_gate, c_gate = np.split(gates, 4, axis=-1)
+            write = f(i_gate + p_i * c)
+            keep = 1 - write if d.input_forget else f(f_gate + p_f * c)
+            c = keep * c + write * g(c_gate)
+            return f(o_gate + p_o * c) * k(c), c
+
+        return step
+
+    return _read(d, x, weights, lengths, (state, memory), cell)
+
+
+@op("ReverseSequence", moves=True)
+def reverse_sequence(d: ReverseSequenceDescriptor, x: Array, lengths: Array) -> Array:
+    """Reverse the first steps of each item.
+
+    Raises:
+        ExecutionError: An item has fewer steps than are to be reversed.
+    """
+    axes = (d.time_axis, d.batch_axis)
+    steps = np.moveaxis(x, axes, (0, 1))
+    return np.moveaxis(_reversed(steps, lengths), (0, 1), axes)
+
+
+def _activations(d: RecurrentDescriptor, way: int) -> list[Function]:
+    """Return the activations of one direction, each after what enters it has been clipped."""
+    return [partial(_activated, each, d.clip) for each in d.activations_of(way)]
+
+
+def _activated(d: ActivationDescriptor, clip: float, x: Array) -> Array:
+    return activation(d, np.clip(x, -clip, clip) if clip else x)
+
+
+def _read(
+    d: RecurrentDescriptor,
+    x: Array,
+    weights: Array,
+    lengths: Array | None,
+    given: Sequence[Array | None],
+    cell: Callable[[int], Cell],
+) -> tuple[Array, ...]:
+    """Run a cell over the steps in each direction.
+
+    Args:
+        d: The descriptor.
+        x: The input.
+        weights: What the steps are multiplied by, [D,gates*U,I].
+        lengths: How many steps of each item count; None for all.
+        given: The states before the first step; None for zeros.
+        cell: Makes the cell of a direction.
+    """
+    steps = x if d.time_major else x.swapaxes(0, 1)
+    units = weights.shape[1] // d.gates
+    outputs, finals = [], []
+    for way in range(d.num_directions):
+        states = tuple(
+            np.zeros((steps.shape[1], units), x.dtype)
+            if state is None
+            else (state[way] if d.time_major else state[:, way])
+            for state in given
+        )
+        backward = way == 1 or d.direction is SequenceDirection.REVERSE
+        seen = _reversed(steps, lengths) if backward else steps
+        output, states = _scan(cell(way), seen @ weights[way].T, lengths, states)
+        outputs.append(_reversed(output, lengths) if backward else output)
+        finals.append(states)
+    axis = 1 if d.time_major else 2
+    output = np.stack(outputs if d.time_major else [o.swapaxes(0, 1) for o in outputs], axis)
+    return (
+        output,
+        *(np.stack(ways, 0 if d.time_major else 1) for ways in zip(*finals, strict=True)),
+    )
+
+
+def _scan(
+    cell: Cell, added: Array, lengths: Array | None, states: tuple[Array, ...]
+) -> tuple[Array, tuple[Array, ...]]:
+    """Return the output of each step, and the states when each item has ended."""
+    outputs = np.zeros((*added.shape[:2], states[0].shape[1]), np.result_type(added, states[0]))
+    for time, step in enumerate(added):
+        behind = cell(step, states)
+        if lengths is None:
+            states = behind
+            outputs[time] = states[0]
+        else:
+            going = (time < lengths)[:, np.newaxis]
+            states = tuple(
+                np.where(going, new, old) for new, old in zip(behind, states, strict=True)
+            )
+            outputs[time] = np.where(going, states[0], 0)
+    return outputs, states
+
+
+def _reversed(steps: Array, lengths: Array | None) -> Array:
+    """Return the steps [T,N,...] of each item in reverse order, up to its length.
+
+    Raises:
+        ExecutionError: A length is not that of an item.
+    """
+    if lengths is None:
+        return steps[::-1]
+    times = np.arange(len(steps))[:, np.newaxis]
+    wrong = (lengths < 0) | (lengths > len(steps))
+    if wrong.any():
+        raise ExecutionError(
+            f"the sequence length {int(lengths[wrong][0])} is not that of an item: expected 0 to "
+            f"{len(steps)}"
+        )
+    order = np.where(times < lengths, lengths - 1 - times, times)
+    return steps[order, np.arange(steps.shape[1])]

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""The rules that CpuRef's table of supported layers is made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from armnn.layers.activation import ActivationDescriptor
+from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
+from armnn.layers.matmul import FullyConnectedDescriptor
+from armnn.layers.normalization import NormalizationDescriptor
+from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+from armnn.layers.recurrent import QLstmDescriptor
+from armnn.layers.reduction import ReduceDescriptor
+from armnn.types import (
+    ActivationFunction,
+    BinaryOperation,
+    DataType,
+    NormalizationAlgorithmMethod,
+    PoolingAlgorithm,
+    ReduceOperation,
+    UnaryOperation,
+)
+from armnn_backend_ref.ops.recurrent import BIASES
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
+
+Rule: TypeAlias = Callable[["Layer"], str]
+"""Returns why a layer is refused, "" if it is not."""
+
+FLOATS = (DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64)
+QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
+INTEGERS = (
+    DataType.SIGNED8,
+    DataType.SIGNED16,
+    DataType.SIGNED32,
+    DataType.SIGNED64,
+    DataType.UNSIGNED8,
+    DataType.UNSIGNED16,
+    DataType.UNSIGNED32,
+    DataType.UNSIGNED64,
+)
+BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
+BOOLEANS = (DataType.BOOLEAN,)
+REAL = FLOATS + QUANTIZED
+NUMBERS = REAL + INTEGERS
+ANY = NUMBERS + BOOLEANS
+INDICES = (DataType.SIGNED32, DataType.SIGNED64)
+WEIGHTS = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
+INTEGER_ACTIVATIONS = (
+    ActivationFunction.RELU,
+    ActivationFunction.ABS,
+    ActivationFunction.SQUARE,
+)
+INTEGER_OPERATIONS = (
+    UnaryOperation.ABS,
+    UnaryOperation.NEG,
+    UnaryOperation.CEIL,
+    UnaryOperation.ROUND,
+    UnaryOperation.SIGN,
+)
+BITWISE_OPERATIONS = (
+    BinaryOperation.BITWISE_AND,
+    BinaryOperation.BITWISE_OR,
+    BinaryOperation.BITWISE_XOR,
+    BinaryOperation.SHIFT_LEFT,
+    BinaryOperation.SHIFT_RIGHT,
+)
+
+OUTPUT_AXES = {"DepthwiseConvolution2d": 3, "Convolution3d": 4}
+"""The axis of the output channels in weights, where it is not the first."""
+
+
+def takes(name: str, types: Iterable[DataType]) -> Rule:
+    """The tensors in a slot have one of these data types."""
+    allowed = tuple(types)
+
+    def rule(layer: Layer) -> str:
+        for what, info in _tensors(layer, name):
+            if info.data_type not in allowed:
+                return f"{what} is {info.data_type.arm_name}, expected {_one_of(allowed)}"
+        return ""
+
+    return rule
+
+
+def takes_each(pattern: str, types: Iterable[DataType]) -> Rule:
+    """The tensors in all slots whose names match have one of these data types."""
+    allowed = tuple(types)
+
+    def rule(layer: Layer) -> str:
+        names = [slot.name for slot in layer.spec.inputs if re.fullmatch(pattern, slot.name)]
+        return next(filter(None, (takes(name, allowed)(layer) for name in names)), "")
+
+    return rule
+
+
+def alike(*names: str) -> Rule:
+    """The tensors in these slots have the data type of the first one; their scales may differ."""
+
+    def rule(layer: Layer) -> str:
+        (what, info), *others = [pair for name in names for pair in _tensors(layer, name)]
+        for other, other_info in others:
+            if other_info.data_type is not info.data_type:
+                return (
+                    f"{other} is {other_info.data_type.arm_name}, expected "
+                    f"{info.data_type.arm_name} as {what}"
+                )
+        return ""
+
+    return rule
+
+
+def scaled(layer: Layer) -> str:
+    """Quantised tensors say what their steps are."""
+    names = [slot.name for slot in layer.spec.inputs]
+    for name in (*names, *(slot.name for slot in layer.spec.outputs)):
+        for what, info in _tensors(layer, name):
+            if info.is_quantized and not info.scales:
+                return f"{what} is {info.data_type.arm_name} without a scale: give it one"
+    return ""
+
+
+def resolved(layer: Layer) -> str:
+    """Inputs whose values take the place of parameters have done so."""
+    for index, info in enumerate(layer.input_infos):
+        slot = layer.spec.input_slot(index)
+        if info is not None and slot.fills is not None:
+            return f"the input {slot.name!r} is computed by the network, expected a known value"
+    return ""
+
+
+def weighted(layer: Layer) -> str:
+    """Weights and bias go with the data: quantised ones count in steps of their own."""
+    data = _info(layer, "input")
+    expected: tuple[DataType, ...] = WEIGHTS if data.is_quantized else (data.data_type,)
+    reason = takes("weights", expected)(layer)
+    if reason or not data.is_quantized:
+        return reason or takes("bias", {data.data_type: None, DataType.FLOAT32: None})(layer)
+    if data.is_per_axis:
+        return f"the input 'input' has {len(data.scales)} scales, expected one"
+    return takes("bias", (DataType.SIGNED32,))(layer) or _scales_per_output(layer)
+
+
+def _scales_per_output(layer: Layer) -> str:
+    """Scales of weights lie along the axis of the output channels."""
+    weights = _info(layer, "weights")
+    axis = OUTPUT_AXES.get(layer.type, 0)
+    if isinstance(layer.descriptor, FullyConnectedDescriptor):
+        axis = 0 if layer.descriptor.transpose_weight_matrix else 1
+    if weights.axis in (None, axis):
+        return ""
+    return f"the scales of the input 'weights' lie along axis {weights.axis}, expected {axis}"
+
+
+def has_steps(layer: Layer) -> str:
+    """A QLstm says what its inner tensors are stored in."""
+    d = layer.descriptor
+    if isinstance(d, QLstmDescriptor):
+        gates = ("forget", "cell", "output") if d.cifg_enabled else tuple(BIASES)
+        for name in (*(f"{gate}_intermediate_scale" for gate in gates), "hidden_state_scale"):
+            if getattr(d, name) <= 0:
+                return f"{name} is {getattr(d, name)}, expected a scale above 0"
+    return ""
+
+
+def poolable(layer: Layer) -> str:
+    """Integers have a maximum, but their averages are none."""
+    d = layer.descriptor
+    exact = (
+        isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
+        and d.pool_type is PoolingAlgorithm.MAX
+    )
+    return takes("input", NUMBERS if exact else REAL)(layer)
+
+
+def local_brightness(layer: Layer) -> str:
+    d = layer.descriptor
+    if (
+        isinstance(d, NormalizationDescriptor)
+        and d.norm_method_type is not NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS
+    ):
+        return f"norm_method_type is {d.norm_method_type.arm_name}, expected LocalBrightness"
+    return ""
+
+
+def activates(layer: Layer) -> str:
+    d = layer.descriptor
+    exact = isinstance(d, ActivationDescriptor) and d.function in INTEGER_ACTIVATIONS
+    return takes("input", NUMBERS if exact else REAL)(layer)
+
+
+def unary(layer: Layer) -> str:
+    d = layer.descriptor
+    if not isinstance(d, ElementwiseUnaryDescriptor):
+        return ""
+    if d.operation is UnaryOperation.LOGICAL_NOT:
+        return takes("input", BOOLEANS)(layer)
+    if d.operation is UnaryOperation.BITWISE_NOT:
+        return takes("input", INTEGERS)(layer)
+    return takes("input", NUMBERS if d.operation in INTEGER_OPERATIONS else REAL)(layer)
+
+
+def binary(layer: Layer) -> str:
+    """Bits are those of integers."""
+    d = layer.descriptor
+    bitwise = isinstance(d, ElementwiseBinaryDescriptor) and d.operation in BITWISE_OPERATIONS
+    return takes("input", INTEGERS if bitwise else NUMBERS)(layer)
+
+
+def reducible(layer: Layer) -> str:
+    """The maximum of truth values is whether any holds, the minimum whether all do."""
+    d = layer.descriptor
+    extreme = isinstance(d, ReduceDescriptor) and d.reduce_operation in (
+        ReduceOperation.MAX,
+        ReduceOperation.MIN,
+    )
+    return takes("input", ANY if extreme else NUMBERS)(layer)
+
+
+def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
+    """Return what stands in a slot, each tensor with what to call it; nothing if it is absent.
+
+    Raises:
+        KeyError: The layer type has no such slot.
+    """
+    if all(slot.name != name for slot in layer.spec.outputs):
+        layer.spec.input_index(name)
+    found = []
+    for index, info in enumerate(layer.input_infos):
+        if info is not None and layer.spec.input_slot(index).name == name:
+            found.append((f"the input {name!r}", info))
+    slots = layer.spec.output_slots(layer.descriptor)
+    for slot, info in zip(slots, layer.output_infos, strict=True):
+        if slot.name == name:
+            found.append((f"the output {name!r}", info))
+    return found
+
+
+def _info(layer: Layer, name: str) -> TensorInfo:
+    return _tensors(layer, name)[0][1]
+
+
+def _one_of(types: Iterable[DataType]) -> str:
+    *front, last = [data_type.arm_name for data_type in types]
+    return f"{', '.join(front)} or {last}" if front else last

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""Which layers CpuRef runs, as a table of rules; the first rule that fails is the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends import SUPPORTED, Support
+from armnn.types import DataType
+from armnn_backend_ref.ops import OPS
+from armnn_backend_ref.rules import (
+    ANY,
+    BOOLEANS,
+    BYTES,
+    FLOATS,
+    INDICES,
+    INTEGERS,
+    NUMBERS,
+    QUANTIZED,
+    REAL,
+    WEIGHTS,
+    Rule,
+    activates,
+    alike,
+    binary,
+    has_steps,
+    local_brightness,
+    poolable,
+    reducible,
+    resolved,
+    scaled,
+    takes,
+    takes_each,
+    unary,
+    weighted,
+)
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+_LIKE_INPUT = alike("input", "output")
+_CONVOLUTION = (takes("input", REAL), _LIKE_INPUT, weighted)
+_ARITHMETIC = (takes("input", NUMBERS), alike("input", "other", "output"))
+_REAL = (takes("input", REAL), _LIKE_INPUT)
+_MOVES = (takes("input", ANY), _LIKE_INPUT)
+_INDEXED = (takes("input", ANY), takes("indices", INDICES), _LIKE_INPUT)
+_SEQUENCE = (
+    takes("input", FLOATS),
+    takes_each(".*weights|bias|.*_state_in", REAL),
+    takes("sequence_lengths", INDICES),
+    alike("input", "output_state_in", "output", "output_state_out"),
+)
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "Activation": (activates, _LIKE_INPUT),
+    "Prelu": (takes("input", REAL), alike("input", "alpha", "output")),
+    "Addition": _ARITHMETIC,
+    "Subtraction": _ARITHMETIC,
+    "Multiplication": _ARITHMETIC,
+    "Division": _ARITHMETIC,
+    "Maximum": _ARITHMETIC,
+    "Minimum": _ARITHMETIC,
+    "ElementwiseBinary": (binary, alike("input", "other", "output")),
+    "ElementwiseUnary": (unary, _LIKE_INPUT),
+    "Comparison": (takes("input", ANY), alike("input", "other")),
+    "LogicalBinary": (takes("input", BOOLEANS), takes("other", BOOLEANS)),
+    "Where": (takes("condition", BOOLEANS), takes("x", ANY), alike("x", "y", "output")),
+    "IsNaN": (takes("input", FLOATS),),
+    "IsInf": (takes("input", FLOATS),),
+    "Floor": (takes("input", NUMBERS), _LIKE_INPUT),
+    "Fused": (takes("inputs", NUMBERS), alike("inputs", "output")),
+    "Convolution2d": _CONVOLUTION,
+    "DepthwiseConvolution2d": _CONVOLUTION,
+    "TransposeConvolution2d": _CONVOLUTION,
+    "Convolution3d": _CONVOLUTION,
+    "ConvolutionInteger": (
+        takes("input", BYTES),
+        takes("weights", BYTES),
+        alike("input", "input_zero_point"),
+        alike("weights", "weights_zero_point"),
+    ),
+    "FullyConnected": _CONVOLUTION,
+    "BatchMatMul": (takes("input", NUMBERS), alike("input", "other", "output")),
+    "Einsum": (takes("inputs", NUMBERS), alike("inputs", "output")),
+    "MatMulInteger": (
+        takes("input", BYTES),
+        takes("other", BYTES),
+        alike("input", "input_zero_point"),
+        alike("other", "other_zero_point"),
+    ),
+    "Pooling2d": (poolable, _LIKE_INPUT),
+    "Pooling3d": (poolable, _LIKE_INPUT),
+    "BatchNormalization": (
+        *_REAL,
+        *(takes(name, REAL) for name in ("mean", "variance", "beta", "gamma")),
+    ),
+    "InstanceNormalization": _REAL,
+    "L2Normalization": _REAL,
+    "Normalization": (*_REAL, local_brightness),
+    "LayerNormalization": (*_REAL, takes("gamma", REAL), takes("beta", REAL)),
+    "RmsNormalization": (*_REAL, takes("gamma", REAL)),
+    "GroupNormalization": (*_REAL, takes("gamma", REAL), takes("beta", REAL)),
+    "Softmax": _REAL,
+    "LogSoftmax": _REAL,
+    "ArgMinMax": (takes("input", NUMBERS),),
+    "Mean": (takes("input", NUMBERS), _LIKE_INPUT),
+    "Reduce": (reducible, _LIKE_INPUT),
+    "CumSum": (takes("input", NUMBERS), _LIKE_INPUT),
+    "Rnn": _SEQUENCE,
+    "Gru": _SEQUENCE,
+    "SequenceLstm": (*_SEQUENCE, alike("input", "cell_state_in", "cell_state_out")),
+    "ReverseSequence": (takes("input", ANY), takes("sequence_lengths", INDICES), _LIKE_INPUT),
+    "Attention": (
+        takes("query", REAL),
+        alike("query", "key", "value", "output"),
+        takes("mask", REAL + BOOLEANS),
+    ),
+    "RotaryEmbedding": (*_REAL, takes("cos", REAL), takes("sin", REAL)),
+    "TopK": (takes("input", NUMBERS), alike("input", "values")),
+    "OneHot": (takes("indices", INTEGERS), takes("values", ANY), alike("values", "output")),
+    "Trilu": _MOVES,
+    "GatherElements": _INDEXED,
+    "ScatterElements": (
+        takes("input", NUMBERS),
+        takes("indices", INDICES),
+        alike("input", "updates", "output"),
+    ),
+    "Compress": (takes("input", ANY), takes("condition", BOOLEANS), _LIKE_INPUT),
+    "Range": (takes("start", FLOATS + INTEGERS), alike("start", "limit", "delta", "output")),
+    "Lstm": (
+        takes("input", (*FLOATS, DataType.QSYMM_S16)),
+        takes_each(".*_weights|.*_bias|.*_state_in", REAL),
+        alike("input", "output_state_in", "output_state_out", "output"),
+        alike("cell_state_in", "cell_state_out"),
+    ),
+    "UnidirectionalSequenceLstm": (
+        takes("input", FLOATS),
+        takes_each(".*_weights|.*_bias|.*_state_in", REAL),
+        alike("input", "output_state_in", "output_state_out", "output"),
+        alike("cell_state_in", "cell_state_out"),
+    ),
+    "QLstm": (
+        takes("input", (DataType.QASYMM_S8,)),
+        takes("cell_state_in", (DataType.QSYMM_S16,)),
+        takes_each("(input_to|recurrent_to|projection)_.*weights", (DataType.QSYMM_S8,)),
+        takes_each("cell_to_.*|.*_layer_norm_weights", (DataType.QSYMM_S16,)),
+        takes_each(".*_bias", (DataType.SIGNED32,)),
+        alike("input", "output_state_in", "output_state_out", "output"),
+        alike("cell_state_in", "cell_state_out"),
+        has_steps,
+    ),
+    "QuantizedLstm": (
+        takes("input", (DataType.QASYMM_U8,)),
+        takes("previous_cell_state_in", (DataType.QSYMM_S16,)),
+        takes_each(".*_weights", WEIGHTS),
+        takes_each(".*_bias", (DataType.SIGNED32,)),
+        alike("input", "previous_output_in", "output"),
+        alike("previous_cell_state_in", "cell_state_out"),
+    ),
+    "DetectionPostProcess": tuple(
+        takes(name, REAL) for name in ("box_encodings", "scores", "anchors")
+    ),
+    "NonMaxSuppression": (takes("boxes", REAL), takes("scores", REAL)),
+    "Reshape": _MOVES,
+    "Permute": _MOVES,
+    "Transpose": _MOVES,
+    "SpaceToDepth": _MOVES,
+    "DepthToSpace": _MOVES,
+    "SpaceToBatchNd": _MOVES,
+    "BatchToSpaceNd": _MOVES,
+    "ChannelShuffle": _MOVES,
+    "BroadcastTo": _MOVES,
+    "Tile": _MOVES,
+    "Pad": _MOVES,
+    "ReverseV2": _MOVES,
+    "Gather": _INDEXED,
+    "GatherNd": _INDEXED,
+    "ScatterNd": (
+        takes("updates", NUMBERS),
+        takes("indices", INDICES),
+        alike("updates", "input", "output"),
+    ),
+    "Slice": _MOVES,
+    "StridedSlice": _MOVES,
+    "NonZero": (takes("input", ANY),),
+    "Concat": (takes("inputs", ANY), alike("inputs", "output")),
+    "Splitter": _MOVES,
+    "Stack": (takes("inputs", ANY), alike("inputs", "output")),
+    "Resize": _REAL,
+    "RoiAlign": (*_REAL, takes("boxes", REAL), takes("batch_indices", INDICES)),
+    "GridSample": (*_REAL, takes("grid", REAL)),
+    "Quantize": (takes("input", REAL), takes("output", QUANTIZED)),
+    "Dequantize": (takes("input", QUANTIZED), takes("output", FLOATS)),
+    "Cast": (),
+    "DynamicQuantize": (takes("input", FLOATS),),
+    "ConvertFp16ToFp32": (),
+    "ConvertFp32ToFp16": (),
+    "FakeQuantization": (takes("input", FLOATS), _LIKE_INPUT),
+    "Debug": _MOVES,
+    "Rank": (),
+    "Shape": (),
+    "Fill": (takes("output", ANY),),
+}
+"""For each layer type, what its tensors and its descriptor must be."""
+
+
+def support_of(layer: Layer) -> Support:
+    """Say whether CpuRef runs a layer; its shapes are known in full."""
+    if layer.type not in OPS:
+        hint = layer.spec.no_kernel or "name a backend that has one as well"
+        return Support.no(f"CpuRef has no kernel for {layer.type}: {hint}")
+    for rule in (resolved, *RULES[layer.type], scaled):
+        reason = rule(layer)
+        if reason:
+            return Support.no(f"{layer.type} on CpuRef: {reason}")
+    return SUPPORTED

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""One layer, prepared to run: decode, compute, encode, with everything looked up beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.backends import ModelContext, Step, TensorHandle, Workload
+from armnn.types import DataType
+from armnn_backend_ref.biases import bias_steps
+from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
+from armnn_backend_ref.ops import OPS, Array
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Value
+    from armnn.tensor import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """What an operation is given for one input of its layer.
+
+    Attributes:
+        place: Which input.
+        constant: Its real values, if they are known already.
+        decode: What makes real values of it; None if there is nothing to do.
+    """
+
+    place: int
+    constant: Array | None
+    decode: Decoder | None
+
+
+class RefWorkload(Workload):
+    """A layer with its operation, its constants decoded, and how to read and write its tensors.
+
+    Args:
+        layer: A layer that CpuRef supports; its shapes are known in full.
+        model: What CpuRef knows of the network; decoded constants are shared there.
+    """
+
+    __slots__ = ("_arguments", "_encoders", "_function")
+
+    def __init__(self, layer: Layer, model: ModelContext) -> None:
+        op = OPS[layer.type]
+        first = (layer.descriptor, layer.output_infos) if op.typed else (layer.descriptor,)
+        self._function = partial(op.function, *first)
+        as_stored = op.moves and _store_alike(layer.input_infos, layer.output_infos)
+        self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
+        self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that runs the layer on these tensors."""
+        values = [argument.constant for argument in self._arguments]
+        pending: list[tuple[int, Decoder, Array]] = []
+        for index, argument in enumerate(self._arguments):
+            handle = inputs[argument.place] if argument.place < len(inputs) else None
+            if handle is None or argument.constant is not None:
+                continue
+            if argument.decode is None:
+                values[index] = handle.map()
+            else:
+                pending.append((index, argument.decode, handle.map()))
+        writers = [
+            _writer(encode, handle) for encode, handle in zip(self._encoders, outputs, strict=True)
+        ]
+        function = self._function
+
+        def step() -> None:
+            arguments = values
+            with np.errstate(all="ignore"):  # NaN and infinity are values like any other
+                if pending:
+                    arguments = values.copy()
+                    for index, decode, stored in pending:
+                        arguments[index] = decode(stored)
+                results = function(*arguments)
+                if not isinstance(results, tuple):
+                    results = (results,)
+                for write, result in zip(writers, results, strict=True):
+                    write(result)
+
+        return step
+
+
+def _places(layer: Layer) -> Sequence[int]:
+    """Return which inputs the operation is given: not those whose value the descriptor has."""
+    if layer.spec.is_variadic:
+        return range(len(layer.inputs))
+    return [place for place, slot in enumerate(layer.spec.inputs) if slot.fills is None]
+
+
+def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) -> _Argument:
+    value = layer.inputs[place] if place < len(layer.inputs) else None
+    if value is None:
+        return _Argument(place, None, None)
+    decode = None if as_stored else _decoder(layer, place, value.info)
+    return _Argument(place, _constant(value, decode, model), decode)
+
+
+def _decoder(layer: Layer, place: int, info: TensorInfo) -> Decoder | None:
+    data = layer.input_infos[0]
+    if info.data_type is DataType.SIGNED32 and data is not None and data.is_quantized:
+        steps = bias_steps(layer, layer.spec.input_slot(place).name)
+        if steps is not None:
+            return scaler(steps)
+    return decoder(info)
+
+
+def _constant(value: Value, decode: Decoder | None, model: ModelContext) -> Array | None:
+    """Return the real values of a constant, decoded once for all specialisations of a network."""
+    stored = value.constant
+    if stored is None or decode is None:
+        return stored
+    # The array is kept beside its decoded twin, so that its id stays its own.
+    _, decoded = model.shared(
+        (id(stored), value.info), lambda: (stored, _read_only(decode(stored)))
+    )
+    return decoded
+
+
+def _writer(encode: Encoder, handle: TensorHandle) -> Callable[[Array], None]:
+    """Return what stores a result; a tensor whose shape was not known is given a new array."""
+    if handle.info.is_static:
+        return partial(encode, handle.map())
+
+    def assign(values: Array) -> None:
+        stored = np.empty(values.shape, handle.info.data_type.numpy_dtype)
+        encode(stored, values)
+        handle.assign(stored)
+
+    return assign
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _store_alike(inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]) -> bool:
+    """Whether elements may be moved as they are stored.
+
+    Per-axis quantisation is always decoded: an element that moves along the axis changes its scale.
+    Integers and Booleans are what they store, so that indices and conditions do not matter here.
+    """
+    reals = (info for info in inputs if info is not None and _is_real(info.data_type))
+    return all(
+        info.is_type_space_match(outputs[0]) and not info.is_per_axis for info in (*outputs, *reals)
+    )
+
+
+def _is_real(data_type: DataType) -> bool:
+    return data_type.is_float or data_type.is_quantized

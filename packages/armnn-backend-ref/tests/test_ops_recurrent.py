@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnn.layers import LAYERS
+from armnn.layers.recurrent import (
+    LstmDescriptor,
+    QLstmDescriptor,
+    UnidirectionalSequenceLstmDescriptor,
+)
+from armnn.quantization import dequantize, quantize
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+Array = NDArray[Any]
+RunLayer = Callable[..., tuple[Array, ...]]
+
+BATCH, INPUTS, UNITS, OUTPUTS = 2, 3, 5, 4
+GATES = ("input", "forget", "cell", "output")
+BIAS = {"cell": "cell_bias", **{gate: f"{gate}_gate_bias" for gate in GATES if gate != "cell"}}
+FUNCTIONS: dict[int, Callable[[Array], Array]] = {
+    0: lambda x: x,
+    1: lambda x: np.maximum(x, 0),
+    3: lambda x: np.clip(x, 0, 6),
+    4: np.tanh,
+    6: lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+def parameters(d: LstmDescriptor | QLstmDescriptor) -> dict[str, Array]:
+    """Random parameters for what the descriptor asks for."""
+    rng = np.random.default_rng(0)
+    outputs = OUTPUTS if d.projection_enabled else UNITS
+    shapes: dict[str, tuple[int, ...]] = {}
+    for gate in GATES[d.cifg_enabled :]:
+        shapes[f"input_to_{gate}_weights"] = (UNITS, INPUTS)
+        shapes[f"recurrent_to_{gate}_weights"] = (UNITS, outputs)
+        shapes[BIAS[gate]] = (UNITS,)
+        if d.peephole_enabled and gate != "cell":
+            shapes[f"cell_to_{gate}_weights"] = (UNITS,)
+        if d.layer_norm_enabled:
+            shapes[f"{gate}_layer_norm_weights"] = (UNITS,)
+    if d.projection_enabled:
+        shapes |= {"projection_weights": (OUTPUTS, UNITS), "projection_bias": (OUTPUTS,)}
+    return {
+        name: rng.uniform(-0.9, 0.9, shape).astype(np.float32) for name, shape in shapes.items()
+    }
+
+
+def definition(
+    d: LstmDescriptor, p: Mapping[str, Array], x: Array, hidden: Array, cell: Array
+) -> tuple[Array, Array]:
+    """One step in float64, one gate after the other, as the papers write it."""
+    function, sigmoid = FUNCTIONS[d.activation_func], FUNCTIONS[6]
+
+    def entering(gate: str, seen: Array) -> Array:
+        y = np.einsum("bi,ui->bu", x, p[f"input_to_{gate}_weights"].astype(np.float64))
+        y += np.einsum("bo,uo->bu", hidden, p[f"recurrent_to_{gate}_weights"].astype(np.float64))
+        if d.peephole_enabled and gate != "cell":
+            y += p[f"cell_to_{gate}_weights"] * seen
+        if d.layer_norm_enabled:
+            y = (y - y.mean(1, keepdims=True)) / y.std(1, keepdims=True)
+            y *= p[f"{gate}_layer_norm_weights"]
+        return y + p[BIAS[gate]]
+
+    forget = sigmoid(entering("forget", cell))
+    write = 1 - forget if d.cifg_enabled else sigmoid(entering("input", cell))
+    new = forget * cell + write * function(entering("cell", cell))
+    if d.clipping_thres_cell:
+        new = new.clip(-d.clipping_thres_cell, d.clipping_thres_cell)
+    output = sigmoid(entering("output", new)) * function(new)
+    if d.projection_enabled:
+        output = output @ p["projection_weights"].T.astype(np.float64) + p["projection_bias"]
+        if d.clipping_thres_proj:
+            output = output.clip(-d.clipping_thres_proj, d.clipping_thres_proj)
+    return output, new
+
+
+def in_order(layer: str, named: Mapping[str, Any]) -> list[Any]:
+    return [named.get(slot.name) for slot in LAYERS[layer].inputs[3:]]
+
+
+def states(d: LstmDescriptor | QLstmDescriptor, *time: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(1)
+    outputs = OUTPUTS if d.projection_enabled else UNITS
+    shapes: Sequence[tuple[int, ...]] = [(*time, BATCH, INPUTS), (BATCH, outputs), (BATCH, UNITS)]
+    x, hidden, cell = (rng.uniform(-0.9, 0.9, shape).astype(np.float32) for shape in shapes)
+    return x, hidden, cell
+
+
+@pytest.mark.parametrize(
+    ("cifg", "peephole", "projection", "layer_norm"),
+    list(itertools.product([False, True], repeat=4)),
+)
+def test_lstm_is_the_definition(
+    run_layer: RunLayer, cifg: bool, peephole: bool, projection: bool, layer_norm: bool
+) -> None:
+    d = LstmDescriptor(
+        activation_func=4,
+        cifg_enabled=cifg,
+        peephole_enabled=peephole,
+        projection_enabled=projection,
+        layer_norm_enabled=layer_norm,
+        clipping_thres_cell=0.5,
+        clipping_thres_proj=0.4,
+    )
+    p, (x, hidden, cell) = parameters(d), states(d)
+    expected_output, expected_cell = definition(d, p, x, hidden, cell)
+    constants = in_order("Lstm", p)
+    scratch, state, new_cell, output = run_layer("Lstm", [x, hidden, cell], d, constants=constants)
+    assert output.dtype == np.float32
+    np.testing.assert_allclose(output, expected_output, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(new_cell, expected_cell, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(state, output)
+    assert scratch.shape == (BATCH, UNITS * (3 if cifg else 4))
+    assert not scratch.any()
+
+
+@pytest.mark.parametrize("activation", FUNCTIONS)
+def test_each_activation_has_tensorflow_lites_number(run_layer: RunLayer, activation: int) -> None:
+    d = LstmDescriptor(activation_func=activation)
+    p, (x, hidden, cell) = parameters(d), states(d)
+    expected, _ = definition(d, p, x, hidden, cell)
+    (*_, output) = run_layer("Lstm", [x, hidden, cell], d, constants=in_order("Lstm", p))
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("time_major", [False, True])
+def test_a_sequence_is_one_step_after_the_other(run_layer: RunLayer, time_major: bool) -> None:
+    d = UnidirectionalSequenceLstmDescriptor(
+        activation_func=4, projection_enabled=True, time_major=time_major
+    )
+    p, (x, hidden, cell) = parameters(d), states(d, 6)
+    expected = []
+    last, last_cell = hidden, cell
+    for moment in x:
+        last, last_cell = definition(d, p, moment, last, last_cell)
+        expected.append(last)
+    given = x if time_major else np.ascontiguousarray(x.swapaxes(0, 1))
+    constants = in_order("UnidirectionalSequenceLstm", p)
+    state, new_cell, outputs = run_layer(
+        "UnidirectionalSequenceLstm", [given, hidden, cell], d, constants=constants
+    )
+    seen = outputs if time_major else outputs.swapaxes(0, 1)
+    np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(state, last, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(new_cell, last_cell, rtol=1e-4, atol=1e-5)
+
+
+def test_a_sequence_of_no_steps_keeps_its_states(run_layer: RunLayer) -> None:
+    d = UnidirectionalSequenceLstmDescriptor(activation_func=4, time_major=True)
+    p, (x, hidden, cell) = parameters(d), states(d, 0)
+    constants = in_order("UnidirectionalSequenceLstm", p)
+    state, new_cell, outputs = run_layer(
+        "UnidirectionalSequenceLstm", [x, hidden, cell], d, constants=constants
+    )
+    np.testing.assert_array_equal(state, hidden)
+    np.testing.assert_array_equal(new_cell, cell)
+    assert outputs.shape == (0, BATCH, UNITS)
+
+
+def test_equal_gates_are_normalised_to_their_bias(run_layer: RunLayer) -> None:
+    d = LstmDescriptor(activation_func=4, layer_norm_enabled=True)
+    p = {name: np.ones_like(values) for name, values in parameters(d).items()}
+    ones = [np.ones((1, INPUTS), np.float32), np.ones((1, UNITS), np.float32)]
+    _, _, cell, _ = run_layer("Lstm", [*ones, ones[1]], d, constants=in_order("Lstm", p))
+    gate = 1 / (1 + np.exp(-1))
+    np.testing.assert_allclose(cell, gate + (1 - gate) * np.tanh(1), rtol=1e-5)
+
+
+def stored(values: Array, info: TensorInfo) -> tuple[Array, TensorInfo]:
+    return quantize(values, info), info
+
+
+def real(pair: tuple[Array, TensorInfo]) -> Array:
+    return dequantize(*pair)
+
+
+@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize("projection", [False, True])
+@pytest.mark.parametrize("cifg", [False, True])
+def test_q_lstm_is_lstm_on_real_values(
+    run_layer: RunLayer, cifg: bool, projection: bool, layer_norm: bool
+) -> None:
+    scales = {f"{gate}_intermediate_scale": 2.0**-13 for gate in GATES}
+    d = QLstmDescriptor(
+        cifg_enabled=cifg,
+        peephole_enabled=True,
+        projection_enabled=projection,
+        layer_norm_enabled=layer_norm,
+        hidden_state_scale=1 / 128,
+        **scales,
+    )
+    p, (x, hidden, cell) = parameters(d), states(d)
+    q: dict[str, Any] = {}
+    for name, values in p.items():
+        if name.endswith("bias"):
+            step = 1 / 128 / 128
+            if layer_norm and name != "projection_bias":
+                step = 2.0**-15 / 1024
+            q[name] = np.round(values / step).astype(np.int32)
+        elif "layer_norm" in name or name.startswith("cell_to"):
+            q[name] = stored(values, TensorInfo(values.shape, DataType.QSYMM_S16, 2.0**-15))
+        else:
+            q[name] = stored(values, TensorInfo(values.shape, DataType.QSYMM_S8, 1 / 128))
+    operands = [
+        stored(x, TensorInfo(x.shape, DataType.QASYMM_S8, 1 / 128, 0)),
+        stored(hidden, TensorInfo(hidden.shape, DataType.QASYMM_S8, 1 / 128, 3)),
+        stored(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-14)),
+    ]
+    reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
+    like = LstmDescriptor(
+        activation_func=4,
+        cifg_enabled=cifg,
+        peephole_enabled=True,
+        projection_enabled=projection,
+        layer_norm_enabled=layer_norm,
+    )
+    expected, expected_cell = definition(like, reals, *(real(pair) for pair in operands))
+    state, new_cell, output = run_layer("QLstm", operands, d, constants=in_order("QLstm", q))
+    np.testing.assert_allclose(dequantize(new_cell, operands[2][1]), expected_cell, atol=2e-3)
+    saturated = real(stored(expected, operands[1][1]))
+    np.testing.assert_allclose(dequantize(output, operands[1][1]), saturated, atol=2.5 / 128)
+    np.testing.assert_array_equal(state, output)
+
+
+def test_quantized_lstm_is_lstm_on_real_values(run_layer: RunLayer) -> None:
+    like = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    p, (x, hidden, cell) = parameters(like), states(like)
+    q: dict[str, Any] = {}
+    for name, values in p.items():
+        if name.endswith("bias"):
+            q[name] = np.round(values * 128 * 128).astype(np.int32)
+        else:
+            q[name] = stored(values, TensorInfo(values.shape, DataType.QASYMM_U8, 1 / 128, 128))
+    operands = [
+        stored(x, TensorInfo(x.shape, DataType.QASYMM_U8, 1 / 128, 128)),
+        stored(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-11)),
+        stored(hidden, TensorInfo(hidden.shape, DataType.QASYMM_U8, 1 / 128, 128)),
+    ]
+    reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
+    x, cell, hidden = (real(pair) for pair in operands)
+    expected, expected_cell = definition(like, reals, x, hidden, cell)
+    new_cell, output = run_layer("QuantizedLstm", operands, constants=in_order("QuantizedLstm", q))
+    np.testing.assert_allclose(dequantize(new_cell, operands[1][1]), expected_cell, atol=2e-3)
+    np.testing.assert_allclose(dequantize(output, operands[2][1]), expected, atol=1 / 128)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnn.backends import ArrayHandle, ModelContext, TensorHandle
+from armnn.graph import Layer, Network
+from armnn.layers.convolution import Convolution2dDescriptor
+from armnn.layers.indexing import GatherDescriptor
+from armnn.layers.joining import ConcatDescriptor
+from armnn.layers.reshaping import ReshapeDescriptor
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+from armnn_backend_ref.workload import RefWorkload
+
+Array = NDArray[Any]
+RunLayer = Callable[..., tuple[Array, ...]]
+
+
+def quantised_convolution() -> tuple[Layer, Array]:
+    network = Network("test")
+    x = network.add_input("x", TensorInfo((1, 1, 1, 2), DataType.QASYMM_S8, 0.5, 0))
+    stored = np.array([[[[2]]]], np.int8)
+    weights = network.add_constant(stored, TensorInfo((1, 1, 1, 1), DataType.QSYMM_S8, 0.5))
+    layer = network.add("Convolution2d", [x, weights], Convolution2dDescriptor())
+    return layer, stored
+
+
+def handle(info: TensorInfo, *values: float) -> ArrayHandle:
+    array = np.array(values, info.data_type.numpy_dtype).reshape(info.static_shape)
+    return ArrayHandle(info, array)
+
+
+def test_constants_are_decoded_once_and_shared_by_all_specialisations() -> None:
+    layer, stored = quantised_convolution()
+    model = ModelContext({})
+    workloads = [RefWorkload(layer, model), RefWorkload(layer, model)]
+    stored[...] = 100  # whoever decodes after this would see it
+    for workload in workloads:
+        y = handle(layer.output.info, 0, 0)
+        x = layer.inputs[0]
+        assert x is not None
+        workload.bind([handle(x.info, 6, -4), None], [y])()
+        assert y.map().ravel().tolist() == [6, -4]
+
+
+def test_a_constant_may_have_no_handle_or_one_that_is_not_looked_at() -> None:
+    layer, _ = quantised_convolution()
+    workload = RefWorkload(layer, ModelContext({}))
+    infos = [info for info in layer.input_infos if info is not None]
+    for weights in (None, handle(infos[1], 55)):
+        y = handle(layer.output.info, 0, 0)
+        workload.bind([handle(infos[0], 1, 2), weights], [y])()
+        assert y.map().ravel().tolist() == [1, 2]
+
+
+def test_one_workload_serves_many_threads(run_layer: RunLayer) -> None:
+    network = Network("test")
+    rng = np.random.default_rng(0)
+    x = network.add_input("x", TensorInfo((1, 8, 16, 16)))
+    weights = rng.standard_normal((8, 8, 3, 3), np.float32)
+    layer = network.add(
+        "Convolution2d", [x, network.add_constant(weights)], Convolution2dDescriptor()
+    )
+    workload = RefWorkload(layer, ModelContext({}))
+    pictures = [rng.standard_normal((1, 8, 16, 16), np.float32) for _ in range(4)]
+    expected = [run_layer("Convolution2d", [picture, weights])[0] for picture in pictures]
+    results = [np.empty(layer.output.info.static_shape, np.float32) for _ in pictures]
+
+    def work(index: int) -> None:
+        output = ArrayHandle(layer.output.info, results[index])
+        step = workload.bind([ArrayHandle(x.info, pictures[index]), None], [output])
+        for _ in range(50):
+            step()
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(pictures))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
+
+
+def test_a_step_leaves_its_inputs_alone(run_layer: RunLayer) -> None:
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    weights = np.ones((1, 1, 2, 2), np.float32)
+    x.flags.writeable = weights.flags.writeable = False
+    run_layer("Convolution2d", [x, weights])
+
+
+@pytest.mark.parametrize("data_type", [DataType.QASYMM_S8, DataType.FLOAT16, DataType.SIGNED64])
+def test_elements_that_only_move_keep_their_bits(run_layer: RunLayer, data_type: DataType) -> None:
+    scale = 0.1 if data_type.is_quantized else ()
+    dtype = data_type.numpy_dtype
+    x = np.frombuffer(bytes(range(48)), dtype)
+    info = TensorInfo(x.shape, data_type, scale)
+    d = ReshapeDescriptor(target_shape=(2, len(x) // 2))
+    (y,) = run_layer("Reshape", [(x, info)], d)
+    assert y.tobytes() == x.tobytes()
+
+
+def test_elements_that_move_to_another_scale_keep_their_values(run_layer: RunLayer) -> None:
+    infos = [TensorInfo((2,), DataType.QASYMM_S8, scale, 0) for scale in (0.5, 0.25)]
+    output = TensorInfo((4,), DataType.QASYMM_S8, 0.5, 10)
+    x = np.array([4, 6], np.int8)
+    (y,) = run_layer(
+        "Concat", [(x, infos[0]), (x, infos[1])], ConcatDescriptor(axis=0), outputs=[output]
+    )
+    assert y.tolist() == [14, 16, 12, 13]
+
+
+def test_elements_that_move_along_the_axis_of_scales_are_rescaled(run_layer: RunLayer) -> None:
+    info = TensorInfo((2,), DataType.QSYMM_S8, (1.0, 0.5), axis=0)
+    x, indices = np.array([3, 4], np.int8), np.array([1, 0], np.int32)
+    (y,) = run_layer("Gather", [(x, info), indices], GatherDescriptor(axis=0), outputs=[info])
+    assert y.tolist() == [2, 6]
+
+
+def test_an_input_that_became_a_parameter_is_not_passed_on(run_layer: RunLayer) -> None:
+    (y,) = run_layer(
+        "Reshape", [np.arange(4, dtype=np.int32)], ReshapeDescriptor(target_shape=(2, 2))
+    )
+    assert y.tolist() == [[0, 1], [2, 3]]
+
+
+def test_a_shape_that_only_the_data_says_is_assigned() -> None:
+    class Growing(TensorHandle):
+        def __init__(self, info: TensorInfo) -> None:
+            self.info = info
+            self.array: Array | None = None
+
+        def map(self) -> Array:
+            assert self.array is not None, "there is nothing to map before a shape is known"
+            return self.array
+
+        def assign(self, array: Array) -> None:
+            self.array = array
+
+    network = Network("test")
+    x = network.add_input("x", TensorInfo((4,), DataType.SIGNED32))
+    layer = network.add("NonZero", [x])
+    output = Growing(layer.output.info)
+    RefWorkload(layer, ModelContext({})).bind([handle(x.info, 0, 7, 0, -1)], [output])()
+    assert output.map().tolist() == [[1, 3]]
+    assert output.map().dtype == layer.output.info.data_type.numpy_dtype
+
+
+def test_invalid_values_raise_no_warning(run_layer: RunLayer) -> None:
+    x = np.array([[np.inf, -np.inf]], np.float32)
+    (y,) = run_layer("Softmax", [x])
+    np.testing.assert_array_equal(y, [[np.nan, np.nan]])
