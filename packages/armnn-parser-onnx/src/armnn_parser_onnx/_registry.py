@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Which function converts which operator at which opset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import onnx
+
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+OLDEST_OPSET = 7
+"""Before it, operators broadcast by attributes."""
+
+_NEWEST_KNOWN_OPSET = 28
+"""The newest opset whose operators were compared with the converters here."""
+
+Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
+"""Adds the layers of a node to the network and returns the values of its outputs.
+
+Outputs left out at the end cannot be computed; they are refused if something reads them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """The conversion of one operator from one opset on.
+
+    Attributes:
+        since: The first opset of ONNX's own domain that it holds for.
+        convert: Does it.
+        moves_data: Whether the operator only moves elements, so that it may be given quantised
+            ones, which keep their scale.
+    """
+
+    since: int
+    convert: Convert
+    moves_data: bool
+
+
+_CONVERTERS: dict[str, list[Converter]] = {}
+
+_C = TypeVar("_C", bound=Convert)
+
+
+def operator(name: str, *, since: int = 1, moves_data: bool = False) -> Callable[[_C], _C]:
+    """Enter the decorated function as the converter of an operator of ONNX's own domain.
+
+    Args:
+        name: The operator.
+        since: The first opset that the function is for; another one may follow it later.
+        moves_data: See :class:`Converter`.
+    """
+
+    def enter(convert: _C) -> _C:
+        _CONVERTERS.setdefault(name, []).append(Converter(since, convert, moves_data))
+        return convert
+
+    return enter
+
+
+def find_converter(name: str, opset: int) -> Converter | None:
+    """Return the converter of an operator at an opset, None if there is none."""
+    known = [entry for entry in _CONVERTERS.get(name, ()) if entry.since <= opset]
+    return max(known, key=lambda entry: entry.since) if known else None
+
+
+def operator_names() -> tuple[str, ...]:
+    """Return every operator that has a converter, sorted."""
+    return tuple(sorted(_CONVERTERS))
+
+
+def newest_opset() -> int:
+    """Return the newest opset that can be read, which depends on the installed onnx too."""
+    return min(_NEWEST_KNOWN_OPSET, onnx.defs.onnx_opset_version())
+
+
+def check_opset(opset: int) -> None:
+    """Check that models of an opset can be read.
+
+    Raises:
+        ParseError: It is too old or too new.
+    """
+    if opset < OLDEST_OPSET:
+        raise ParseError(
+            f"the model uses opset {opset}: expected {OLDEST_OPSET} or newer. "
+            "onnx.version_converter can raise it"
+        )
+    if opset > newest_opset():
+        raise ParseError(
+            f"the model uses opset {opset}: the newest that can be read is {newest_opset()}, with "
+            f"onnx {onnx.__version__}"
+        )

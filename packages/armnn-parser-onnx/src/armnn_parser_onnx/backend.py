@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""The interface ``onnx.backend.base`` over the runtime, so that ONNX's own tests can drive it.
+
+``armnn_parser_onnx.backend`` is a backend in ONNX's sense: ``prepare``, ``run_model``,
+``run_node`` and ``supports_device`` are its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep
+
+import armnn
+from armnn.errors import ArmnnError, InvalidArgumentError
+from armnn_parser_onnx.conversion import ComputedOperandError
+from armnn_parser_onnx.parser import parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DEFAULT_BACKENDS = ("CpuRef",)
+
+
+class ArmnnBackendRep(BackendRep):
+    """A model that is ready to run.
+
+    Where an input stands for a parameter that layers cannot compute (the axes of Unsqueeze, for
+    one), the model is loaded when the input's value is known, and again when it changes.
+    """
+
+    def __init__(self, model: onnx.ModelProto, backends: Sequence[str]) -> None:
+        self._model = model.SerializeToString()
+        self._backends = list(backends)
+        initializers = {tensor.name for tensor in model.graph.initializer}
+        self._names = [given.name for given in model.graph.input if given.name not in initializers]
+        self._outputs = [wanted.name for wanted in model.graph.output]
+        self._parameters: dict[str, NDArray[Any]] = {}
+        self._loaded: armnn.LoadedNetwork | None = None
+        try:
+            self._loaded = self._load()
+        except ComputedOperandError as error:
+            self._parameters = dict.fromkeys(error.inputs, np.empty(0))
+
+    def run(self, inputs: Any, **_options: Any) -> tuple[NDArray[Any], ...]:
+        """Run the model.
+
+        Args:
+            inputs: One array for each input in the model's order, one array alone, or arrays by
+                name.
+
+        Returns:
+            The outputs in the model's order.
+
+        Raises:
+            InvalidArgumentError: There are more arrays than inputs, or too few.
+            UnsupportedOperatorError: With the values of its inputs, too, layers cannot compute it.
+        """
+        feeds = self._feeds(inputs)
+        loaded = self._loaded_for(feeds)
+        results = loaded.run({name: feeds[name] for name in loaded.inputs})
+        return tuple(results[name] for name in self._outputs)
+
+    def _feeds(self, inputs: Any) -> dict[str, NDArray[Any]]:
+        if isinstance(inputs, Mapping):
+            arrays = {name: np.asarray(array) for name, array in inputs.items()}
+            given = list(arrays.values())
+        else:
+            given = [
+                np.asarray(array)
+                for array in (inputs if isinstance(inputs, (list, tuple)) else [inputs])
+            ]
+            arrays = dict(zip(self._names, given, strict=False))
+        if len(given) != len(self._names) or set(arrays) != set(self._names):
+            raise InvalidArgumentError(
+                f"the model has the inputs {self._names}: got {len(given)} arrays, expected one "
+                "for each"
+            )
+        return arrays
+
+    def _loaded_for(self, feeds: Mapping[str, NDArray[Any]]) -> armnn.LoadedNetwork:
+        """Return the network for the values of the parameters."""
+        same = all(np.array_equal(feeds[name], known) for name, known in self._parameters.items())
+        if self._loaded is not None and same:
+            return self._loaded
+        self._parameters = {name: feeds[name].copy() for name in self._parameters}
+        while True:
+            try:
+                self._loaded = self._load()
+            except ComputedOperandError as error:
+                more = [name for name in error.inputs if name not in self._parameters]
+                if not more:
+                    raise
+                self._parameters |= {name: feeds[name].copy() for name in more}
+            else:
+                return self._loaded
+
+    def _load(self) -> armnn.LoadedNetwork:
+        network = parse(self._model, values=self._parameters)
+        return armnn.load_model(network, backends=self._backends)
+
+
+class ArmnnBackend(Backend):
+    """ONNX models on the backends of this runtime."""
+
+    @classmethod
+    def prepare(
+        cls,
+        model: onnx.ModelProto,
+        device: str = "CPU",
+        *,
+        backends: Sequence[str] = _DEFAULT_BACKENDS,
+        **_options: Any,
+    ) -> ArmnnBackendRep:
+        """Load a model.
+
+        Args:
+            model: The model.
+            device: ONNX's word for the kind of device, "CPU" being the one that is known.
+            backends: Where layers may run, the preferred backend first.
+
+        Raises:
+            InvalidArgumentError: The device is not known.
+            UnsupportedOperatorError: The model uses operators that layers cannot compute.
+            ParseError: The model is malformed.
+        """
+        if not cls.supports_device(device):
+            raise InvalidArgumentError(
+                f"the device {device!r} is not known: expected 'CPU'; `backends` says which "
+                "backends run the model"
+            )
+        return ArmnnBackendRep(model, backends)
+
+    @classmethod
+    def run_node(
+        cls,
+        node: onnx.NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
+        **options: Any,
+    ) -> tuple[NDArray[Any], ...]:
+        """Run one node as a model of its own.
+
+        Args:
+            node: The node.
+            inputs: One array for each input that the node has.
+            device: As for :meth:`prepare`.
+            outputs_info: Not needed: types and shapes follow from the inputs.
+            options: As for :meth:`prepare`, and ``opset_version``, the version of ONNX's operators;
+                by default the newest that the installed onnx knows.
+
+        Raises:
+            InvalidArgumentError: The number of arrays is not the number of inputs.
+        """
+        del outputs_info
+        names = list(dict.fromkeys(name for name in node.input if name))
+        arrays = [np.asarray(array) for array in inputs]
+        if len(arrays) != len(names):
+            raise InvalidArgumentError(
+                f"the node of type {node.op_type!r} has the inputs {names}: got {len(arrays)} "
+                f"arrays, expected {len(names)}"
+            )
+        given = [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+            )
+            for name, array in zip(names, arrays, strict=True)
+        ]
+        made = [helper.make_tensor_value_info(name, 0, None) for name in node.output if name]
+        version = options.pop("opset_version", onnx.defs.onnx_opset_version())
+        model = helper.make_model(
+            helper.make_graph([node], "node", given, made),
+            opset_imports=[helper.make_opsetid(node.domain, version)],
+        )
+        return cls.prepare(model, device, **options).run(arrays)
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_options: Any) -> bool:
+        """Whether the model can be read and the device is known."""
+        if not cls.supports_device(device):
+            return False
+        try:
+            parse(model.SerializeToString())
+        except ComputedOperandError:
+            return True
+        except ArmnnError:
+            return False
+        return True
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether ONNX's name for a device is one that is known: "CPU", with or without number."""
+        kind, _, number = device.partition(":")
+        return kind == "CPU" and (not number or number.isdecimal())
+
+
+prepare = ArmnnBackend.prepare
+run_model = ArmnnBackend.run_model
+run_node = ArmnnBackend.run_node
+supports_device = ArmnnBackend.supports_device
+is_compatible = ArmnnBackend.is_compatible

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Tensor data in files beside the model, confined to the model's folder.
+
+A model file is untrusted: without the checks here it could name ``/etc/passwd``, a device that
+never ends, or a hole of terabytes as its weights.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
+
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
+
+# Never follow a link that appeared after the check, never wait for a pipe's other end.
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
+
+
+class ExternalData:
+    """Reads the external data of one model.
+
+    Args:
+        folder: The folder of the model; None if the model has none, since it came as bytes.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def read(self, tensor: TensorProto, size: int) -> bytes:
+        """Return the ``size`` bytes of a tensor.
+
+        Raises:
+            ParseError: The entry is malformed, points out of the folder, or its file is too short.
+        """
+        what = f"the external data of the tensor {tensor.name!r}"
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        path = self._confined_path(entries.get("location", ""), what)
+        offset = _number(entries, "offset", 0, what)
+        length = _number(entries, "length", size, what)
+        if length != size:
+            raise ParseError(f"{what} has a length of {length} bytes: expected {size}")
+        try:
+            descriptor = os.open(path, _OPEN_FLAGS)
+        except OSError as error:
+            raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
+        try:
+            _check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
+            with open(descriptor, "rb", closefd=False) as file:
+                file.seek(offset)
+                return file.read(size)
+        finally:
+            os.close(descriptor)
+
+    def _confined_path(self, location: str, what: str) -> Path:
+        if self._folder is None:
+            raise ParseError(
+                f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
+                "pass the model's path"
+            )
+        # Both flavours, so that a file means the same (or nothing) on every platform.
+        flavours = (PurePosixPath(location), PureWindowsPath(location))
+        if (
+            not location
+            or "\0" in location
+            or any(path.is_absolute() or path.drive or path.root for path in flavours)
+            or any(".." in path.parts for path in flavours)
+        ):
+            raise ParseError(
+                f"{what} is said to be in {location!r}: expected a path below the model's folder"
+            )
+        folder = self._folder.resolve()
+        path = (folder / location).resolve()
+        if not path.is_relative_to(folder):
+            raise ParseError(
+                f"{what} is said to be in {location!r}, which leads out of the model's folder"
+            )
+        return path
+
+
+def _check_span(status: os.stat_result, offset: int, size: int, what: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ParseError(f"{what} is not in a regular file")
+    if offset + size > status.st_size:
+        raise ParseError(
+            f"{what} spans the bytes {offset} to {offset + size}, but the file has {status.st_size}"
+        )
+
+
+def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
+    text = entries.get(key, "")
+    if not text:
+        return default
+    # int() would take "1_0" and " 1 " too, and digits of any script.
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise ParseError(f"{what} has the {key} {text!r}: expected a number of bytes")
+    return int(text)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The network that is being made, seen by the names of the model's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.tensors import to_array
+
+if TYPE_CHECKING:
+    import onnx
+    from numpy.typing import NDArray
+
+    from armnn.graph import Network, Value
+    from armnn.tensor import Shape, TensorInfo
+    from armnn_parser_onnx.external_data import ExternalData
+
+
+class Graph:
+    """Values by name. Initialisers are read when the first node asks for them.
+
+    Attributes:
+        network: What is being made.
+        external_data: Reads the tensors that stand in other files.
+        needed: The inputs, in the order of the nodes, that converters had to know the values of.
+    """
+
+    def __init__(self, network: Network, external_data: ExternalData) -> None:
+        self.network = network
+        self.external_data = external_data
+        self.needed: dict[str, None] = {}
+        self._values: dict[str, Value] = {}
+        self._initializers: dict[str, onnx.TensorProto] = {}
+        self._derived: dict[tuple[Value, str], Value] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values or name in self._initializers
+
+    def add_initializer(self, tensor: onnx.TensorProto) -> None:
+        """Make a tensor of the file known by its name.
+
+        Raises:
+            ParseError: The name is taken or empty.
+        """
+        self._check_free(tensor.name)
+        self._initializers[tensor.name] = tensor
+
+    def add_input(self, name: str, info: TensorInfo) -> None:
+        """Add an input of the network.
+
+        Raises:
+            ParseError: The name is taken or empty.
+        """
+        self._check_free(name)
+        self._values[name] = self.network.add_input(name, info)
+
+    def bind(self, name: str, value: Value) -> None:
+        """Make a value known by its name.
+
+        Raises:
+            ParseError: The name is taken or empty.
+        """
+        self._check_free(name)
+        self._values[name] = value
+
+    def value(self, name: str) -> Value:
+        """Return the value of a name; an initialiser becomes a Constant layer, once.
+
+        Raises:
+            ParseError: Nothing makes it, or the data of the initialiser is malformed.
+        """
+        if name in self._values:
+            return self._values[name]
+        if name not in self._initializers:
+            raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
+        data = to_array(self._initializers[name], self.external_data)
+        value = self.network.add_constant(data, name=self.network.unique_name(name))
+        self._values[name] = value
+        return value
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """Return the data of a name, None if the network computes it."""
+        return self.value(name).constant
+
+    def shape_of(self, name: str) -> Shape | None:
+        """Return the shape of a name, None if not even its rank is known."""
+        return self.value(name).info.shape
+
+    def derived_constant(
+        self, value: Value, how: str, change: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> Value:
+        """Return a constant made from another one; made once, however many nodes ask.
+
+        Args:
+            value: The constant that it is made from.
+            how: Says what ``change`` does; becomes part of the layer's name.
+            change: From the data of ``value`` to the data of the result.
+
+        Raises:
+            ParseError: ``value`` is not constant.
+        """
+        if value.constant is None:
+            raise ParseError(f"{value.name!r} is computed: expected a constant")
+        if (value, how) not in self._derived:
+            name = self.network.unique_name(f"{value.name}/{how}")
+            self._derived[value, how] = self.network.add_constant(change(value.constant), name=name)
+        return self._derived[value, how]
+
+    def _check_free(self, name: str) -> None:
+        if not name or name in self:
+            raise ParseError(f"two inputs, initialisers or nodes make a value named {name!r}")

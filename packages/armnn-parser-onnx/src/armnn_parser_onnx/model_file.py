@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""From a path or bytes to a ``ModelProto`` that has a graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn_parser_onnx.external_data import ExternalData
+
+_MAX_BYTES = 2**31 - 1
+"""The largest message of Protocol Buffers."""
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+"""The two spellings of the domain of ONNX's own operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model, and where the data beside it is.
+
+    Attributes:
+        name: What error messages call the model.
+        proto: The model.
+        external_data: Reads the tensors that stand in other files.
+    """
+
+    name: str
+    proto: onnx.ModelProto
+    external_data: ExternalData
+
+
+def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
+    """Return the model in a file or in bytes.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        ParseError: It holds no ONNX model, or a part of one.
+    """
+    if isinstance(source, bytes):
+        return ModelFile("<bytes>", _decoded(source, "<bytes>"), ExternalData(None))
+    path = Path(source)
+    return ModelFile(str(path), _decoded(_read(path), str(path)), ExternalData(path.parent))
+
+
+def _read(path: Path) -> bytes:
+    if not path.exists():
+        raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
+    if not path.is_file():
+        raise ModelFileError(f"the model {str(path)!r} is not a regular file")
+    size = path.stat().st_size
+    if size > _MAX_BYTES:
+        raise ParseError(
+            f"the model {str(path)!r} has {size} bytes, more than an ONNX file can have "
+            f"({_MAX_BYTES}): save it with external data"
+        )
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"the model {str(path)!r} cannot be read: {error}") from error
+
+
+def _decoded(data: bytes, name: str) -> onnx.ModelProto:
+    if not data:
+        raise ParseError(f"the model {name!r} is empty")
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise ParseError(f"the model {name!r} is not an ONNX file or is cut short") from error
+    if not proto.HasField("graph") or not proto.opset_import:
+        raise ParseError(
+            f"the model {name!r} is not an ONNX file: it has no graph or does not say its opset"
+        )
+    if not all(isinstance(text, str) for text in _texts(proto)):
+        raise ParseError(f"the model {name!r} has a name that is not text in UTF-8")
+    return proto
+
+
+def _texts(proto: onnx.ModelProto) -> Iterator[str | bytes]:
+    """Yield the names in a model; those that are not UTF-8 come as bytes."""
+    yield from (proto.producer_name, proto.producer_version, proto.graph.name)
+    for entry in proto.metadata_props:
+        yield from (entry.key, entry.value)
+    yield from (entry.domain for entry in proto.opset_import)
+    yield from (tensor.name for tensor in proto.graph.initializer)
+    for value in (*proto.graph.input, *proto.graph.output):
+        yield value.name
+        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    for node in proto.graph.node:
+        yield from (node.op_type, node.domain, node.name, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
+
+
+def default_opset(model: ModelFile) -> int:
+    """Return the version of ONNX's own operators that the model uses.
+
+    Raises:
+        ParseError: The model does not say it, or says two.
+    """
+    versions: set[int] = {
+        entry.version for entry in model.proto.opset_import if entry.domain in DEFAULT_DOMAINS
+    }
+    if len(versions) != 1:
+        raise ParseError(
+            f"the model {model.name!r} says {len(versions)} versions of ONNX's operators: "
+            "expected one"
+        )
+    return versions.pop()

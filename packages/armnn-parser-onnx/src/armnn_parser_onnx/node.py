@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""A node of a model, held against the operator's schema; its attributes by type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_KINDS = {
+    onnx.AttributeProto.FLOAT: "f",
+    onnx.AttributeProto.INT: "i",
+    onnx.AttributeProto.STRING: "s",
+    onnx.AttributeProto.TENSOR: "t",
+    onnx.AttributeProto.FLOATS: "floats",
+    onnx.AttributeProto.INTS: "ints",
+    onnx.AttributeProto.STRINGS: "strings",
+}
+"""The field of the message that holds an attribute of a type."""
+
+_KIND_NAMES = {number: name for name, number in onnx.AttributeProto.AttributeType.items()}
+
+
+class Node:
+    """One node, whose counts and attributes agree with the operator's schema.
+
+    Attributes:
+        op_type: The operator.
+        inputs: The names of what it reads, "" for an optional input that is absent.
+        outputs: The names of what it makes, "" for an optional output that is absent.
+        schema: The operator's schema at the model's opset.
+
+    Raises:
+        ParseError: The node does not agree with the schema.
+    """
+
+    def __init__(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
+        self.op_type = proto.op_type
+        self.name = proto.name
+        self.inputs = tuple(proto.input)
+        self.outputs = tuple(proto.output)
+        self.schema = schema
+        self._attributes: dict[str, Any] = {}
+        self._check_counts()
+        for attribute in proto.attribute:
+            self._attributes[attribute.name] = self._checked(attribute)
+        for name, declared in schema.attributes.items():
+            if declared.required and name not in self._attributes:
+                raise self.error(f"the attribute {name!r} is missing")
+
+    def __str__(self) -> str:
+        return describe_node(self.op_type, self.name, self.outputs)
+
+    def error(self, message: str) -> ParseError:
+        """Return the error to raise for a malformed node."""
+        return ParseError(f"{self}: {message}")
+
+    def has(self, name: str) -> bool:
+        """Whether the node itself has an attribute."""
+        return name in self._attributes
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an integer attribute; by default what the schema or else ``default`` says."""
+        return int(self._value(name, default))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """Return a float attribute; by default what the schema or else ``default`` says."""
+        return float(self._value(name, default))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return an integer attribute that may be 0 or 1.
+
+        Raises:
+            ParseError: It is neither.
+        """
+        value = self.integer(name, int(default))
+        if value not in (0, 1):
+            raise self.error(f"the attribute {name!r} is {value}: expected 0 or 1")
+        return value == 1
+
+    def text(self, name: str, allowed: Collection[str], default: str | None = None) -> str:
+        """Return a string attribute.
+
+        Raises:
+            ParseError: It is none of ``allowed``.
+        """
+        value = self._value(name, default)
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        if text not in allowed:
+            raise self.error(
+                f"the attribute {name!r} is {text!r}: expected one of {', '.join(sorted(allowed))}"
+            )
+        return str(text)
+
+    def any_text(self, name: str) -> str:
+        """Return a string attribute whatever it says, "" if the node has no such attribute."""
+        value = self._value(name, b"")
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Return a list of integers, None if the node has no such attribute."""
+        value = self._attributes.get(name)
+        return None if value is None else tuple(value)
+
+    def reals(self, name: str) -> tuple[float, ...] | None:
+        """Return a list of floats, None if the node has no such attribute."""
+        value = self._attributes.get(name)
+        return None if value is None else tuple(value)
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """Return a list of strings, None if the node has no such attribute."""
+        value = self._attributes.get(name)
+        return None if value is None else tuple(text.decode("utf-8", "replace") for text in value)
+
+    def tensor(self, name: str) -> onnx.TensorProto | None:
+        """Return a tensor, None if the node has no such attribute."""
+        value = self._attributes.get(name)
+        return value if isinstance(value, onnx.TensorProto) else None
+
+    def _value(self, name: str, default: Any) -> Any:
+        if name in self._attributes:
+            return self._attributes[name]
+        declared = self.schema.attributes.get(name)
+        if declared is not None and declared.default_value.type in _KINDS:
+            return getattr(declared.default_value, _KINDS[declared.default_value.type])
+        return default
+
+    def _check_counts(self) -> None:
+        for count, least, most, what in (
+            (len(self.inputs), self.schema.min_input, self.schema.max_input, "inputs"),
+            (len(self.outputs), self.schema.min_output, self.schema.max_output, "outputs"),
+        ):
+            if not least <= count <= most:
+                expected = f"{least}" if least == most else f"{least} to {most}"
+                raise self.error(f"got {count} {what}, expected {expected}")
+
+    def _checked(self, attribute: onnx.AttributeProto) -> Any:
+        declared = self.schema.attributes.get(attribute.name)
+        if declared is None:
+            raise self.error(f"the operator has no attribute {attribute.name!r}")
+        if attribute.name in self._attributes or attribute.ref_attr_name:
+            raise self.error(
+                f"the attribute {attribute.name!r} is there twice or refers to another one"
+            )
+        declared_type: Any = declared.type  # its stub lacks the members of an enumeration
+        expected = int(declared_type.value)
+        if attribute.type != expected:
+            kinds = [_KIND_NAMES.get(kind, str(kind)) for kind in (attribute.type, expected)]
+            raise self.error(
+                f"the attribute {attribute.name!r} is of type {kinds[0]}: expected {kinds[1]}"
+            )
+        # Graphs and sparse tensors are kept as they are: no converter reads them.
+        kind = _KINDS.get(attribute.type)
+        return attribute if kind is None else getattr(attribute, kind)
+
+
+def describe_node(op_type: str, name: str, outputs: tuple[str, ...]) -> str:
+    """Return how messages name a node: by its name, else by its first output."""
+    named = f"node {name!r}" if name else f"node of the output {outputs[0] if outputs else ''!r}"
+    return f"{named} ({op_type})"

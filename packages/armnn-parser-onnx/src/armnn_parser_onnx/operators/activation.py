@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Functions of one element with parameters."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import ActivationFunction, BinaryOperation, ComparisonOperation
+from armnn_parser_onnx._registry import operator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+
+def activation(
+    operation: Operation,
+    value: Value,
+    function: ActivationFunction,
+    a: float = 0.0,
+    b: float = 0.0,
+    part: str = "",
+) -> Value:
+    """Add an Activation layer."""
+    return operation.network.add_activation(
+        value, function=function, a=a, b=b, name=operation.layer_name(part)
+    )
+
+
+def binary(
+    operation: Operation, function: BinaryOperation, first: Value, second: Value, part: str = ""
+) -> Value:
+    """Add an ElementwiseBinary layer."""
+    return operation.network.add_elementwise_binary(
+        first, second, operation=function, name=operation.layer_name(part)
+    )
+
+
+@operator("Relu")
+def relu(operation: Operation) -> Value:
+    """Add ReLu; integers take Maximum, as activations are real functions."""
+    value = operation.input()
+    if value.info.data_type.is_float:
+        return activation(operation, value, ActivationFunction.RELU)
+    zero = operation.number(0, value, "zero")
+    return binary(operation, BinaryOperation.MAXIMUM, value, zero)
+
+
+@operator("LeakyRelu")
+def leaky_relu(operation: Operation) -> Value:
+    """Add LeakyReLu."""
+    alpha = operation.real("alpha")
+    return activation(operation, operation.input(), ActivationFunction.LEAKY_RELU, alpha)
+
+
+@operator("PRelu")
+def prelu(operation: Operation) -> Value:
+    """Add Prelu."""
+    return operation.network.add_prelu(
+        operation.input(), operation.input(1), name=operation.layer_name()
+    )
+
+
+@operator("Elu")
+def elu(operation: Operation) -> Value:
+    """Add Elu."""
+    return activation(operation, operation.input(), ActivationFunction.ELU, operation.real("alpha"))
+
+
+@operator("Selu")
+def selu(operation: Operation) -> Value:
+    """Add Selu."""
+    alpha, gamma = operation.real("alpha"), operation.real("gamma")
+    return activation(operation, operation.input(), ActivationFunction.SELU, alpha, gamma)
+
+
+@operator("Celu")
+def celu(operation: Operation) -> Value:
+    """Add max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    alpha, value = operation.real("alpha"), operation.input()
+    if alpha == 0:
+        raise operation.error("the attribute 'alpha' is 0: expected another number")
+    positive = activation(operation, value, ActivationFunction.RELU, part="positive")
+    scaled = activation(operation, value, ActivationFunction.LINEAR, 1 / alpha, part="scaled")
+    curve = activation(operation, scaled, ActivationFunction.ELU, 1.0, part="elu")
+    curve = activation(operation, curve, ActivationFunction.LINEAR, alpha, part="unscaled")
+    zero = operation.number(0, value, "zero")
+    negative = binary(operation, BinaryOperation.MINIMUM, curve, zero, "negative")
+    return binary(operation, BinaryOperation.ADD, positive, negative)
+
+
+@operator("Sigmoid")
+def sigmoid(operation: Operation) -> Value:
+    """Add Sigmoid."""
+    return activation(operation, operation.input(), ActivationFunction.SIGMOID)
+
+
+@operator("Tanh")
+def tanh(operation: Operation) -> Value:
+    """Add TanH."""
+    return activation(operation, operation.input(), ActivationFunction.TANH, 1.0, 1.0)
+
+
+@operator("HardSigmoid")
+def hard_sigmoid(operation: Operation) -> Value:
+    """Add max(0, min(1, alpha * x + beta)): Linear, then BoundedReLu."""
+    line = activation(
+        operation,
+        operation.input(),
+        ActivationFunction.LINEAR,
+        operation.real("alpha"),
+        operation.real("beta"),
+        part="linear",
+    )
+    return activation(operation, line, ActivationFunction.BOUNDED_RELU, 1.0, 0.0)
+
+
+@operator("HardSwish")
+def hard_swish(operation: Operation) -> Value:
+    """Add HardSwish."""
+    return activation(operation, operation.input(), ActivationFunction.HARD_SWISH)
+
+
+@operator("Softplus")
+def softplus(operation: Operation) -> Value:
+    """Add SoftReLu."""
+    return activation(operation, operation.input(), ActivationFunction.SOFT_RELU)
+
+
+@operator("Softsign")
+def softsign(operation: Operation) -> Value:
+    """Add SoftSign."""
+    return activation(operation, operation.input(), ActivationFunction.SOFT_SIGN)
+
+
+@operator("Mish")
+def mish(operation: Operation) -> Value:
+    """Add Mish."""
+    return activation(operation, operation.input(), ActivationFunction.MISH)
+
+
+@operator("Swish")
+def swish(operation: Operation) -> Value:
+    """Add x * sigmoid(alpha * x)."""
+    value = operation.input()
+    inner = activation(
+        operation, value, ActivationFunction.LINEAR, operation.real("alpha"), part="scaled"
+    )
+    inner = activation(operation, inner, ActivationFunction.SIGMOID, part="sigmoid")
+    return binary(operation, BinaryOperation.MUL, value, inner)
+
+
+@operator("Gelu")
+def gelu(operation: Operation) -> Value:
+    """Add Gelu, or x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) as approximation."""
+    value = operation.input()
+    if operation.text("approximate", ("none", "tanh")) == "none":
+        return activation(operation, value, ActivationFunction.GELU)
+    square = activation(operation, value, ActivationFunction.SQUARE, part="square")
+    cube = binary(operation, BinaryOperation.MUL, square, value, "cube")
+    cube = activation(operation, cube, ActivationFunction.LINEAR, 0.044715, part="cube_term")
+    inner = binary(operation, BinaryOperation.ADD, value, cube, "sum")
+    # TanH is a * tanh(b * x): half of it, and a half added, is the factor of x.
+    inner = activation(
+        operation, inner, ActivationFunction.TANH, 0.5, math.sqrt(2 / math.pi), part="tanh"
+    )
+    inner = activation(operation, inner, ActivationFunction.LINEAR, 1.0, 0.5, part="factor")
+    return binary(operation, BinaryOperation.MUL, value, inner)
+
+
+@operator("ThresholdedRelu")
+def thresholded_relu(operation: Operation) -> Value:
+    """Add x where x > alpha, else 0."""
+    value = operation.input()
+    alpha = operation.number(operation.real("alpha"), value, "alpha")
+    above = operation.network.add_comparison(
+        value, alpha, operation=ComparisonOperation.GREATER, name=operation.layer_name("above")
+    )
+    return operation.network.add_where(
+        above, value, operation.number(0, value, "zero"), name=operation.layer_name()
+    )
+
+
+@operator("Clip")
+def clip_by_attributes(operation: Operation) -> Value:
+    """Clip between the attributes; a bound that is absent does not bind."""
+    low = operation.real("min") if operation.has("min") else None
+    high = operation.real("max") if operation.has("max") else None
+    return _clip_real(operation, low, high)
+
+
+@operator("Clip", since=11)
+def clip(operation: Operation) -> Value:
+    """Clip between the inputs, constant or computed; a bound that is absent does not bind."""
+    low, high = operation.constant(1), operation.constant(2)
+    computed = (operation.has_input(1) and low is None) or (operation.has_input(2) and high is None)
+    if operation.input().info.data_type.is_float and not computed:
+        return _clip_real(operation, _bound(operation, low), _bound(operation, high))
+    value = operation.input()
+    for index, function in ((1, BinaryOperation.MAXIMUM), (2, BinaryOperation.MINIMUM)):
+        bound = operation.optional_input(index)
+        if bound is not None:
+            last = index == 2 or not operation.has_input(2)
+            value = binary(operation, function, value, bound, "" if last else "low")
+    return value
+
+
+def _bound(operation: Operation, array: NDArray[Any] | None) -> float | None:
+    if array is None:
+        return None
+    if array.size != 1:
+        raise operation.error(f"a bound has {array.size} elements: expected one")
+    return float(array.reshape(-1)[0])
+
+
+def _clip_real(operation: Operation, low: float | None, high: float | None) -> Value:
+    value = operation.input()
+    if low is not None and high is not None:
+        return activation(operation, value, ActivationFunction.BOUNDED_RELU, high, low)
+    if low == 0:
+        return activation(operation, value, ActivationFunction.RELU)
+    if low is not None:
+        bound = operation.number(np.array(low), value, "low")
+        return binary(operation, BinaryOperation.MAXIMUM, value, bound)
+    if high is not None:
+        bound = operation.number(np.array(high), value, "high")
+        return binary(operation, BinaryOperation.MINIMUM, value, bound)
+    return value

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Elements chosen by position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.types import DataType, ScatterNdFunction
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operators.elementwise import cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+_LARGEST = 2**31 - 1
+
+
+@operator("Gather", moves_data=True)
+def gather(operation: Operation) -> Value:
+    """Add Gather."""
+    axis = operation.axis(operation.integer("axis"), len(operation.shape()))
+    return operation.network.add_gather(
+        operation.input(), operation.input(1), axis=axis, name=operation.layer_name()
+    )
+
+
+@operator("GatherND", moves_data=True)
+def gather_nd(operation: Operation) -> Value:
+    """Add GatherNd."""
+    if operation.integer("batch_dims", 0) != 0:
+        raise RefusedError("the GatherNd layer has no batch_dims")
+    return operation.network.add_gather_nd(
+        operation.input(), operation.input(1), name=operation.layer_name()
+    )
+
+
+REDUCTIONS = {
+    "none": ScatterNdFunction.UPDATE,
+    "add": ScatterNdFunction.ADD,
+    "mul": ScatterNdFunction.MUL,
+    "max": ScatterNdFunction.MAX,
+    "min": ScatterNdFunction.MIN,
+}
+"""How an update and what is there become one, by ONNX's word for it."""
+
+
+@operator("ScatterND")
+def scatter_nd(operation: Operation) -> Value:
+    """Add ScatterNd."""
+    function = REDUCTIONS[operation.text("reduction", REDUCTIONS, "none")]
+    return operation.network.add_scatter_nd(
+        operation.input(),
+        operation.input(1),
+        operation.input(2),
+        function=function,
+        name=operation.layer_name(),
+    )
+
+
+@operator("NonZero")
+def non_zero(operation: Operation) -> Value:
+    """Add NonZero."""
+    return operation.network.add_non_zero(operation.input(), name=operation.layer_name())
+
+
+@operator("Slice", moves_data=True)
+def slice_by_attributes(operation: Operation) -> Value:
+    """Slice by attributes, without steps."""
+    starts, ends = operation.integers("starts") or (), operation.integers("ends") or ()
+    axes = operation.integers("axes")
+    count = len(starts)
+    return _slice(operation, starts, ends, range(count) if axes is None else axes, (1,) * count)
+
+
+@operator("Slice", since=10, moves_data=True)
+def slice_by_inputs(operation: Operation) -> Value:
+    """Slice by inputs; starts and ends may be computed."""
+    axes, steps = operation.known_integers(3), operation.known_integers(4)
+    starts, ends = operation.dimensions(1), operation.dimensions(2)
+    if starts.constant is not None and ends.constant is not None:
+        begin, end = operation.known_integers(1) or (), operation.known_integers(2) or ()
+        order = range(len(begin)) if axes is None else axes
+        return _slice(operation, begin, end, order, (1,) * len(begin) if steps is None else steps)
+    count = starts.info.shape[0] if starts.info.shape else None
+    if not isinstance(count, int) or ends.info.shape not in ((count,), (None,)):
+        raise RefusedError("its starts and ends are computed and their number is not known")
+    order = range(count) if axes is None else axes
+    steps = (1,) * count if steps is None else steps
+    return _slice_computed(operation, starts, ends, _checked_axes(operation, order), steps)
+
+
+def _checked_axes(operation: Operation, axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes in the order of the node, counted from the front."""
+    rank = len(operation.shape())
+    operation.axes(axes, rank)
+    return tuple(operation.axis(axis, rank) for axis in axes)
+
+
+def _slice(
+    operation: Operation,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int],
+) -> Value:
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise operation.error(
+            f"got {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} "
+            "steps: expected as many of each"
+        )
+    rank = len(operation.shape())
+    begin, end, stride, whole = [0] * rank, [0] * rank, [1] * rank, [True] * rank
+    end_mask = 0
+    for axis, first, last, step in zip(
+        _checked_axes(operation, axes), starts, ends, steps, strict=True
+    ):
+        whole[axis] = False
+        begin[axis], end[axis], stride[axis] = (_clamped(n) for n in (first, last, step))
+        if (step > 0 and end[axis] == _LARGEST) or (step < 0 and end[axis] == -_LARGEST):
+            end[axis], end_mask = 0, end_mask | 1 << axis
+    mask = _bits(whole)
+    return operation.network.add_strided_slice(
+        operation.input(),
+        begin=begin,
+        end=end,
+        stride=stride,
+        begin_mask=mask,
+        end_mask=mask | end_mask,
+        name=operation.layer_name(),
+    )
+
+
+def _clamped(number: int) -> int:
+    """Exporters write "to the end" as the largest number of 32 or 64 bits, or near it."""
+    return min(max(number, -_LARGEST), _LARGEST)
+
+
+def _bits(flags: Sequence[bool]) -> int:
+    return sum(1 << index for index, flag in enumerate(flags) if flag)
+
+
+def _slice_computed(
+    operation: Operation, starts: Value, ends: Value, axes: tuple[int, ...], steps: Sequence[int]
+) -> Value:
+    rank = len(operation.shape())
+    if len(steps) != len(axes):
+        raise operation.error(f"got {len(steps)} steps for {len(axes)} axes: expected as many")
+    stride = [1] * rank
+    for axis, step in zip(axes, steps, strict=True):
+        stride[axis] = _clamped(step)
+    mask = _bits([axis not in axes for axis in range(rank)])
+    return operation.network.add_strided_slice(
+        operation.input(),
+        _for_all_axes(operation, starts, axes, rank, "starts"),
+        _for_all_axes(operation, ends, axes, rank, "ends"),
+        stride=stride,
+        begin_mask=mask,
+        end_mask=mask,
+        name=operation.layer_name(),
+    )
+
+
+def _for_all_axes(
+    operation: Operation, numbers: Value, axes: tuple[int, ...], rank: int, part: str
+) -> Value:
+    """Return one number per axis of the tensor, 0 for those that are not sliced."""
+    numbers = cast(operation, numbers, DataType.SIGNED64, part)
+    if axes == tuple(range(rank)):
+        return numbers
+    zero = operation.integers_constant([0], f"{part}_zero")
+    with_zero = operation.network.add_concat(
+        [numbers, zero], axis=0, name=operation.layer_name(f"{part}_and_zero")
+    )
+    places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
+    return operation.network.add_gather(
+        with_zero,
+        operation.integers_constant(places, f"{part}_places"),
+        axis=0,
+        name=operation.layer_name(f"{part}_by_axis"),
+    )

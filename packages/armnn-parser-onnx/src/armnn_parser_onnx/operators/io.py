@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Constants, and operators that hand on what they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import DataType
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.shapes import shape_vector
+from armnn_parser_onnx.tensors import to_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+_FORMS = (
+    "value", "value_float", "value_floats", "value_int", "value_ints", "value_string",
+    "value_strings", "sparse_value",
+)  # fmt: skip
+
+
+@operator("Constant")
+def constant(operation: Operation) -> Value:
+    """Add a Constant layer."""
+    forms = [form for form in _FORMS if operation.has(form)]
+    if len(forms) != 1:
+        raise operation.error(f"got the attributes {forms}, expected exactly one value")
+    return operation.network.add_constant(
+        _constant_data(operation, forms[0]), name=operation.layer_name()
+    )
+
+
+def _constant_data(operation: Operation, form: str) -> NDArray[Any]:
+    if form == "value_float":
+        return np.array(operation.real(form), np.float32)
+    if form == "value_floats":
+        return np.array(operation.reals(form), np.float32)
+    if form == "value_int":
+        return np.array(operation.integer(form), np.int64)
+    if form == "value_ints":
+        return np.array(operation.integers(form), np.int64)
+    tensor = operation.tensor(form)
+    if tensor is None:
+        raise RefusedError(f"its attribute {form!r} is a string or a sparse tensor")
+    return to_array(tensor, operation.graph.external_data)
+
+
+@operator("Identity", moves_data=True)
+def identity(operation: Operation) -> Value:
+    """Add nothing."""
+    return operation.input()
+
+
+@operator("Dropout", moves_data=True)
+def dropout(operation: Operation) -> list[Value]:
+    """Add nothing: dropout does something only in training.
+
+    The optional second output, the mask, is then true everywhere.
+    """
+    value = operation.input()
+    training = operation.constant(2)
+    if operation.has_input(2) and (training is None or bool(training.any())):
+        raise RefusedError("it may be in training mode")
+    if len(operation.outputs) < 2 or not operation.outputs[1]:
+        return [value]
+    mask = operation.network.add_fill(
+        shape_vector(operation, value),
+        value=1,
+        name=operation.layer_name("mask"),
+        output=DataType.BOOLEAN,
+    )
+    return [value, mask]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.matmul import EinsumDescriptor
+from armnn.types import BinaryOperation
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.shapes import reshape_to_groups
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+
+@operator("MatMul")
+def matmul(operation: Operation) -> Value:
+    """Add FullyConnected for rows times constant weights, BatchMatMul for the rest.
+
+    As in NumPy, a vector is a row on the left and a column on the right, and the axis added for it
+    goes again.
+    """
+    first, second = operation.input(), operation.input(1)
+    ranks = len(operation.shape(0)), len(operation.shape(1))
+    if 0 in ranks:
+        raise operation.error("an input is a scalar: expected rank 1 or more")
+    if ranks == (2, 2) and second.constant is not None and first.info.data_type.is_float:
+        return operation.network.add_fully_connected(first, second, name=operation.layer_name())
+    vector = 1 in ranks
+    if ranks[0] == 1:
+        first = reshape_to_groups(operation, first, [[], [0]], "row")
+    if ranks[1] == 1:
+        second = reshape_to_groups(operation, second, [[0], []], "column")
+    product = operation.network.add_batch_mat_mul(
+        first, second, name=operation.layer_name("product" if vector else "")
+    )
+    if not vector:
+        return product
+    kept = list(range(len(operation.shape_of(product))))
+    if ranks[1] == 1:
+        kept.pop()
+    if ranks[0] == 1:
+        kept.pop(-1 if ranks[1] == 1 else -2)
+    return reshape_to_groups(operation, product, [[axis] for axis in kept])
+
+
+@operator("Gemm")
+def gemm(operation: Operation) -> Value:
+    """Add alpha * A * B + beta * C: FullyConnected where that says it, else its parts."""
+    first, second, added = operation.input(), operation.input(1), operation.optional_input(2)
+    transpose_a, transpose_b = operation.flag("transA"), operation.flag("transB")
+    alpha, beta = operation.real("alpha"), operation.real("beta")
+    for index in (0, 1):
+        if len(operation.shape(index)) != 2:
+            raise operation.error(
+                f"an input has rank {len(operation.shape(index))}: expected matrices, rank 2"
+            )
+    added = None if beta == 0 else added
+    plain = alpha == 1 and beta in (0, 1) and not transpose_a
+    if plain and second.constant is not None and first.info.data_type.is_float:
+        outputs = second.constant.shape[0 if transpose_b else 1]
+        bias = added is not None and added.info.shape == (outputs,)
+        product = operation.network.add_fully_connected(
+            first,
+            second,
+            added if bias else None,
+            transpose_weight_matrix=transpose_b,
+            name=operation.layer_name("" if bias or added is None else "product"),
+        )
+        if bias or added is None:
+            return product
+        return binary(operation, BinaryOperation.ADD, product, added)
+    product = operation.network.add_batch_mat_mul(
+        first,
+        second,
+        transpose_x=transpose_a,
+        transpose_y=transpose_b,
+        name=operation.layer_name("" if alpha == 1 and added is None else "product"),
+    )
+    product = _scaled(operation, product, alpha, "" if added is None else "alpha")
+    if added is None:
+        return product
+    return binary(operation, BinaryOperation.ADD, product, _scaled(operation, added, beta, "beta"))
+
+
+def _scaled(operation: Operation, value: Value, factor: float, part: str) -> Value:
+    if factor == 1:
+        return value
+    number = operation.number(factor, value, "factor")
+    return binary(operation, BinaryOperation.MUL, value, number, part)
+
+
+@operator("Einsum")
+def einsum(operation: Operation) -> Value:
+    """Add Einsum."""
+    layer = operation.network.add(
+        "Einsum",
+        operation.values(),
+        EinsumDescriptor(equation=operation.any_text("equation")),
+        name=operation.layer_name(),
+    )
+    return layer.output
+
+
+@operator("MatMulInteger")
+def matmul_integer(operation: Operation) -> Value:
+    """Add MatMulInteger."""
+    return operation.network.add_mat_mul_integer(
+        operation.input(),
+        operation.input(1),
+        operation.optional_input(2),
+        operation.optional_input(3),
+        name=operation.layer_name(),
+    )

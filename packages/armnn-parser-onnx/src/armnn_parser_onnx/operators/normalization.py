@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: MIT
+"""Normalisation over channels, images and axes, and the softmax functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.types import (
+    ActivationFunction,
+    BinaryOperation,
+    ComparisonOperation,
+    DataLayout,
+    DataType,
+    NormalizationAlgorithmChannel,
+    NormalizationAlgorithmMethod,
+    ReduceOperation,
+    UnaryOperation,
+)
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.elementwise import cast, compare, unary
+from armnn_parser_onnx.shapes import reshape, reshape_like, reshape_to_groups
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+_FLOAT32 = 1  # TensorProto.FLOAT, the default of stash_type
+
+
+@operator("BatchNormalization")
+def batch_normalization(operation: Operation) -> Value:
+    """Add BatchNormalization with the statistics that the model holds."""
+    if operation.integer("spatial", 1) != 1:
+        raise RefusedError("it has statistics per element (spatial=0), not per channel")
+    if operation.flag("training_mode"):
+        raise RefusedError("it is in training mode")
+    value = operation.input()
+    data_type = value.info.data_type
+    gamma, beta, mean, variance = (
+        cast(operation, operation.input(index), data_type, operation.schema.inputs[index].name)
+        for index in range(1, 5)
+    )
+    return operation.network.add_batch_normalization(
+        value,
+        mean,
+        variance,
+        beta,
+        gamma,
+        eps=operation.real("epsilon"),
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name(),
+    )
+
+
+@operator("InstanceNormalization")
+def instance_normalization(operation: Operation) -> Value:
+    """Add InstanceNormalization, and a factor and a summand per channel where they differ."""
+    value, gamma, beta = operation.input(), operation.constant(1), operation.constant(2)
+    rank = len(operation.shape())
+    if rank < 3:
+        raise operation.error(f"the input has rank {rank}: expected [N, C, ...]")
+    same = gamma is not None and beta is not None and len(gamma) > 0
+    same = same and np.ptp(gamma) == 0 and np.ptp(beta) == 0  # type: ignore[arg-type]
+    factor = float(gamma[0]) if same and gamma is not None else 1.0
+    summand = float(beta[0]) if same and beta is not None else 0.0
+    image = value
+    if rank != 4:
+        groups = [[0], [1], [], list(range(2, rank))]
+        image = reshape_to_groups(operation, value, groups, "as_image")
+    result = operation.network.add_instance_normalization(
+        image,
+        gamma=factor,
+        beta=summand,
+        eps=operation.real("epsilon"),
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name("" if same and rank == 4 else "normalized"),
+    )
+    if not same:
+        last = "" if rank == 4 else "image"
+        result = _per_channel(operation, result, operation.input(1), operation.input(2), 2, last)
+    return result if rank == 4 else reshape_like(operation, result, value)
+
+
+def _per_channel(
+    operation: Operation, value: Value, factor: Value, summand: Value, behind: int, part: str
+) -> Value:
+    """Add factor * x + summand, both along the axis that ``behind`` axes follow."""
+    shape = (-1, *(1,) * behind)
+    factor = reshape(operation, factor, shape, "scale")
+    summand = reshape(operation, summand, shape, "bias")
+    product = binary(operation, BinaryOperation.MUL, value, factor, "scaled")
+    return binary(operation, BinaryOperation.ADD, product, summand, part)
+
+
+@operator("GroupNormalization", since=21)
+def group_normalization(operation: Operation) -> Value:
+    """Add InstanceNormalization of the groups; scale and bias are per channel."""
+    _check_stash(operation)
+    value, groups = operation.input(), operation.integer("num_groups")
+    result = _normalized_groups(operation, value, groups)
+    result = reshape_like(operation, result, value, "channels")
+    behind = len(operation.shape()) - 2
+    return _per_channel(operation, result, operation.input(1), operation.input(2), behind, "")
+
+
+def _normalized_groups(operation: Operation, value: Value, groups: int) -> Value:
+    if groups < 1 or len(operation.shape()) < 3:
+        raise operation.error(
+            f"the attribute 'num_groups' is {groups} and the input has rank "
+            f"{len(operation.shape())}: expected a positive number and [N, C, ...]"
+        )
+    grouped = operation.network.add_reshape(
+        value,
+        target_shape=(0, groups, 1, -1),
+        zero_copies=True,
+        name=operation.layer_name("groups"),
+    )
+    return operation.network.add_instance_normalization(
+        grouped,
+        eps=operation.real("epsilon"),
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name("normalized"),
+    )
+
+
+@operator("LayerNormalization")
+def layer_normalization(operation: Operation) -> list[Value]:
+    """Add (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axes.
+
+    The optional further outputs are the mean and the inverse of the deviation.
+    """
+    _check_stash(operation)
+    given = operation.input()
+    axes = _last_axes(operation)
+    value = cast(operation, given, _stage_type(given), "stage_1")
+    mean = _mean(operation, value, axes, "mean")
+    centred = binary(operation, BinaryOperation.SUB, value, mean, "centred")
+    square = activation(operation, centred, ActivationFunction.SQUARE, part="square")
+    variance = _mean(operation, square, axes, "variance")
+    epsilon = operation.number(operation.real("epsilon"), variance, "epsilon")
+    shifted = binary(operation, BinaryOperation.ADD, variance, epsilon, "shifted")
+    inverse = unary(operation, UnaryOperation.RSQRT, shifted, "inverse_deviation")
+    result = binary(operation, BinaryOperation.MUL, centred, inverse, "normalized")
+    result = cast(operation, result, given.info.data_type, "stage_2")
+    bias = operation.optional_input(2)
+    part = "" if bias is None else "scaled"
+    result = binary(operation, BinaryOperation.MUL, result, operation.input(1), part)
+    if bias is not None:
+        result = binary(operation, BinaryOperation.ADD, result, bias)
+    return [result, mean, inverse]
+
+
+@operator("RMSNormalization")
+def rms_normalization(operation: Operation) -> Value:
+    """Add x / sqrt(mean of x^2 + epsilon) * scale over the last axes."""
+    _check_stash(operation)
+    given = operation.input()
+    value = cast(operation, given, _stage_type(given), "stage_1")
+    square = activation(operation, value, ActivationFunction.SQUARE, part="square")
+    mean = _mean(operation, square, _last_axes(operation), "mean")
+    epsilon = operation.number(operation.real("epsilon"), mean, "epsilon")
+    shifted = binary(operation, BinaryOperation.ADD, mean, epsilon, "shifted")
+    root = unary(operation, UnaryOperation.SQRT, shifted, "root")
+    result = binary(operation, BinaryOperation.DIV, value, root, "normalized")
+    result = cast(operation, result, given.info.data_type, "stage_2")
+    return binary(operation, BinaryOperation.MUL, result, operation.input(1))
+
+
+@operator("MeanVarianceNormalization")
+def mean_variance_normalization(operation: Operation) -> Value:
+    """Add (x - mean) / (deviation + 1e-9) over the axes."""
+    value = operation.input()
+    rank = len(operation.shape())
+    said = operation.integers("axes")
+    axes = operation.axes((0, 2, 3) if said is None else said, rank)
+    mean = _mean(operation, value, axes, "mean")
+    centred = binary(operation, BinaryOperation.SUB, value, mean, "centred")
+    square = activation(operation, centred, ActivationFunction.SQUARE, part="square")
+    variance = _mean(operation, square, axes, "variance")
+    deviation = unary(operation, UnaryOperation.SQRT, variance, "deviation")
+    shift = operation.number(1e-9, value, "epsilon")
+    divisor = binary(operation, BinaryOperation.ADD, deviation, shift, "divisor")
+    return binary(operation, BinaryOperation.DIV, centred, divisor)
+
+
+def _mean(operation: Operation, value: Value, axes: tuple[int, ...], part: str) -> Value:
+    return operation.network.add_mean(
+        value, axis=axes, keep_dims=True, name=operation.layer_name(part)
+    )
+
+
+def _last_axes(operation: Operation) -> tuple[int, ...]:
+    rank = len(operation.shape())
+    return tuple(range(operation.axis(operation.integer("axis"), rank), rank))
+
+
+def _check_stash(operation: Operation) -> None:
+    if operation.integer("stash_type", _FLOAT32) != _FLOAT32:
+        raise RefusedError("its first stage is to be computed in another type than float32")
+
+
+def _stage_type(value: Value) -> DataType:
+    """The first stage is computed in float32, or in what the input has beyond it."""
+    wide = value.info.data_type is DataType.FLOAT64
+    return DataType.FLOAT64 if wide else DataType.FLOAT32
+
+
+@operator("LpNormalization")
+def lp_normalization(operation: Operation) -> Value:
+    """Add x divided by its norm along an axis; 0 where the norm is 0."""
+    value, power = operation.input(), operation.integer("p")
+    axis = operation.axis(operation.integer("axis"), len(operation.shape()))
+    if power not in (1, 2):
+        raise operation.error(f"the attribute 'p' is {power}: expected 1 or 2")
+    function = ActivationFunction.ABS if power == 1 else ActivationFunction.SQUARE
+    norm = operation.network.add_reduce(
+        activation(operation, value, function, part="powers"),
+        axis=(axis,),
+        keep_dims=True,
+        reduce_operation=ReduceOperation.SUM,
+        name=operation.layer_name("sum"),
+    )
+    if power == 2:
+        norm = unary(operation, UnaryOperation.SQRT, norm, "norm")
+    is_zero = compare(
+        operation, ComparisonOperation.EQUAL, norm, operation.number(0, norm, "zero"), "is_zero"
+    )
+    one = operation.number(1, norm, "one")
+    divisor = operation.network.add_where(is_zero, one, norm, name=operation.layer_name("divisor"))
+    return binary(operation, BinaryOperation.DIV, value, divisor)
+
+
+@operator("LRN")
+def local_response_normalization(operation: Operation) -> Value:
+    """Add Normalization, whose alpha is not divided by the number of neighbours."""
+    size = operation.integer("size")
+    if size < 1:
+        raise operation.error(f"the attribute 'size' is {size}: expected at least 1")
+    if size % 2 == 0:
+        raise RefusedError(f"its window of {size} channels is even, so no channel is in its middle")
+    value = operation.input()
+    rank = len(operation.shape())
+    if rank < 3:
+        raise operation.error(f"the input has rank {rank}: expected [N, C, ...]")
+    groups = [[0], [1], [], list(range(2, rank))]
+    image = value if rank == 4 else reshape_to_groups(operation, value, groups, "as_image")
+    result = operation.network.add_normalization(
+        image,
+        norm_channel_type=NormalizationAlgorithmChannel.ACROSS,
+        norm_method_type=NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS,
+        norm_size=size,
+        alpha=operation.real("alpha") / size,
+        beta=operation.real("beta"),
+        k=operation.real("bias"),
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name("" if rank == 4 else "image"),
+    )
+    return result if rank == 4 else reshape_like(operation, result, value)
+
+
+def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Value]) -> None:
+    @operator(name)
+    def flattened(operation: Operation) -> Value:
+        """Before opset 13, all axes from ``axis`` on were one."""
+        value, shape = operation.input(), operation.shape()
+        axis = operation.axis(operation.integer("axis", 1), len(shape))
+        if all(dim == 1 for dim in shape[axis + 1 :]):
+            return add(operation, value, axis, "")
+        groups = [list(range(axis)), list(range(axis, len(shape)))]
+        matrix = reshape_to_groups(operation, value, groups, "as_matrix")
+        return reshape_like(operation, add(operation, matrix, 1, "matrix"), value)
+
+    @operator(name, since=13)
+    def along_axis(operation: Operation) -> Value:
+        axis = operation.axis(operation.integer("axis"), len(operation.shape()))
+        return add(operation, operation.input(), axis, "")
+
+
+def _add_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
+    return operation.network.add_softmax(value, axis=axis, name=operation.layer_name(part))
+
+
+def _add_log_softmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
+    return operation.network.add_log_softmax(value, axis=axis, name=operation.layer_name(part))
+
+
+_softmax_operator("Softmax", _add_softmax)
+_softmax_operator("LogSoftmax", _add_log_softmax)

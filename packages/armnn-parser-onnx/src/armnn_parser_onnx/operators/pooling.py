@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Sums over sliding windows and over whole images."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from armnn.types import (
+    ActivationFunction,
+    DataLayout,
+    OutputShapeRounding,
+    PaddingMethod,
+    PoolingAlgorithm,
+    ReduceOperation,
+    UnaryOperation,
+)
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operators.activation import activation
+from armnn_parser_onnx.operators.elementwise import unary
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
+from armnn_parser_onnx.window import Window, kernel_shape, read_window
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+
+@operator("MaxPool", moves_data=True)
+def max_pool(operation: Operation) -> Value:
+    """Add Pooling2d or Pooling3d; the indices of the maxima cannot be had."""
+    return _pool(operation, operation.input(), PoolingAlgorithm.MAX)
+
+
+@operator("AveragePool")
+def average_pool(operation: Operation) -> Value:
+    """Add Pooling2d or Pooling3d."""
+    included = operation.flag("count_include_pad")
+    method = PaddingMethod.IGNORE_VALUE if included else PaddingMethod.EXCLUDE
+    return _pool(operation, operation.input(), PoolingAlgorithm.AVERAGE, method)
+
+
+@operator("LpPool")
+def lp_pool(operation: Operation) -> Value:
+    """Add Pooling2d for p = 1 and 2: a mean over the window, times the size of the window."""
+    power, size = operation.integer("p"), math.prod(kernel_shape(operation))
+    if power not in (1, 2):
+        raise RefusedError(f"no layer computes the norm p = {power} of a window")
+    if operation.flag("ceil_mode"):
+        raise RefusedError("with ceil_mode the windows at the end are smaller than the others")
+    value, method = operation.input(), PaddingMethod.IGNORE_VALUE
+    if power == 1:
+        value = unary(operation, UnaryOperation.ABS, value, "absolute")
+        mean = _pool(operation, value, PoolingAlgorithm.AVERAGE, method, "mean")
+        return activation(operation, mean, ActivationFunction.LINEAR, float(size))
+    mean = _pool(operation, value, PoolingAlgorithm.L2, method, "mean")
+    return activation(operation, mean, ActivationFunction.LINEAR, math.sqrt(size))
+
+
+def _pool(
+    operation: Operation,
+    value: Value,
+    algorithm: PoolingAlgorithm,
+    method: PaddingMethod = PaddingMethod.EXCLUDE,
+    part: str = "",
+) -> Value:
+    size = kernel_shape(operation)
+    shape = operation.shape()
+    if not 3 <= len(shape) <= 5:
+        raise operation.error(f"the input has rank {len(shape)}: expected 3 to 5")
+    window = read_window(operation, size, shape[2:])
+    if set(window.dilations) != {1}:
+        raise RefusedError(f"no pooling layer has dilations, as {list(window.dilations)}")
+    ceiling = operation.flag("ceil_mode")
+    rounding = OutputShapeRounding.CEILING if ceiling else OutputShapeRounding.FLOOR
+    if len(size) == 3:
+        return _pool3d(operation, value, window, algorithm, method, rounding, part)
+    if len(size) == 1:
+        image = with_spatial_axes(operation, value, 2)
+        window = window.padded_to(2)
+        pooled = _pool2d(operation, image, window, algorithm, method, rounding, "image")
+        return without_spatial_axes(operation, pooled, 3)
+    return _pool2d(operation, value, window, algorithm, method, rounding, part)
+
+
+def _pool2d(
+    operation: Operation,
+    value: Value,
+    window: Window,
+    algorithm: PoolingAlgorithm,
+    method: PaddingMethod,
+    rounding: OutputShapeRounding,
+    part: str,
+) -> Value:
+    return operation.network.add_pooling2d(
+        value,
+        pool_type=algorithm,
+        pad_top=window.before[0],
+        pad_left=window.before[1],
+        pad_bottom=window.after[0],
+        pad_right=window.after[1],
+        pool_height=window.size[0],
+        pool_width=window.size[1],
+        stride_y=window.strides[0],
+        stride_x=window.strides[1],
+        output_shape_rounding=rounding,
+        padding_method=method,
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name(part),
+    )
+
+
+def _pool3d(
+    operation: Operation,
+    value: Value,
+    window: Window,
+    algorithm: PoolingAlgorithm,
+    method: PaddingMethod,
+    rounding: OutputShapeRounding,
+    part: str,
+) -> Value:
+    return operation.network.add_pooling3d(
+        value,
+        pool_type=algorithm,
+        pad_front=window.before[0],
+        pad_top=window.before[1],
+        pad_left=window.before[2],
+        pad_back=window.after[0],
+        pad_bottom=window.after[1],
+        pad_right=window.after[2],
+        pool_depth=window.size[0],
+        pool_height=window.size[1],
+        pool_width=window.size[2],
+        stride_z=window.strides[0],
+        stride_y=window.strides[1],
+        stride_x=window.strides[2],
+        output_shape_rounding=rounding,
+        padding_method=method,
+        data_layout=DataLayout.NCDHW,
+        name=operation.layer_name(part),
+    )
+
+
+def _spatial_axes(operation: Operation) -> tuple[int, ...]:
+    rank = len(operation.shape())
+    if rank < 2:
+        raise operation.error(f"the input has rank {rank}: expected [N, C, ...]")
+    return tuple(range(2, rank))
+
+
+@operator("GlobalAveragePool")
+def global_average_pool(operation: Operation) -> Value:
+    """Add Mean over the spatial axes, whatever their size is."""
+    axes = _spatial_axes(operation)
+    if not axes:
+        return operation.input()
+    return operation.network.add_mean(
+        operation.input(), axis=axes, keep_dims=True, name=operation.layer_name()
+    )
+
+
+@operator("GlobalMaxPool")
+def global_max_pool(operation: Operation) -> Value:
+    """Add Reduce with Max over the spatial axes."""
+    axes = _spatial_axes(operation)
+    return _reduced(operation, operation.input(), axes, ReduceOperation.MAX)
+
+
+@operator("GlobalLpPool")
+def global_lp_pool(operation: Operation) -> Value:
+    """Add the norm p = 1 or 2 of the spatial axes."""
+    axes, power = _spatial_axes(operation), operation.integer("p")
+    if power not in (1, 2):
+        raise RefusedError(f"no layer computes the norm p = {power} of an image")
+    value = operation.input()
+    if power == 1:
+        value = unary(operation, UnaryOperation.ABS, value, "absolute")
+        return _reduced(operation, value, axes, ReduceOperation.SUM)
+    value = activation(operation, value, ActivationFunction.SQUARE, part="square")
+    total = _reduced(operation, value, axes, ReduceOperation.SUM, "sum")
+    return unary(operation, UnaryOperation.SQRT, total)
+
+
+def _reduced(
+    operation: Operation,
+    value: Value,
+    axes: tuple[int, ...],
+    function: ReduceOperation,
+    part: str = "",
+) -> Value:
+    if not axes:
+        return value
+    return operation.network.add_reduce(
+        value,
+        axis=axes,
+        keep_dims=True,
+        reduce_operation=function,
+        name=operation.layer_name(part),
+    )

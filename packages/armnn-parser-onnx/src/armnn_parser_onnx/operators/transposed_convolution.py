@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Transposed convolutions, and what their padding means in ONNX."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import BinaryOperation, DataLayout
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.shapes import reshape, transpose, with_spatial_axes, without_spatial_axes
+from armnn_parser_onnx.weights import changed, check_channels, static_weights
+from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+_MOST_DILATED_WEIGHTS = 2**24
+
+
+@operator("ConvTranspose")
+def transposed_convolution(operation: Operation) -> Value:
+    """Add TransposeConvolution2d, with what its padding cannot say added around it."""
+    shape = static_weights(operation)
+    groups = operation.integer("group")
+    if groups < 1 or shape[0] % groups:
+        raise operation.error(
+            f"the attribute 'group' is {groups}: expected a divisor of the {shape[0]} channels"
+        )
+    check_channels(operation, shape[0])
+    spatial = len(shape) - 2
+    if spatial == 3:
+        raise RefusedError("no layer computes it in three dimensions")
+    window = _transposed_window(operation, shape[2:]).padded_to(2)
+    if spatial == 2:
+        return _transposed_image(operation, operation.input(), window, "")
+    image = with_spatial_axes(operation, operation.input(), 2)
+    return without_spatial_axes(operation, _transposed_image(operation, image, window, "image"), 3)
+
+
+def _transposed_image(operation: Operation, value: Value, window: Window, part: str) -> Value:
+    """Cut by the padding; where that is negative, zeros follow instead, and the bias comes last."""
+    missing = [max(-pad, 0) for pad in window.after]
+    bias = operation.optional_input(2)
+    cut = operation.network.add_transpose_convolution2d(
+        value,
+        _transposed_weights(operation, window),
+        None if any(missing) else bias,
+        pad_top=window.before[0],
+        pad_left=window.before[1],
+        pad_bottom=max(window.after[0], 0),
+        pad_right=max(window.after[1], 0),
+        stride_y=window.strides[0],
+        stride_x=window.strides[1],
+        data_layout=DataLayout.NCHW,
+        name=operation.layer_name("unpadded" if any(missing) else part),
+    )
+    if not any(missing):
+        return cut
+    padded = operation.network.add_pad(
+        cut,
+        pad_list=((0, 0), (0, 0), (0, missing[0]), (0, missing[1])),
+        name=operation.layer_name(part if bias is None else "padded"),
+    )
+    if bias is None:
+        return padded
+    channels = bias.info.static_shape[0]
+    column = reshape(operation, bias, (channels, 1, 1), "bias")
+    return binary(operation, BinaryOperation.ADD, padded, column, part)
+
+
+def _transposed_window(operation: Operation, size: tuple[int, ...]) -> Window:
+    """Return the window, its padding as ONNX derives it; the end's padding may be negative."""
+    rank = len(size)
+    strides = per_axis(operation, "strides", rank, default=1, least=1)
+    dilations = per_axis(operation, "dilations", rank, default=1, least=1)
+    extra = per_axis(operation, "output_padding", rank, default=0, least=0)
+    wanted = operation.integers("output_shape")
+    mode = operation.text("auto_pad", AUTO_PAD)
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, size, strict=True)]
+    if wanted is None and mode in ("NOTSET", "VALID"):
+        given = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+        pads = given if mode == "NOTSET" else (0,) * (2 * rank)
+        after = tuple(pad - more for pad, more in zip(pads[rank:], extra, strict=True))
+        return Window(size, strides, dilations, pads[:rank], after)
+    if wanted is None:
+        # SAME makes stride times the input's size, so the size itself does not matter.
+        totals = [r - s + more for r, s, more in zip(reach, strides, extra, strict=True)]
+    else:
+        totals = _totals(operation, wanted[-rank:], strides, reach, extra)
+    less = [max(total, 0) // 2 for total in totals]
+    more = [total - half for total, half in zip(totals, less, strict=True)]
+    if mode == "SAME_UPPER":
+        before, after = tuple(less), tuple(more)
+    else:
+        before = tuple(max(number, 0) for number in more)
+        after = tuple(total - first for total, first in zip(totals, before, strict=True))
+    after = tuple(number - e for number, e in zip(after, extra, strict=True))
+    return Window(size, strides, dilations, before, after)
+
+
+def _totals(
+    operation: Operation,
+    wanted: tuple[int, ...],
+    strides: tuple[int, ...],
+    reach: list[int],
+    extra: tuple[int, ...],
+) -> list[int]:
+    """Return the padding along each axis that leads to the wanted output."""
+    spatial = operation.shape()[2:]
+    if len(wanted) != len(spatial):
+        raise operation.error(
+            f"the attribute 'output_shape' is {list(wanted)}: expected {len(spatial)} numbers"
+        )
+    totals = []
+    for size, target, stride, one, more in zip(spatial, wanted, strides, reach, extra, strict=True):
+        if not isinstance(size, int):
+            raise RefusedError("'output_shape' needs the size of the input, which is not known")
+        totals.append(stride * (size - 1) + more + one - target)
+    return totals
+
+
+def _transposed_weights(operation: Operation, window: Window) -> Value:
+    """From [C, O / groups, H, W] to [O, C / groups, H, W], dilated by zeros between elements."""
+    weights, groups = operation.input(1), operation.integer("group")
+    channels, per_group, *kernel = weights.info.static_shape
+    if len(kernel) == 1:
+        kernel = [1, *kernel]
+    apart = (groups, channels // groups, per_group, *kernel)
+    together = (groups * per_group, channels // groups, *kernel)
+
+    def change(array: NDArray[Any]) -> NDArray[Any]:
+        turned = array.reshape(apart).swapaxes(1, 2).reshape(together)
+        return _dilated(turned, window.dilations)
+
+    def layers() -> Value:
+        if set(window.dilations) != {1}:
+            raise RefusedError("its weights are dilated and not constant")
+        value = reshape(operation, weights, apart, "weights_apart")
+        value = transpose(operation, value, (0, 2, 1, 3, 4), "weights_turned")
+        return reshape(operation, value, together, "weights")
+
+    dilated = "x".join(map(str, window.dilations))
+    return changed(operation, weights, f"transposed_{groups}_{dilated}", change, layers)
+
+
+def _dilated(array: NDArray[Any], dilations: tuple[int, ...]) -> NDArray[Any]:
+    """Put zeros between the elements of a kernel."""
+    spatial = (d * (k - 1) + 1 for d, k in zip(dilations, array.shape[2:], strict=True))
+    shape = (*array.shape[:2], *spatial)
+    if math.prod(shape) > _MOST_DILATED_WEIGHTS:
+        raise RefusedError(f"its dilations {list(dilations)} make the weights too large")
+    result = np.zeros(shape, array.dtype)
+    result[:, :, :: dilations[0], :: dilations[1]] = array
+    return result

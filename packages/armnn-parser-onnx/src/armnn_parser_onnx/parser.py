@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""From an ONNX model to a network."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from onnx import numpy_helper
+
+from armnn.errors import ArmnnError, ParseError
+from armnn.graph import Network
+from armnn.tensor import Dimension, TensorInfo
+from armnn_parser_onnx._registry import check_opset
+from armnn_parser_onnx.conversion import convert_nodes
+from armnn_parser_onnx.functions import with_functions_inlined
+from armnn_parser_onnx.graph import Graph
+from armnn_parser_onnx.model_file import ModelFile, default_opset, read_model
+from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import onnx
+    from numpy.typing import NDArray
+
+_ANONYMOUS = "?"
+"""What some exporters call every dimension that they do not know."""
+
+
+def parse(
+    source: str | os.PathLike[str] | bytes, *, values: Mapping[str, NDArray[Any]] | None = None
+) -> Network:
+    """Read an ONNX model as a network.
+
+    The names of inputs and outputs are the model's; layers have the names of their nodes. The
+    network's metadata is the model's own, with ``producer_name``, ``producer_version`` and
+    ``opset`` beside it.
+
+    Args:
+        source: The file, or its content. Data in other files is read only from the file's folder
+            or below it.
+        values: Inputs that are known already, by name: the network holds them as constants.
+
+    Raises:
+        ComputedOperandError: As UnsupportedOperatorError, but ``values`` of the inputs that it
+            names may help.
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        UnsupportedOperatorError: The model uses operators that layers cannot compute; the message
+            names every one of them with its nodes and the reason.
+        ParseError: The model is malformed.
+    """
+    model = read_model(source)
+    opset = default_opset(model)
+    check_opset(opset)
+    network = Network(model.proto.graph.name, _metadata(model.proto, opset))
+    graph = Graph(network, model.external_data)
+    _add_inputs(model, graph, {} if values is None else values)
+    convert_nodes(with_functions_inlined(model.proto), opset, graph)
+    _add_outputs(model, graph)
+    network.remove_unused()
+    return network
+
+
+def _metadata(model: onnx.ModelProto, opset: int) -> dict[str, str]:
+    said = {
+        "producer_name": model.producer_name,
+        "producer_version": model.producer_version,
+        "opset": str(opset),
+    }
+    return {key: text for key, text in said.items() if text} | {
+        entry.key: entry.value for entry in model.metadata_props
+    }
+
+
+def _add_inputs(model: ModelFile, graph: Graph, values: Mapping[str, NDArray[Any]]) -> None:
+    """Make inputs and initialisers known; an input with an initialiser is a constant."""
+    proto = model.proto.graph
+    if proto.sparse_initializer:
+        names = [tensor.values.name for tensor in proto.sparse_initializer]
+        raise ParseError(f"the sparse initialisers {names} are not supported: store them dense")
+    for tensor in proto.initializer:
+        graph.add_initializer(tensor)
+    initializers = {tensor.name for tensor in proto.initializer}
+    for given in proto.input:
+        if given.name in values:
+            graph.add_initializer(numpy_helper.from_array(values[given.name], given.name))
+        elif given.name not in initializers:
+            graph.add_input(given.name, _checked_info(given))
+
+
+def _checked_info(given: onnx.ValueInfoProto) -> TensorInfo:
+    kind = given.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise ParseError(
+            f"the input {given.name!r} is of the kind {kind or 'unknown'!r}: expected a tensor"
+        )
+    tensor = given.type.tensor_type
+    what = f"the input {given.name!r}"
+    try:
+        data_type = data_type_of(tensor.elem_type)
+        if not tensor.HasField("shape"):
+            return TensorInfo(None, data_type)
+        shape = [_dimension(dim) for dim in tensor.shape.dim]
+        checked_count(tuple(dim for dim in shape if isinstance(dim, int)), what)
+        return TensorInfo(shape, data_type)
+    except ArmnnError as error:
+        raise ParseError(f"{what}: {error}") from error
+
+
+def _dimension(dim: onnx.TensorShapeProto.Dimension) -> Dimension:
+    """Return a dimension; -1 and "?" are how some exporters write that they do not know it."""
+    if dim.HasField("dim_value"):
+        return None if dim.dim_value == -1 else dim.dim_value
+    return None if dim.dim_param in ("", _ANONYMOUS) else dim.dim_param
+
+
+def _add_outputs(model: ModelFile, graph: Graph) -> None:
+    if not model.proto.graph.output:
+        raise ParseError(f"the model {model.name!r} has no output")
+    for wanted in model.proto.graph.output:
+        value = graph.value(wanted.name)
+        declared = wanted.type.tensor_type.elem_type
+        made = value.info.data_type
+        if declared and onnx_type_name(data_type_of(declared)) != onnx_type_name(made):
+            raise ParseError(
+                f"the output {wanted.name!r} is {onnx_type_name(made)}, but the model says "
+                f"{onnx_type_name(data_type_of(declared))}"
+            )
+        try:
+            graph.network.add_output(wanted.name, value)
+        except ArmnnError as error:
+            raise ParseError(f"the output {wanted.name!r}: {error}") from error

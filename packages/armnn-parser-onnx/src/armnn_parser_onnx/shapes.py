@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Layers that change shapes, also where dimensions are known only when the network runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from armnn.types import DataType, ReduceOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from armnn.graph import Value
+    from armnn.tensor import Dimension
+    from armnn_parser_onnx.operation import Operation
+
+
+def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
+    """Reshape to known dimensions; -1 is what is left."""
+    return operation.network.add_reshape(
+        value, target_shape=tuple(shape), name=operation.layer_name(part)
+    )
+
+
+def shape_vector(operation: Operation, value: Value, part: str = "shape") -> Value:
+    """Return the dimensions of a value as a list of 64-bit integers."""
+    return operation.network.add_shape(
+        value, name=operation.layer_name(part), output=DataType.SIGNED64
+    )
+
+
+def reshape_like(operation: Operation, value: Value, like: Value, part: str = "") -> Value:
+    """Give a value the shape of another one that has as many elements."""
+    shape = operation.shape_of(like)
+    if sum(not isinstance(dim, int) for dim in shape) <= 1 and 0 not in shape:
+        target = [dim if isinstance(dim, int) else -1 for dim in shape]
+        return reshape(operation, value, target, part)
+    return operation.network.add_reshape(
+        value, shape_vector(operation, like), name=operation.layer_name(part)
+    )
+
+
+def reshape_to_groups(
+    operation: Operation, value: Value, groups: Sequence[Sequence[int]], part: str = ""
+) -> Value:
+    """Merge, drop and insert axes.
+
+    Args:
+        operation: The node that the layer is for.
+        value: What is reshaped.
+        groups: For each axis of the result the axes of ``value`` that it is the product of, in
+            their order; an empty list makes an axis of one element.
+        part: What the layer is for, if it is not the node's last one.
+    """
+    shape = operation.shape_of(value)
+    dims = [_product([shape[axis] for axis in group]) for group in groups]
+    if None not in dims:
+        return reshape(operation, value, [dim for dim in dims if dim is not None], part)
+    # An unknown axis that keeps its place is copied (0), one other is what is left (-1).
+    copied = [list(group) == [axis] for axis, group in enumerate(groups)]
+    left = sum(dim is None and not stays for dim, stays in zip(dims, copied, strict=True))
+    if left > 1 or 0 in dims:
+        return operation.network.add_reshape(
+            value, _computed_shape(operation, value, groups), name=operation.layer_name(part)
+        )
+    target = [
+        dim if dim is not None else 0 if stays else -1
+        for dim, stays in zip(dims, copied, strict=True)
+    ]
+    return operation.network.add_reshape(
+        value, target_shape=target, zero_copies=True, name=operation.layer_name(part)
+    )
+
+
+def _product(dims: Sequence[Dimension]) -> int | None:
+    """Return the product of the dimensions, None if it is not known."""
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return math.prod(known) if len(known) == len(dims) or 0 in known else None
+
+
+def _computed_shape(operation: Operation, value: Value, groups: Sequence[Sequence[int]]) -> Value:
+    network = operation.network
+    shape = shape_vector(operation, value)
+    dims = []
+    for group in groups:
+        if not group:
+            dims.append(operation.integers_constant([1], "one"))
+            continue
+        dim = network.add_gather(
+            shape,
+            operation.integers_constant(group, "axes"),
+            axis=0,
+            name=operation.layer_name("dimensions"),
+        )
+        if len(group) > 1:
+            dim = network.add_reduce(
+                dim,
+                axis=(0,),
+                keep_dims=True,
+                reduce_operation=ReduceOperation.PROD,
+                name=operation.layer_name("product"),
+            )
+        dims.append(dim)
+    return network.add_concat(dims, axis=0, name=operation.layer_name("new_shape"))
+
+
+def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
+    """Put the axes in another order: axis i of the result is axis ``order[i]`` of ``value``."""
+    return operation.network.add_transpose(
+        value, dim_mappings=tuple(order), name=operation.layer_name(part)
+    )
+
+
+def with_spatial_axes(operation: Operation, value: Value, count: int) -> Value:
+    """Insert axes of one element after [N, C], so that ``count`` axes follow them."""
+    rank = len(operation.shape_of(value))
+    inserted: list[list[int]] = [[] for _ in range(count + 2 - rank)]
+    groups = [[0], [1], *inserted, *([axis] for axis in range(2, rank))]
+    return reshape_to_groups(operation, value, groups, "as_image")
+
+
+def without_spatial_axes(operation: Operation, value: Value, rank: int) -> Value:
+    """Undo :func:`with_spatial_axes`: drop the axes after [N, C] until ``rank`` are left."""
+    now = len(operation.shape_of(value))
+    groups = [[0], [1], *([axis] for axis in range(2 + now - rank, now))]
+    return reshape_to_groups(operation, value, groups)

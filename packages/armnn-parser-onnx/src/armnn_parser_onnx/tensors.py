@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""From ``TensorProto`` to NumPy arrays, sizes checked before memory is taken."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import ParseError
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnx import TensorProto
+
+    from armnn_parser_onnx.external_data import ExternalData
+
+# The numbers of TensorProto.DataType. Literals, as older releases of onnx lack the newer names.
+_DATA_TYPES = {
+    1: DataType.FLOAT32,
+    2: DataType.UNSIGNED8,
+    3: DataType.SIGNED8,
+    4: DataType.UNSIGNED16,
+    5: DataType.SIGNED16,
+    6: DataType.SIGNED32,
+    7: DataType.SIGNED64,
+    9: DataType.BOOLEAN,
+    10: DataType.FLOAT16,
+    11: DataType.FLOAT64,
+    12: DataType.UNSIGNED32,
+    13: DataType.UNSIGNED64,
+    16: DataType.BFLOAT16,
+    17: DataType.FLOAT8_E4M3FN,
+    18: DataType.FLOAT8_E4M3FNUZ,
+    19: DataType.FLOAT8_E5M2,
+    20: DataType.FLOAT8_E5M2FNUZ,
+    21: DataType.UINT4,
+    22: DataType.INT4,
+    23: DataType.FLOAT4_E2M1FN,
+    24: DataType.FLOAT8_E8M0FNU,
+    25: DataType.UINT2,
+    26: DataType.INT2,
+}
+_NO_DATA_TYPES = {
+    8: "string",
+    14: "complex64",
+    15: "complex128",
+    27: "float6e2m3",
+    28: "float6e3m2",
+}
+_TYPE_NAMES = {
+    "float16": "float16",
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float8_e8m0fnu": "float8e8m0",
+    "float4_e2m1fn": "float4e2m1",
+}
+_EXTERNAL = 1
+_MAX_ELEMENTS = 2**48
+_TYPED_FIELDS = {
+    DataType.FLOAT32: "float_data",
+    DataType.FLOAT64: "double_data",
+    DataType.SIGNED64: "int64_data",
+    DataType.UNSIGNED32: "uint64_data",
+    DataType.UNSIGNED64: "uint64_data",
+}
+"""Where the values stand that are not raw; ``int32_data`` for all other types."""
+
+
+def onnx_type_of(data_type: DataType) -> int:
+    """Return the number of ``TensorProto.DataType`` that a value of a data type has in ONNX."""
+    plain = DataType.from_numpy(data_type.numpy_dtype)
+    return next(number for number, known in _DATA_TYPES.items() if known is plain)
+
+
+def data_type_of(elem_type: int) -> DataType:
+    """Return the data type that a number of ``TensorProto.DataType`` stands for.
+
+    Raises:
+        ParseError: Networks have no such type.
+    """
+    try:
+        return _DATA_TYPES[elem_type]
+    except KeyError:
+        what = _NO_DATA_TYPES.get(elem_type, f"type number {elem_type}")
+        raise ParseError(
+            f"tensors of {what} are not supported: expected another type of numbers, or Booleans"
+        ) from None
+
+
+def onnx_type_name(data_type: DataType) -> str:
+    """Return how the operator schemas of ONNX spell a type: "tensor(float)"."""
+    name = data_type.numpy_name
+    return f"tensor({_TYPE_NAMES.get(name, name)})"
+
+
+def checked_count(dims: tuple[int, ...], what: str) -> int:
+    """Return the number of elements of a tensor.
+
+    Raises:
+        ParseError: A dimension is negative, or no machine could hold the tensor.
+    """
+    # NumPy bounds the product of the others even where one dimension is 0.
+    if min(dims, default=0) < 0 or math.prod(max(dim, 1) for dim in dims) > _MAX_ELEMENTS:
+        raise ParseError(f"{what} has the dimensions {list(dims)}: no tensor can be that large")
+    return math.prod(dims)
+
+
+def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
+    """Return the data of a tensor, types narrower than a byte in one byte each.
+
+    Args:
+        tensor: An initialiser or an attribute.
+        external_data: Reads what stands in files beside the model.
+
+    Raises:
+        ParseError: The data does not fit the dimensions, is of a type that networks lack, or
+            stands where it must not.
+    """
+    what = f"the tensor {tensor.name!r}"
+    data_type = _tensor_data_type(tensor, what)
+    dims = tuple(tensor.dims)
+    count = checked_count(dims, what)
+    if tensor.HasField("segment"):
+        raise ParseError(f"{what} is stored in segments, which are not supported")
+    size = -(-count * data_type.bits // 8)
+    if tensor.data_location == _EXTERNAL:
+        return _from_bytes(external_data.read(tensor, size), data_type, dims, what)
+    if tensor.HasField("raw_data"):
+        return _from_bytes(tensor.raw_data, data_type, dims, what)
+    field = _TYPED_FIELDS.get(data_type, "int32_data")
+    return _from_numbers(getattr(tensor, field), data_type, dims, f"{field} of {what}")
+
+
+def _tensor_data_type(tensor: TensorProto, what: str) -> DataType:
+    try:
+        return data_type_of(tensor.data_type)
+    except ParseError as error:
+        raise ParseError(f"{what}: {error}") from None
+
+
+def _from_bytes(data: bytes, data_type: DataType, dims: tuple[int, ...], what: str) -> NDArray[Any]:
+    count = math.prod(dims)
+    size = -(-count * data_type.bits // 8)
+    if len(data) != size:
+        raise ParseError(
+            f"{what} has {len(data)} bytes of data: expected {size} for {list(dims)} elements of "
+            f"{data_type.arm_name}"
+        )
+    if data_type.bits < 8:
+        return _unpacked(np.frombuffer(data, np.uint8), data_type, count).reshape(dims)
+    if data_type is DataType.BOOLEAN:
+        # Any byte but 0 is true, whereas NumPy takes it as it is.
+        return np.not_equal(np.frombuffer(data, np.uint8), 0).reshape(dims)
+    array: NDArray[Any] = np.frombuffer(data, data_type.numpy_dtype).reshape(dims)
+    return array if sys.byteorder == "little" else array.byteswap()
+
+
+def _from_numbers(
+    numbers: Any, data_type: DataType, dims: tuple[int, ...], what: str
+) -> NDArray[Any]:
+    """Return the array that a typed field of a tensor holds.
+
+    Floats of 8 and 16 bits stand there as the integers that have their bits.
+    """
+    count = math.prod(dims)
+    stored = -(-count * data_type.bits // 8) if data_type.bits < 8 else count
+    if len(numbers) != stored:
+        raise ParseError(f"{what} has {len(numbers)} values: expected {stored} for {list(dims)}")
+    dtype = data_type.numpy_dtype
+    array: NDArray[Any]
+    if data_type in _TYPED_FIELDS:
+        array = np.array(numbers, np.uint64 if dtype == np.uint32 else dtype).astype(dtype)
+    elif data_type.bits < 8:
+        array = _unpacked(np.array(numbers, np.int32).astype(np.uint8), data_type, count)
+    elif data_type is DataType.BOOLEAN:
+        array = np.not_equal(np.array(numbers, np.int32), 0)
+    elif data_type.is_float:
+        array = np.array(numbers, np.int32).astype(f"uint{data_type.bits}").view(dtype)
+    else:
+        array = np.array(numbers, np.int32).astype(dtype)
+    return array.reshape(dims)
+
+
+def _unpacked(packed: NDArray[np.uint8], data_type: DataType, count: int) -> NDArray[Any]:
+    """Return one element per byte; the first of a byte stands in its lowest bits."""
+    bits = data_type.bits
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    codes: NDArray[Any] = ((packed[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count]
+    if data_type.is_float:
+        return codes.view(data_type.numpy_dtype)
+    if data_type in (DataType.INT4, DataType.INT2):
+        codes = codes.astype(np.int8)
+        codes[codes >= 2 ** (bits - 1)] -= 2**bits
+    return codes.astype(data_type.numpy_dtype)

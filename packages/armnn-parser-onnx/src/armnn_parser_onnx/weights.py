@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The weights of convolutions: what is asked of their shape, and how they get another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from armnn_parser_onnx.operation import RefusedError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+
+def changed(
+    operation: Operation,
+    value: Value,
+    how: str,
+    change: Callable[[NDArray[Any]], NDArray[Any]],
+    layers: Callable[[], Value],
+) -> Value:
+    """Change constant weights at once, computed ones by layers.
+
+    Args:
+        operation: The node.
+        value: The weights.
+        how: Says what is changed; constants that are changed alike are shared.
+        change: Changes the data.
+        layers: Adds layers that do the same.
+    """
+    if value.constant is None:
+        return layers()
+    return operation.graph.derived_constant(value, how, change)
+
+
+def static_weights(operation: Operation) -> tuple[int, ...]:
+    """Return the shape of the weights.
+
+    Raises:
+        ParseError: The ranks of weights and input do not fit a convolution.
+        RefusedError: A dimension is not known.
+    """
+    info = operation.input(1).info
+    if not info.is_static:
+        raise RefusedError("the shape of its weights is not known")
+    shape = info.static_shape
+    rank = len(operation.shape())
+    if len(shape) != rank or not 3 <= rank <= 5 or 0 in shape:
+        raise operation.error(
+            f"the weights have shape {list(shape)} and the input has rank {rank}: expected one "
+            "rank from 3 to 5, and no empty weights"
+        )
+    _check_kernel_shape(operation, shape[2:])
+    return shape
+
+
+def _check_kernel_shape(operation: Operation, size: tuple[int, ...]) -> None:
+    said = operation.integers("kernel_shape")
+    if said is not None and said != size:
+        raise operation.error(
+            f"the attribute 'kernel_shape' is {list(said)}, but the weights have {list(size)}"
+        )
+
+
+def check_channels(operation: Operation, expected: int) -> None:
+    """Check the channels of the input against what the weights read.
+
+    Raises:
+        ParseError: They differ.
+    """
+    channels = operation.shape()[1]
+    if isinstance(channels, int) and channels != expected:
+        raise operation.error(
+            f"the input has {channels} channels: expected {expected} for these weights and groups"
+        )

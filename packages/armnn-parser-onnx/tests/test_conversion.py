@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Which nodes are converted, and what is said of those that are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn_parser_onnx.parser import parse
+
+Model = Callable[..., onnx.ModelProto]
+Run = Callable[..., list[Any]]
+X = np.zeros((2, 3), np.float32)
+node = helper.make_node
+
+
+def refused(model: onnx.ModelProto, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        parse(model.SerializeToString())
+
+
+def test_all_unsupported_operators_are_reported_at_once(model: Model) -> None:
+    made = model(
+        [
+            node("Unique", ["x"], ["a", "i"], name="top"),
+            node("Relu", ["a"], ["b"], name="reads an unsupported one"),
+            node("Det", ["x"], ["c"], name="first"),
+            node("Det", ["b"], ["d"], name="hidden behind another"),
+            node("Det", ["x"], ["e"]),
+            node("Resize", ["p", "", "s"], ["r"], name="cubic one", mode="cubic"),
+            node("Foo", ["x"], ["f"], name="odd"),
+        ],
+        {"x": X, "p": np.zeros((1, 1, 2, 2), np.float32)},
+        ["b", "c", "d", "e", "r", "f"],
+        {"k": np.array([1]), "s": np.array([1, 1, 2, 2], np.float32)},
+    )
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        parse(made.SerializeToString())
+    assert str(caught.value) == (
+        "the model uses unsupported operators: "
+        "Unique (at 'top'): no layer computes it; "
+        "Det (at 'first', 'hidden behind another', 'e'): no layer computes it; "
+        "Resize (at 'cubic one'): no layer interpolates with cubic curves; "
+        "Foo (at 'odd'): ONNX has no such operator at opset 21"
+    )
+    assert caught.value.operators == ("Unique", "Det", "Resize", "Foo")
+
+
+def test_an_unknown_domain_is_named(model: Model) -> None:
+    made = model(node("FusedConv", ["x"], ["y"], name="f", domain="com.microsoft"), {"x": X})
+    made.opset_import.add(domain="com.microsoft", version=1)
+    refused(made, r"FusedConv \(at 'f'\): the operators of the domain 'com.microsoft'")
+
+
+def test_functions_of_the_model_itself_are_inlined(model: Model, run: Run) -> None:
+    made = model(node("Twice", ["x"], ["y"], name="f", domain="own"), {"x": X})
+    made.functions.append(
+        helper.make_function(
+            "own", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])], made.opset_import
+        )
+    )
+    made.opset_import.append(helper.make_opsetid("own", 1))
+    (result,) = run(made, {"x": X})
+    np.testing.assert_array_equal(result, X + X)
+
+
+def test_a_function_that_calls_itself_is_refused(model: Model) -> None:
+    made = model(node("Twice", ["x"], ["y"], name="f", domain="own"), {"x": X})
+    inner = node("Twice", ["a"], ["b"], domain="own")
+    made.functions.append(
+        helper.make_function("own", "Twice", ["a"], ["b"], [inner], made.opset_import)
+    )
+    with pytest.raises(ParseError, match="the function 'Twice' of the domain 'own' calls itself"):
+        parse(made.SerializeToString())
+
+
+def test_a_withdrawn_operator_is_named(model: Model) -> None:
+    made = model(node("Upsample", ["x", "s"], ["y"], name="u"), {"x": X, "s": X}, opset=12)
+    refused(made, r"Upsample \(at 'u'\): ONNX has withdrawn it at opset 10")
+
+
+def test_the_long_spelling_of_the_domain_is_known(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["y"], domain="ai.onnx"), {"x": X})
+    assert [layer.type for layer in parse(made.SerializeToString()).layers][1] == "Activation"
+
+
+def test_control_flow_and_sequences_are_refused(model: Model) -> None:
+    branch = helper.make_graph(
+        [node("Relu", ["x"], ["b"])], "g", [], [helper.make_tensor_value_info("b", 1, None)]
+    )
+    made = model(
+        [
+            node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch),
+            node("SequenceConstruct", ["x"], ["s"], name="list"),
+        ],
+        {"x": X, "c": np.array(True)},
+        ["y", "s"],
+    )
+    refused(made, r"If \(at 'choice'\): no layer computes it; SequenceConstruct \(at 'list'\)")
+
+
+def test_nodes_that_no_output_needs_are_left_out(model: Model) -> None:
+    made = model([node("Erf", ["x"], ["z"]), node("Relu", ["x"], ["y"])], {"x": X})
+    assert [layer.name for layer in parse(made.SerializeToString()).layers] == ["x", "y", "y"]
+
+
+def test_an_output_that_cannot_be_computed_is_refused_only_if_it_is_used(model: Model) -> None:
+    pool = node("MaxPool", ["x"], ["y", "i"], name="pool", kernel_shape=[2, 2])
+    image = np.zeros((1, 1, 4, 4), np.float32)
+    parse(model(pool, {"x": image}).SerializeToString())
+    made = model(pool, {"x": image}, ["y", "i"])
+    refused(made, r"MaxPool \(at 'pool'\): its output number 1 \('i'\) is used")
+
+
+def test_a_name_that_nothing_makes_is_refused(model: Model) -> None:
+    made = model(node("Relu", ["nothing"], ["y"], name="r"), {"x": X})
+    refused(made, r"node 'r' \(Relu\): it reads 'nothing', which no input, initialiser or node")
+
+
+def test_a_cycle_is_refused(model: Model) -> None:
+    made = model(
+        [node("Add", ["x", "b"], ["a"], name="one"), node("Relu", ["a"], ["b"])],
+        {"x": X},
+        ["a"],
+    )
+    refused(made, r"node 'one' \(Add\): it reads 'b', which no input, initialiser or node before")
+
+
+def test_a_node_before_its_producer_is_refused(model: Model) -> None:
+    made = model([node("Relu", ["a"], ["y"]), node("Relu", ["x"], ["a"])], {"x": X})
+    refused(made, "reads 'a', which no input, initialiser or node before it makes")
+
+
+def test_two_nodes_that_make_one_value_are_refused(model: Model) -> None:
+    made = model(
+        [node("Relu", ["x"], ["y"], name="r"), node("Elu", ["x"], ["y"], name="e")], {"x": X}
+    )
+    refused(made, r"node 'e' \(Elu\): the value 'y' is already made by node 'r' \(Relu\)")
+
+
+def test_a_node_that_overwrites_an_input_is_refused(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["x"], name="r"), {"x": X}, ["x"])
+    refused(made, "two inputs, initialisers or nodes make a value named 'x'")
+
+
+def test_types_that_the_schema_does_not_allow_are_refused(model: Model) -> None:
+    made = model(node("Conv", ["x", "w"], ["y"], name="c"), {"x": X, "w": np.zeros((1,), np.int64)})
+    refused(made, r"node 'c' \(Conv\): the input 'W' is tensor\(int64\): expected tensor\(float\)")
+    made = model(node("Not", ["x"], ["y"], name="c"), {"x": X})
+    refused(made, r"the input 'X' is tensor\(float\): expected tensor\(bool\)")
+
+
+def test_inputs_of_two_types_are_refused(model: Model) -> None:
+    made = model(
+        node("Concat", ["x", "w"], ["y"], name="c", axis=0), {"x": X, "w": X.astype(np.int64)}
+    )
+    refused(made, r"the input 'inputs' is tensor\(int64\): expected tensor\(float\)")
+
+
+def test_an_error_of_a_layer_names_the_node(model: Model) -> None:
+    made = model(
+        node("Add", ["x", "w"], ["y"], name="sum"), {"x": X, "w": np.zeros((4,), np.float32)}
+    )
+    refused(made, r"node 'sum' \(Add\): .*the shapes \[2,3\] and \[4\] do not broadcast")
+
+
+def test_a_missing_required_input_is_refused(model: Model) -> None:
+    made = model(node("Add", ["x", ""], ["y"], name="sum"), {"x": X})
+    refused(made, r"node 'sum' \(Add\): the input 'B' is missing")
+    made = model(node("Concat", ["x", ""], ["y"], name="c", axis=0), {"x": X})
+    refused(made, r"node 'c' \(Concat\): an input is missing")
+
+
+def test_arithmetic_on_stored_numbers_is_refused(model: Model) -> None:
+    made = model(
+        [
+            node("QuantizeLinear", ["x", "s"], ["q"]),
+            node("Transpose", ["q"], ["t"]),
+            node("Add", ["t", "t"], ["y"], name="sum"),
+        ],
+        {"x": X},
+        constants={"s": np.array(0.5, np.float32)},
+        output_types={"y": TensorProto.UINT8},
+    )
+    refused(made, r"Add \(at 'sum'\): it computes with the stored numbers of the quantised .* 't'")

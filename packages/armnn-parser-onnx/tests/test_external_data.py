@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.parser import parse
+
+DATA = np.arange(4, dtype=np.float32)
+
+
+def tensor(location: str | None = "data.bin", **entries: str) -> TensorProto:
+    result = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4])
+    result.data_location = TensorProto.EXTERNAL
+    if location is not None:
+        entries = {"location": location, **entries}
+    for key, value in entries.items():
+        result.external_data.add(key=key, value=value)
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inside = tmp_path / "model"
+    (inside / "sub").mkdir(parents=True)
+    (inside / "data.bin").write_bytes(b"pad!" + DATA.tobytes())
+    (inside / "sub" / "data.bin").write_bytes(DATA.tobytes())
+    (tmp_path / "secret.bin").write_bytes(DATA.tobytes())
+    return inside
+
+
+def test_bytes_at_an_offset_are_read(folder: Path) -> None:
+    data = ExternalData(folder).read(tensor(offset="4", length="16"), 16)
+    assert data == DATA.tobytes()
+
+
+def test_a_folder_below_the_model_is_read(folder: Path) -> None:
+    assert ExternalData(folder).read(tensor("sub/data.bin"), 16) == DATA.tobytes()
+
+
+def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
+    (folder / "link.bin").symlink_to(folder / "sub" / "data.bin")
+    assert ExternalData(folder).read(tensor("link.bin"), 16) == DATA.tobytes()
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "../secret.bin", "sub/../../secret.bin", "sub/../data.bin", "/etc/passwd", "C:\\x", "\\x",
+        "..\\secret.bin", "", "a\0b",
+    ],
+)  # fmt: skip
+def test_paths_that_may_lead_out_are_refused(folder: Path, location: str) -> None:
+    with pytest.raises(ParseError, match=r"'w' is said to be in .*expected a path below"):
+        ExternalData(folder).read(tensor(location), 16)
+
+
+def test_a_missing_location_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="expected a path below the model's folder"):
+        ExternalData(folder).read(tensor(None), 16)
+
+
+@pytest.mark.parametrize("target", ["../secret.bin", "/dev/zero"])
+def test_links_that_lead_out_are_refused(folder: Path, target: str) -> None:
+    (folder / "link.bin").symlink_to(target)
+    with pytest.raises(ParseError, match="which leads out of the model's folder"):
+        ExternalData(folder).read(tensor("link.bin"), 16)
+
+
+def test_a_folder_link_that_leads_out_is_refused(folder: Path) -> None:
+    (folder / "out").symlink_to("..")
+    with pytest.raises(ParseError, match="which leads out of the model's folder"):
+        ExternalData(folder).read(tensor("out/secret.bin"), 16)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.bin")
+    with pytest.raises(ParseError, match="is not in a regular file"):
+        ExternalData(folder).read(tensor("pipe.bin"), 16)
+
+
+def test_a_directory_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="is not in a regular file"):
+        ExternalData(folder).read(tensor("sub"), 16)
+
+
+def test_a_missing_file_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match=r"cannot be read from .*none\.bin"):
+        ExternalData(folder).read(tensor("none.bin"), 16)
+
+
+@pytest.mark.parametrize("entries", [{"offset": "8"}, {"offset": "9223372036854775807"}])
+def test_data_beyond_the_file_is_refused(folder: Path, entries: dict[str, str]) -> None:
+    with pytest.raises(ParseError, match=r"spans the bytes \d+ to \d+, but the file has 20"):
+        ExternalData(folder).read(tensor(**entries), 16)
+
+
+@pytest.mark.parametrize("text", ["-4", "4.0", "0x4", " 4", "4_0", "٤", "9" * 30])
+@pytest.mark.parametrize("key", ["offset", "length"])
+def test_numbers_that_are_none_are_refused(folder: Path, key: str, text: str) -> None:
+    wanted = re.escape(f"has the {key} {text!r}: expected a number of bytes")
+    with pytest.raises(ParseError, match=wanted):
+        ExternalData(folder).read(tensor(**{key: text}), 16)
+
+
+def test_a_length_that_does_not_fit_the_dimensions_is_refused(folder: Path) -> None:
+    with pytest.raises(ParseError, match="has a length of 12 bytes: expected 16"):
+        ExternalData(folder).read(tensor(length="12"), 16)
+
+
+@pytest.fixture
+def saved(folder: Path, model: Callable[..., onnx.ModelProto]) -> Path:
+    made = model(helper.make_node("Add", ["x", "w"], ["y"]), {"x": DATA})
+    made.graph.initializer.append(tensor(offset="4"))
+    path = folder / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
+    constant = parse(saved).find("w")
+    assert constant.data is not None
+    np.testing.assert_array_equal(constant.data, DATA)
+
+
+def test_a_model_in_the_working_folder_is_parsed(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(saved.parent)
+    assert parse("model.onnx").find("w").data is not None
+
+
+def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
+    with pytest.raises(ParseError, match="a model given as bytes has no folder: pass the model"):
+        parse(saved.read_bytes())

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from armnn import DataType
+from armnn.errors import ParseError
+from armnn_parser_onnx.parser import parse
+
+node = helper.make_node
+Model = Callable[..., onnx.ModelProto]
+# No value lies in the middle of two steps, where ONNX and Arm NN round to different sides.
+X = np.array([[-100, -1.3, 0], [0.4, 2.7, 100]], np.float32)
+SCALE = {"s": np.array(0.5, np.float32)}
+
+
+def quantized(x: np.ndarray, scale: np.ndarray, point: np.ndarray) -> np.ndarray:
+    limits = np.iinfo(point.dtype)
+    steps = np.rint(x / scale) + point.astype(np.float32)
+    return np.clip(steps, limits.min, limits.max).astype(point.dtype)
+
+
+@pytest.mark.parametrize(
+    "point", [None, np.uint8(128), np.int8(-3), np.int8(0), pytest.param(np.int16(0), id="int16")]
+)
+@pytest.mark.parametrize("opset", [10, 13, 19, 21, 23])
+def test_quantize_and_dequantize(
+    run: Callable[..., Any], model: Model, point: Any, opset: int
+) -> None:
+    opset = 21 if isinstance(point, np.int16) else opset
+    constants = {**SCALE} if point is None else {**SCALE, "z": np.asarray(point)}
+    names = list(constants)
+    nodes = [
+        node("QuantizeLinear", ["x", *names], ["q"]),
+        node("DequantizeLinear", ["q", *names], ["y"]),
+    ]
+    q, y = run(model(nodes, {"x": X}, ["q", "y"], constants, opset=opset), {"x": X})
+    zero = np.asarray(np.uint8(0) if point is None else point)
+    expected = quantized(X, SCALE["s"], zero)
+    assert q.dtype == expected.dtype
+    np.testing.assert_array_equal(q, expected)
+    np.testing.assert_array_equal(y, (expected.astype(np.float32) - zero) * np.float32(0.5))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("zero", [0, 5])
+def test_scales_along_an_axis(
+    run: Callable[..., Any], model: Model, axis: int, dtype: type, zero: int
+) -> None:
+    shape = (2, 1) if axis == 0 else (1, 3)
+    scale = np.array([0.25, 1.5, 0.75], np.float32)[: X.shape[axis]]
+    constants = {"s": scale, "z": np.full(X.shape[axis], zero, dtype)}
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["q"], axis=axis),
+        node("DequantizeLinear", ["q", "s", "z"], ["y"], axis=axis),
+    ]
+    q, y = run(model(nodes, {"x": X}, ["q", "y"], constants, opset=13), {"x": X})
+    expected = quantized(X, scale.reshape(shape), constants["z"].reshape(shape))
+    np.testing.assert_array_equal(q, expected)
+    np.testing.assert_array_equal(y, (expected.astype(np.float32) - zero) * scale.reshape(shape))
+
+
+def test_constant_weights_get_a_quantised_type(model: Model) -> None:
+    constants = {"w": np.array([[1, -2]], np.int8), "s": np.array([0.5, 2], np.float32)}
+    nodes = [node("DequantizeLinear", ["w", "s"], ["d"], axis=1), node("Add", ["x", "d"], ["y"])]
+    made = model(nodes, {"x": X[:, :2]}, constants=constants)
+    (weights,) = (
+        layer for layer in parse(made.SerializeToString()).layers if layer.data is not None
+    )
+    info = weights.output.info
+    assert (info.data_type, info.scales, info.axis) == (DataType.QSYMM_S8, (0.5, 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "point"), [("uint8", 3), ("int8", -3), ("int32", 0), ("uint16", 7), ("int16", -7)]
+)
+def test_dequantize_of_an_input(check: Callable[..., Any], dtype: str, point: int) -> None:
+    x = np.array([0, 1, 100], dtype)
+    constants = {**SCALE, "z": np.array(point, dtype)}
+    check(node("DequantizeLinear", ["x", *constants], ["y"]), {"x": x}, constants=constants)
+
+
+def test_computed_scales(check: Callable[..., Any]) -> None:
+    inputs = {"x": np.array([[1, 2], [3, 4]], np.uint8), "s": np.array([0.5, 3], np.float32)}
+    check(node("DequantizeLinear", ["x", "s"], ["y"], axis=0), inputs)
+
+
+def test_moves_keep_the_scale(check: Callable[..., Any]) -> None:
+    nodes = [
+        node("QuantizeLinear", ["x", "s"], ["q"]),
+        node("Transpose", ["q"], ["t"]),
+        node("Concat", ["t", "t"], ["c"], axis=1),
+        node("DequantizeLinear", ["c", "s"], ["y"]),
+    ]
+    check(nodes, {"x": X}, constants=SCALE)
+
+
+def test_integers_are_quantised_as_real_values(run: Callable[..., Any], model: Model) -> None:
+    x = np.array([-4, 0, 3, 200], np.int32)
+    made = model(node("QuantizeLinear", ["x", "s"], ["y"]), {"x": x}, constants=SCALE, opset=13)
+    assert run(made, {"x": x})[0].tolist() == [0, 0, 6, 255]
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (node("QuantizeLinear", ["x", "g"], ["y"]), "its input 'y_scale' is computed, it must be"),
+        (node("QuantizeLinear", ["x", "zero"], ["y"]), r"\(QuantizeLinear\): the scales of"),
+        (node("QuantizeLinear", ["x", "s", "zz"], ["y"]), r"the zero points have shape \[2\]"),
+        (
+            node("QuantizeLinear", ["x", "m"], ["y"]),
+            r"the scales have shape \[1, 3\]: expected one",
+        ),
+        (node("QuantizeLinear", ["x", "three"], ["y"], axis=2), "the axis 2 is not an axis of a"),
+        (node("QuantizeLinear", ["x", "three"], ["y"], axis=0), "has 2 indices but 3 scales"),
+        (node("QuantizeLinear", ["x", "s", "z16"], ["y"]), "16-bit values with a zero point"),
+        (
+            node("QuantizeLinear", ["x", "s"], ["y"], output_dtype=TensorProto.UINT16),
+            "no layer quantises to Unsigned16",
+        ),
+        (node("QuantizeLinear", ["x", "m"], ["y"], block_size=2), "a scale for each block"),
+        (
+            node("QuantizeLinear", ["x", "s"], ["y"], precision=TensorProto.FLOAT16),
+            "it says the precision of the division",
+        ),
+    ],
+)
+def test_what_cannot_be_quantised_is_refused(
+    model: Model, made: onnx.NodeProto, message: str
+) -> None:
+    constants = {
+        **SCALE,
+        "zero": np.array(0, np.float32),
+        "zz": np.zeros(2, np.uint8),
+        "m": np.ones((1, 3), np.float32),
+        "three": np.ones(3, np.float32),
+        "z16": np.array(1, np.int16),
+    }
+    given = {"x": X, "g": SCALE["s"]}
+    with pytest.raises(ParseError, match=message):
+        parse(model(made, given, constants=constants, opset=23).SerializeToString())
+
+
+def test_two_scales_for_one_tensor_are_refused(model: Model) -> None:
+    constants = {**SCALE, "t": np.array(0.25, np.float32)}
+    quantize = node("QuantizeLinear", ["x", "s"], ["q"])
+    again = node("DequantizeLinear", ["q", "t"], ["y"])
+    with pytest.raises(ParseError, match="its scale or zero point is not the one that its input"):
+        parse(model([quantize, again], {"x": X}, constants=constants).SerializeToString())
+    both = [
+        quantize,
+        node("QuantizeLinear", ["x", "t"], ["r"]),
+        node("Concat", ["q", "r"], ["y"], axis=0),
+    ]
+    with pytest.raises(ParseError, match="its quantised inputs have different scales"):
+        parse(model(both, {"x": X}, constants=constants).SerializeToString())

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Inputs, outputs, names and metadata of a parsed model."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import armnn
+from armnn import DataType
+from armnn.errors import ParseError
+from armnn_parser_onnx.parser import parse
+
+Model = Callable[..., onnx.ModelProto]
+X = np.zeros((2, 3), np.float32)
+node = helper.make_node
+
+
+def test_core_finds_the_parser_by_the_suffix(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(node("Relu", ["x"], ["y"]), {"x": X}).SerializeToString())
+    network = armnn.parse(path)
+    assert [layer.type for layer in network.layers] == ["Input", "Activation", "Output"]
+
+
+def test_names_are_those_of_the_model(model: Model) -> None:
+    made = model(
+        [
+            node("Relu", ["x"], ["a"], name="first"),
+            node("Relu", ["a"], ["b"]),
+            node("Relu", ["b"], ["y"], name="first"),
+        ],
+        {"x": X},
+    )
+    network = parse(made.SerializeToString())
+    assert network.name == "graph"
+    assert [layer.name for layer in network.inputs] == ["x"]
+    assert [layer.name for layer in network.outputs] == ["y"]
+    activations = [layer.name for layer in network.layers if layer.type == "Activation"]
+    assert activations == ["first", "b", "first_2"]
+
+
+def test_the_file_and_its_producer_are_in_the_metadata(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["y"]), {"x": X}, opset=13)
+    made.producer_name, made.producer_version = "exporter", "2.1"
+    made.metadata_props.add(key="character", value="0\n90")
+    assert parse(made.SerializeToString()).metadata == {
+        "producer_name": "exporter",
+        "producer_version": "2.1",
+        "opset": "13",
+        "character": "0\n90",
+    }
+
+
+def test_the_file_says_its_own_metadata_last(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["y"]), {"x": X})
+    made.metadata_props.add(key="opset", value="own")
+    assert parse(made.SerializeToString()).metadata == {"opset": "own"}
+
+
+def test_unknown_dimensions_keep_their_names(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["y"]), {"x": (TensorProto.FLOAT, ["N", 3, None, "?", -1, 0])})
+    (given,) = parse(made.SerializeToString()).inputs
+    assert given.output.info.shape == ("N", 3, None, None, None, 0)
+
+
+def test_an_unknown_rank_stays_unknown(model: Model) -> None:
+    made = model(node("Relu", ["x"], ["y"]), {"x": (TensorProto.FLOAT, None)})
+    network = parse(made.SerializeToString())
+    assert network.outputs[0].input_infos[0].shape is None
+
+
+def test_types_of_inputs_are_those_of_the_model(model: Model) -> None:
+    made = model(node("Identity", ["x"], ["y"]), {"x": np.zeros(2, np.int64)})
+    (given,) = parse(made.SerializeToString()).inputs
+    assert given.output.info.data_type is DataType.SIGNED64
+
+
+def test_initializers_among_the_inputs_are_constants(model: Model) -> None:
+    made = model(
+        node("Add", ["x", "w"], ["y"]), {"x": X, "w": X}, constants={"w": X}, ir_version=3, opset=7
+    )
+    network = parse(made.SerializeToString())
+    assert [layer.name for layer in network.inputs] == ["x"]
+    assert network.find("w").type == "Constant"
+
+
+def test_an_initializer_is_shared_and_an_unused_one_left_out(model: Model) -> None:
+    made = model(
+        [node("Add", ["x", "w"], ["a"]), node("Mul", ["a", "w"], ["y"])],
+        {"x": X},
+        constants={"w": X, "unused": X},
+    )
+    layers = parse(made.SerializeToString()).layers
+    assert [layer.name for layer in layers if layer.data is not None] == ["w"]
+
+
+def test_inputs_and_constants_may_be_outputs(model: Model) -> None:
+    made = model(
+        node("Relu", ["x"], ["y"]), {"x": X}, ["x", "w", "y"], constants={"w": X}, opset=13
+    )
+    network = parse(made.SerializeToString())
+    assert [layer.name for layer in network.outputs] == ["x", "w", "y"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.output.append(g.output[0]), "the output 'y': .*already has a layer 'y'"),
+        (lambda g: g.output.clear(), "'<bytes>' has no output"),
+        (lambda g: setattr(g.output[0], "name", "z"), "'z' is read, but no node, input or init"),
+        (lambda g: g.input.append(g.input[0]), "two inputs, initialisers or nodes .* 'x'"),
+        (lambda g: g.initializer.extend([numpy_helper.from_array(X, "w")] * 2), "named 'w'"),
+        (
+            lambda g: setattr(g.output[0].type.tensor_type, "elem_type", TensorProto.INT64),
+            r"the output 'y' is tensor\(float\), but the model says tensor\(int64\)",
+        ),
+        (
+            lambda g: setattr(g.input[0].type.tensor_type, "elem_type", TensorProto.STRING),
+            "the input 'x': tensors of string are not supported",
+        ),
+        (
+            lambda g: setattr(g.input[0].type.tensor_type.shape.dim[0], "dim_value", -3),
+            r"the input 'x': the input 'x' has the dimensions \[-3, 3\]",
+        ),
+        (
+            lambda g: setattr(g.input[0].type.tensor_type.shape.dim[0], "dim_value", 2**62),
+            "no tensor can be that large",
+        ),
+        (
+            lambda g: g.input[0].type.sequence_type.elem_type.tensor_type.SetInParent(),
+            "the input 'x' is of the kind 'sequence_type': expected a tensor",
+        ),
+        (
+            lambda g: g.input[0].type.optional_type.elem_type.tensor_type.SetInParent(),
+            "the input 'x' is of the kind 'optional_type': expected a tensor",
+        ),
+        (
+            lambda g: g.input[0].ClearField("type"),
+            "the input 'x' is of the kind 'unknown': expected a tensor",
+        ),
+        (
+            lambda g: g.sparse_initializer.add().values.CopyFrom(TensorProto(name="s")),
+            r"the sparse initialisers \['s'\] are not supported",
+        ),
+        (
+            lambda g: g.input[0].type.tensor_type.shape.dim.extend(
+                g.input[0].type.tensor_type.shape.dim[0] for _ in range(8)
+            ),
+            "the input 'x': .*has rank 10: expected at most 8",
+        ),
+    ],
+)
+def test_malformed_graphs_are_refused(
+    model: Model, change: Callable[[Any], Any], message: str
+) -> None:
+    made = model(node("Relu", ["x"], ["y"]), {"x": X})
+    change(made.graph)
+    with pytest.raises(ParseError, match=message):
+        parse(made.SerializeToString())
+
+
+def test_names_that_are_not_utf8_are_refused(model: Model) -> None:
+    data = model(node("Relu", ["x"], ["yyyy"], name="n"), {"x": X}, ["yyyy"]).SerializeToString()
+    with pytest.raises(ParseError, match="has a name that is not text in UTF-8"):
+        parse(data.replace(b"yyyy", b"\xff\xfe\xfd\xfc"))
+
+
+def test_parsing_needs_neither_the_reference_nor_onnxruntime() -> None:
+    code = (
+        "import sys, armnn_parser_onnx.parser\n"
+        "print([name for name in ('onnx.reference', 'onnxruntime') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    assert not hasattr(importlib.import_module("armnn_parser_onnx"), "parse")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import armnn_parser_onnx._registry as registry
+from armnn.errors import ParseError
+from armnn_parser_onnx import operators
+from armnn_parser_onnx._registry import (
+    check_opset,
+    find_converter,
+    newest_opset,
+    operator,
+    operator_names,
+)
+
+
+@pytest.fixture
+def converters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_CONVERTERS", {})
+
+
+@pytest.mark.usefixtures("converters")
+def test_the_newest_converter_that_the_opset_has_is_taken() -> None:
+    for since in (1, 13, 11):
+        operator("Op", since=since)(lambda _, since=since: since)
+    found = {opset: find_converter("Op", opset) for opset in (7, 10, 11, 12, 13, 27)}
+    assert [entry.since for entry in found.values() if entry] == [1, 1, 11, 11, 13, 13]
+
+
+@pytest.mark.usefixtures("converters")
+def test_an_operator_does_not_exist_before_its_first_opset() -> None:
+    operator("Op", since=9)(lambda _: ())
+    assert find_converter("Op", 8) is None
+    assert find_converter("Op", 9) is not None
+    assert find_converter("Other", 9) is None
+
+
+def test_every_family_is_imported() -> None:
+    assert operator_names() == tuple(sorted(operator_names()))
+    assert len(operator_names()) > 100
+    assert operators.__all__ == sorted(operators.__all__)
+
+
+def test_every_operator_exists_at_some_opset_that_is_read() -> None:
+    for name in operator_names():
+        assert onnx.defs.has(name, ""), name
+
+
+def test_every_operator_is_converted_at_each_opset_that_has_it() -> None:
+    for name in operator_names():
+        for opset in range(registry.OLDEST_OPSET, newest_opset() + 1):
+            if onnx.defs.has(name, max_inclusive_version=opset, domain=""):
+                schema = onnx.defs.get_schema(name, opset, "")
+                assert schema.deprecated or find_converter(name, opset), f"{name} at {opset}"
+
+
+@pytest.mark.parametrize("opset", [-1, 0, 1, 6])
+def test_old_opsets_are_refused_with_the_way_out(opset: int) -> None:
+    with pytest.raises(ParseError, match=rf"uses opset {opset}: expected 7 or newer.*version_conv"):
+        check_opset(opset)
+
+
+def test_opsets_between_the_bounds_are_read() -> None:
+    check_opset(7)
+    check_opset(newest_opset())
+
+
+def test_newer_opsets_are_refused_with_the_newest_one() -> None:
+    newest = newest_opset()
+    with pytest.raises(ParseError, match=rf"uses opset {newest + 1}: the newest .* is {newest},"):
+        check_opset(newest + 1)
+
+
+def test_an_older_onnx_lowers_the_newest_opset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: 15)
+    assert newest_opset() == 15
