@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Which function converts which operator, up to which version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_tflite.operation import Operation
+
+Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
+"""Adds the layers of an operator to the network and returns the values of its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """The conversion of one operator.
+
+    Attributes:
+        newest: The newest version of the operator that the function knows.
+        convert: Does it.
+        complex_numbers: Whether it takes or makes complex numbers. Layers have none: their values
+            get a last axis of two elements, the real and the imaginary part.
+    """
+
+    newest: int
+    convert: Convert
+    complex_numbers: bool
+
+
+_CONVERTERS: dict[tuple[str, bool], Converter] = {}
+
+_C = TypeVar("_C", bound=Convert)
+
+
+def operator(
+    name: str, newest: int = 1, *, custom: bool = False, complex_numbers: bool = False
+) -> Callable[[_C], _C]:
+    """Enter the decorated function as the converter of an operator.
+
+    Args:
+        name: The operator, as the schema spells it.
+        newest: The newest version that the function knows.
+        custom: Whether it is not one of the builtin operators.
+        complex_numbers: See :class:`Converter`.
+    """
+
+    def enter(convert: _C) -> _C:
+        _CONVERTERS[name, custom] = Converter(newest, convert, complex_numbers)
+        return convert
+
+    return enter
+
+
+def find_converter(name: str, *, custom: bool) -> Converter | None:
+    """Return the converter of an operator, None if there is none."""
+    return _CONVERTERS.get((name, custom))
+
+
+def operator_names() -> tuple[str, ...]:
+    """Return every operator that has a converter, sorted; custom ones are among them."""
+    return tuple(sorted(name for name, _ in _CONVERTERS))

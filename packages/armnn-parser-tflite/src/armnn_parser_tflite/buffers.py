@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""The data of tensors: in the tables of the file, behind them, or in files beside it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
+
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn_parser_tflite.model_file import ModelFile
+    from armnn_parser_tflite.schema import Tensor
+
+_EXTERNAL_GROUPS_SLOT = 20
+_EXTERNAL_BUFFERS_SLOT = 22
+_BEHIND_TABLES = 2
+"""The least ``Buffer.offset`` that means something; 1 is what converters write before they know."""
+
+# Never follow a link that appeared after the check, never wait for a pipe's other end.
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where an external buffer is."""
+
+    group: str
+    offset: int
+    length: int
+    packing: str
+
+
+class Buffers:
+    """Reads the data of the tensors of one model.
+
+    Args:
+        model: The file.
+
+    Raises:
+        ParseError: The tables of the buffers are malformed.
+    """
+
+    def __init__(self, model: ModelFile) -> None:
+        self._file = model.file
+        self._folder = model.folder
+        self._tables = model.root.tables("Buffers")
+        self._files: dict[Path, bytes] = {}
+        groups = [table.slot_text(4) for table in model.root.slot_tables(_EXTERNAL_GROUPS_SLOT)]
+        self._external = {
+            table.slot_integer(4): self._span(table, groups)
+            for table in model.root.slot_tables(_EXTERNAL_BUFFERS_SLOT)
+        }
+
+    def read(self, tensor: Tensor, size: int) -> memoryview | None:
+        """Return the bytes of a tensor, None if it has no data.
+
+        Args:
+            tensor: The tensor.
+            size: How many bytes it needs.
+
+        Raises:
+            ParseError: The data has another size, or lies where it must not.
+        """
+        what = f"the tensor {tensor.name!r}"
+        if tensor.external_buffer:
+            return self._read_external(tensor, size, what)
+        data = self._inline(tensor, what)
+        if data is not None and len(data) != size:
+            raise ParseError(f"{what} has {len(data)} bytes of data: expected {size}")
+        self._file.charge(size)  # tensors may share data, and some of it has to be copied
+        return data
+
+    def data(self, index: int) -> memoryview | None:
+        """Return the bytes of a buffer, None if it is empty.
+
+        Raises:
+            ParseError: There is no such buffer, or it lies outside of the file.
+        """
+        if index == 0 and not self._tables:
+            return None  # the first buffer is empty by convention, so some files have none
+        if not 0 <= index < len(self._tables):
+            raise self._file.error(f"it names the buffer {index} of {len(self._tables)}")
+        table = self._tables[index]
+        offset, size = table.integer("Offset"), table.integer("Size")
+        if offset >= _BEHIND_TABLES and size:
+            if offset + size > len(self._file.data):
+                raise self._file.error(
+                    f"buffer {index} spans the bytes {offset} to {offset + size} of "
+                    f"{len(self._file.data)}"
+                )
+            return memoryview(self._file.data)[offset : offset + size]
+        array = table.array("Data", charged=False)
+        return array.data.cast("B") if array.size else None
+
+    def _inline(self, tensor: Tensor, what: str) -> memoryview | None:
+        try:
+            return self.data(tensor.buffer)
+        except ParseError as error:
+            raise ParseError(f"{what}: {error}") from error
+
+    def _span(self, table: FlatTable, groups: list[str]) -> _Span:
+        group = table.slot_integer(6)
+        if group >= len(groups):
+            raise self._file.error(f"it names the external group {group} of {len(groups)}")
+        return _Span(
+            groups[group],
+            table.slot_integer(8, wide=True),
+            table.slot_integer(10, wide=True),
+            table.slot_text(12),
+        )
+
+    def _read_external(self, tensor: Tensor, size: int, what: str) -> memoryview:
+        span = self._external.get(tensor.external_buffer)
+        if span is None:
+            raise ParseError(
+                f"{what} is in the external buffer {tensor.external_buffer}, which the file lacks"
+            )
+        if span.packing not in ("", "unpacked"):
+            raise ParseError(f"{what} is packed as {span.packing!r}: expected unpacked data")
+        if span.length != size:
+            raise ParseError(f"{what} has {span.length} bytes of data: expected {size}")
+        path = self._confined_path(span.group, what)
+        if path not in self._files:
+            self._files[path] = _content(path, what)
+        content = self._files[path]
+        if span.offset + size > len(content):
+            raise ParseError(
+                f"{what} spans the bytes {span.offset} to {span.offset + size} of {str(path)!r}, "
+                f"which has {len(content)}"
+            )
+        return memoryview(content)[span.offset : span.offset + size]
+
+    def _confined_path(self, location: str, what: str) -> Path:
+        if self._folder is None:
+            raise ParseError(
+                f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
+                "pass the model's path"
+            )
+        # Both flavours, so that a file means the same (or nothing) on every platform.
+        flavours = (PurePosixPath(location), PureWindowsPath(location))
+        folder = self._folder.resolve()
+        if (
+            not location
+            or "\0" in location
+            or any(path.is_absolute() or path.drive or path.root for path in flavours)
+            or any(".." in path.parts for path in flavours)
+            or not (folder / location).resolve().is_relative_to(folder)
+        ):
+            raise ParseError(
+                f"{what} is said to be in {location!r}: expected a path below the model's folder"
+            )
+        return (folder / location).resolve()
+
+
+def _content(path: Path, what: str) -> bytes:
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except OSError as error:
+        raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ParseError(f"{what} is not in a regular file: {str(path)!r}")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)

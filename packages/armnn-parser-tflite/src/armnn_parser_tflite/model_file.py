@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""From a path or bytes to the root table of a TensorFlow Lite file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import tflite  # type: ignore[import-untyped]
+
+from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn_parser_tflite.flat_table import FlatFile, FlatTable
+
+_IDENTIFIER = b"TFL3"
+_LEAST_BYTES = 8
+_SCHEMA_VERSION = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """The content of a file and where it came from.
+
+    Attributes:
+        file: Its bytes.
+        root: Its ``Model`` table.
+        folder: Where data in other files is; None for a model that came as bytes.
+    """
+
+    file: FlatFile
+    root: FlatTable
+    folder: Path | None
+
+
+def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
+    """Return the model in a file or in bytes.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        ParseError: It is no TensorFlow Lite file, or is of another version of the schema.
+    """
+    if isinstance(source, bytes):
+        return _opened(source, "<bytes>", None)
+    path = Path(source)
+    return _opened(_read(path), str(path), path.parent)
+
+
+def _read(path: Path) -> bytes:
+    if not path.exists():
+        raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
+    if not path.is_file():
+        raise ModelFileError(f"the model {str(path)!r} is not a regular file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"the model {str(path)!r} cannot be read: {error}") from error
+
+
+def _opened(data: bytes, name: str, folder: Path | None) -> ModelFile:
+    if len(data) < _LEAST_BYTES or data[4:8] != _IDENTIFIER:
+        raise ParseError(
+            f"the model {name!r} is not a TensorFlow Lite file: expected the bytes "
+            f"{_IDENTIFIER.decode()!r} at its position 4"
+        )
+    file = FlatFile(data, name)
+    model = tflite.Model()
+    model.Init(data, int.from_bytes(data[:4], "little"))
+    root = FlatTable(model, file)
+    version = root.integer("Version")
+    if version != _SCHEMA_VERSION:
+        raise ParseError(
+            f"the model {name!r} is of version {version} of the schema: expected {_SCHEMA_VERSION}"
+        )
+    return ModelFile(file, root, folder)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: MIT
+"""One operator while it is converted: what a converter reads and how it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tflite  # type: ignore[import-untyped]
+
+from armnn.errors import ParseError
+from armnn_parser_tflite.flat_table import FlatTable
+from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
+from armnn_parser_tflite.tensors import info_of, is_complex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.graph import Value
+    from armnn.tensor import Shape, TensorInfo
+    from armnn_parser_tflite.flat_table import FlatFile
+    from armnn_parser_tflite.graph import Graph
+    from armnn_parser_tflite.schema import OperatorRecord
+
+
+class RefusedError(Exception):
+    """An operator is well formed, but layers cannot compute it; the message says why."""
+
+
+class Operation:
+    """An operator with its values.
+
+    Attributes:
+        record: What the file says of it.
+        type: The name of the builtin operator, or that of a custom one.
+        graph: The values by tensor.
+        network: What the converter adds layers to.
+    """
+
+    def __init__(self, record: OperatorRecord, graph: Graph, file: FlatFile) -> None:
+        self.record = record
+        self.type = operator_type(record)
+        self.graph = graph
+        self.network = graph.network
+        self._file = file
+
+    def __str__(self) -> str:
+        return f"{self.type} (operator {self.record.index})"
+
+    def error(self, what: str) -> ParseError:
+        """Return the error for something malformed in this operator."""
+        return ParseError(f"{self}: {what}")
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def options(self, kind: str) -> FlatTable:
+        """Return the parameters; if the file leaves them out, the defaults of the schema.
+
+        Args:
+            kind: The class of the bindings, ``Conv2DOptions`` for one.
+
+        Raises:
+            ParseError: The operator has those of another kind.
+        """
+        field, kinds = "BuiltinOptions", OPTIONS
+        if kind in NEWER_OPTIONS.values():
+            field, kinds = "BuiltinOptions2", NEWER_OPTIONS
+        number = self.record.table.integer(f"{field}Type")
+        found = kinds.get(number, f"options {number}")
+        table = self.record.table.union(field, getattr(tflite, kind))
+        if table is None or number == tflite.BuiltinOptions.NONE:
+            return FlatTable.empty(getattr(tflite, kind), self._file)
+        if found != kind:
+            raise self.error(f"it has {found}: expected {kind}")
+        return table
+
+    def custom_options(self) -> bytes:
+        """Return the parameters of a custom operator.
+
+        Raises:
+            ParseError: They lie outside of the file.
+        """
+        table = self.record.table
+        offset, size = (table.integer(f"LargeCustomOptions{part}") for part in ("Offset", "Size"))
+        if offset > 1 and size:
+            if offset + size > len(self._file.data):
+                raise self.error("its options lie outside of the file")
+            return self._file.data[offset : offset + size]
+        return table.array("CustomOptions").tobytes()
+
+    # -- inputs ----------------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """Return how many inputs are listed, absent ones among them."""
+        return len(self.record.inputs)
+
+    def has_input(self, index: int) -> bool:
+        """Whether an optional input is there."""
+        return index < self.count() and self.record.inputs[index] != ABSENT
+
+    def input(self, index: int = 0) -> Value:
+        """Return an input.
+
+        Raises:
+            ParseError: It is absent.
+        """
+        if not self.has_input(index):
+            raise self.error(f"its input {index} is missing")
+        return self.graph.value(self.record.inputs[index])
+
+    def optional_input(self, index: int) -> Value | None:
+        """Return an input, None if it is absent."""
+        return self.input(index) if self.has_input(index) else None
+
+    def values(self) -> list[Value]:
+        """Return all inputs of an operator that takes any number of them.
+
+        Raises:
+            ParseError: There is none, or one is absent.
+        """
+        if not self.count():
+            raise self.error("it has no input")
+        return [self.input(index) for index in range(self.count())]
+
+    def known(self, index: int) -> NDArray[Any]:
+        """Return the data of an input that must be there and constant.
+
+        Raises:
+            RefusedError: It is computed.
+        """
+        value = self.input(index)
+        if value.constant is None:
+            raise RefusedError(f"its input {index} is computed, it must be constant")
+        return value.constant
+
+    def integers(self, index: int) -> Value:
+        """Return an input that holds axes, sizes or positions.
+
+        Raises:
+            ParseError: It is absent, or its elements are not integers.
+        """
+        value = self.input(index)
+        if not value.info.data_type.is_integer:
+            raise self.error(
+                f"its input {index} is {value.info.data_type.arm_name}: expected integers"
+            )
+        return value
+
+    def known_integers(self, index: int) -> tuple[int, ...]:
+        """Return the data of a constant list of integers.
+
+        Raises:
+            RefusedError: It is computed.
+            ParseError: Its elements are not integers.
+        """
+        numbers = self.known(index)
+        if numbers.dtype.kind not in "iu":
+            raise self.error(f"its input {index} is {numbers.dtype}: expected integers")
+        return tuple(int(number) for number in numbers.reshape(-1))
+
+    def known_integer(self, index: int) -> int:
+        """Return the only number of a constant.
+
+        Raises:
+            RefusedError: It is computed.
+            ParseError: It has another number of elements.
+        """
+        numbers = self.known_integers(index)
+        if len(numbers) != 1:
+            raise self.error(f"its input {index} has {len(numbers)} elements: expected one")
+        return numbers[0]
+
+    def shape(self, index: int = 0) -> Shape:
+        """Return the shape of an input.
+
+        Raises:
+            RefusedError: Not even its rank is known.
+        """
+        return self.shape_of(self.input(index))
+
+    def shape_of(self, value: Value) -> Shape:
+        """Return the shape of a value.
+
+        Raises:
+            RefusedError: Not even its rank is known.
+        """
+        shape = value.info.shape
+        if shape is None:
+            raise RefusedError(f"the rank of {value.name!r} is not known")
+        return shape
+
+    def is_complex(self, index: int = 0) -> bool:
+        """Whether an input is of complex numbers, so that its value has one more axis."""
+        return self.has_input(index) and is_complex(self.graph.tensor(self.record.inputs[index]))
+
+    def image_shape(self, index: int, rank: int) -> Shape:
+        """Return the shape of an image; where it depends on others, what the file says of it.
+
+        Raises:
+            ParseError: It is of another rank.
+            RefusedError: Not even its rank is known.
+        """
+        shape = self.shape(index)
+        if len(shape) != rank:
+            raise self.error(f"its input {index} has rank {len(shape)}: expected {rank}")
+        tensor = self.graph.tensor(self.record.inputs[index])
+        said = tensor.signature or tensor.shape
+        if len(said) != rank:
+            return shape
+        return tuple(
+            ours if isinstance(ours, int) or theirs < 1 else theirs
+            for ours, theirs in zip(shape, said, strict=True)
+        )
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front.
+
+        Raises:
+            ParseError: A tensor of that rank has no such axis.
+        """
+        if not -rank <= axis < rank:
+            raise self.error(f"the axis {axis} is not an axis of a tensor of rank {rank}")
+        return axis % rank
+
+    # -- outputs ---------------------------------------------------------------------------------
+
+    def info(self, index: int = 0) -> TensorInfo:
+        """Return type and quantisation of an output; its shape is left to the layer.
+
+        Raises:
+            ParseError: There is no such output, or networks have no such tensor.
+        """
+        if index >= len(self.record.outputs):
+            raise self.error(f"its output {index} is missing")
+        tensor = self.graph.tensor(self.record.outputs[index])
+        return info_of(tensor).with_shape(None)
+
+    def layer_name(self, part: str = "") -> str:
+        """Return a free name for a layer: that of the first output, with ``part`` for a helper."""
+        outputs = self.record.outputs
+        name = self.graph.tensor(outputs[0]).name if outputs else ""
+        stem = name or f"{self.type}_{self.record.index}"
+        return self.network.unique_name(f"{stem}/{part}" if part else stem)
+
+    # -- helpers of several converters -----------------------------------------------------------
+
+    def number(self, value: ArrayLike, like: Value, part: str) -> Value:
+        """Return a constant of the type of ``like``, which is not quantised."""
+        data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
+        return self.network.add_constant(data, name=self.layer_name(part))
+
+    def integers_constant(self, values: Sequence[int], part: str) -> Value:
+        """Return a constant list of 64-bit integers."""
+        return self.network.add_constant(np.array(values, np.int64), name=self.layer_name(part))
+
+
+def operator_type(record: OperatorRecord) -> str:
+    """Return the name of the operator; that of a custom one is its own."""
+    if record.code.builtin == tflite.BuiltinOperator.CUSTOM:
+        return record.code.custom or "CUSTOM"
+    return builtin_name(record.code.builtin)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The converters, one module per family of layers; importing the package registers all of them."""
+
+from __future__ import annotations
+
+from armnn_parser_tflite.operators import (
+    activation,
+    control,
+    convolution,
+    detection,
+    dimensions,
+    elementwise,
+    indexing,
+    joining,
+    matmul,
+    normalization,
+    pooling,
+    quantizing,
+    recurrent,
+    reduction,
+    reshaping,
+    resizing,
+    spectral,
+)
+
+__all__ = [
+    "activation",
+    "control",
+    "convolution",
+    "detection",
+    "dimensions",
+    "elementwise",
+    "indexing",
+    "joining",
+    "matmul",
+    "normalization",
+    "pooling",
+    "quantizing",
+    "recurrent",
+    "reduction",
+    "reshaping",
+    "resizing",
+    "spectral",
+]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Activations, those on their own and those fused into other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import tflite  # type: ignore[import-untyped]
+
+from armnn.types import ActivationFunction, DataType
+from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.weights import real_like
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn_parser_tflite.operation import Operation
+
+_FUSED = {
+    tflite.ActivationFunctionType.RELU: (ActivationFunction.RELU, 0.0, 0.0),
+    tflite.ActivationFunctionType.RELU_N1_TO_1: (ActivationFunction.BOUNDED_RELU, 1.0, -1.0),
+    tflite.ActivationFunctionType.RELU6: (ActivationFunction.BOUNDED_RELU, 6.0, 0.0),
+    tflite.ActivationFunctionType.TANH: (ActivationFunction.TANH, 1.0, 1.0),
+}
+
+
+def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]) -> Value:
+    """Add a layer and the activation that the operator applies to its result.
+
+    Args:
+        operation: The operator.
+        options: Its parameters, with ``FusedActivationFunction``.
+        make: Adds the layer under the name that it is given.
+
+    Raises:
+        RefusedError: No layer computes the activation.
+    """
+    number = options.integer("FusedActivationFunction")
+    if number == tflite.ActivationFunctionType.NONE:
+        return make(operation.layer_name())
+    if number not in _FUSED:
+        raise RefusedError(f"its activation number {number} is not supported")
+    function, a, b = _FUSED[number]
+    value = make(operation.layer_name("linear"))
+    return operation.network.add_activation(
+        value, function=function, a=a, b=b, name=operation.layer_name()
+    )
+
+
+def activation(
+    operation: Operation, function: ActivationFunction, a: float = 0.0, b: float = 0.0
+) -> Value:
+    """Add an Activation layer."""
+    return operation.network.add_activation(
+        operation.input(),
+        function=function,
+        a=a,
+        b=b,
+        name=operation.layer_name(),
+        output=operation.info(),
+    )
+
+
+@operator("RELU", newest=3)
+def relu(operation: Operation) -> Value:
+    """Add ReLu."""
+    return activation(operation, ActivationFunction.RELU)
+
+
+@operator("RELU6", newest=3)
+def relu6(operation: Operation) -> Value:
+    """Add BoundedReLu."""
+    return activation(operation, ActivationFunction.BOUNDED_RELU, 6.0, 0.0)
+
+
+@operator("RELU_N1_TO_1")
+def relu_n1_to_1(operation: Operation) -> Value:
+    """Add BoundedReLu."""
+    return activation(operation, ActivationFunction.BOUNDED_RELU, 1.0, -1.0)
+
+
+@operator("RELU_0_TO_1")
+def relu_0_to_1(operation: Operation) -> Value:
+    """Add BoundedReLu."""
+    return activation(operation, ActivationFunction.BOUNDED_RELU, 1.0, 0.0)
+
+
+@operator("LEAKY_RELU", newest=2)
+def leaky_relu(operation: Operation) -> Value:
+    """Add LeakyReLu."""
+    alpha = operation.options("LeakyReluOptions").real("Alpha")
+    return activation(operation, ActivationFunction.LEAKY_RELU, alpha)
+
+
+@operator("LOGISTIC", newest=3)
+def logistic(operation: Operation) -> Value:
+    """Add Sigmoid."""
+    return activation(operation, ActivationFunction.SIGMOID)
+
+
+@operator("TANH", newest=3)
+def tanh(operation: Operation) -> Value:
+    """Add TanH."""
+    return activation(operation, ActivationFunction.TANH, 1.0, 1.0)
+
+
+@operator("ELU")
+def elu(operation: Operation) -> Value:
+    """Add Elu."""
+    return activation(operation, ActivationFunction.ELU, 1.0)
+
+
+@operator("HARD_SWISH")
+def hard_swish(operation: Operation) -> Value:
+    """Add HardSwish."""
+    return activation(operation, ActivationFunction.HARD_SWISH)
+
+
+@operator("GELU", newest=2)
+def gelu(operation: Operation) -> Value:
+    """Add Gelu, or its approximation by TanH."""
+    approximate = operation.options("GeluOptions").flag("Approximate")
+    function = ActivationFunction.GELU_TANH if approximate else ActivationFunction.GELU
+    return activation(operation, function)
+
+
+@operator("SQUARE")
+def square(operation: Operation) -> Value:
+    """Add Square."""
+    return activation(operation, ActivationFunction.SQUARE)
+
+
+@operator("PRELU")
+def prelu(operation: Operation) -> Value:
+    """Add Prelu."""
+    value = operation.input()
+    alpha = real_like(operation, operation.input(1), value, "real_alpha")
+    if alpha.info.data_type is DataType.QSYMM_S8:
+        raise RefusedError("its slopes have a scale for each channel")
+    return operation.network.add_prelu(
+        value, alpha, name=operation.layer_name(), output=operation.info()
+    )

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Convolutions: in two and three dimensions, by channel and transposed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
+from armnn.types import DataLayout
+from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.weights import bias, static_weights
+from armnn_parser_tflite.window import padding, positive
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_tflite.operation import Operation
+
+
+@operator("CONV_2D", newest=8)
+def convolution_2d(operation: Operation) -> Value:
+    """Add Convolution2d; the weights lie as [O, H, W, I] in both."""
+    return _planar(operation, "Convolution2d", "Conv2DOptions", Convolution2dDescriptor)
+
+
+@operator("DEPTHWISE_CONV_2D", newest=7)
+def depthwise_convolution_2d(operation: Operation) -> Value:
+    """Add DepthwiseConvolution2d; the weights lie as [1, H, W, I * M] in both."""
+    return _planar(
+        operation,
+        "DepthwiseConvolution2d",
+        "DepthwiseConv2DOptions",
+        DepthwiseConvolution2dDescriptor,
+    )
+
+
+def _planar(
+    operation: Operation, layer: str, kind: str, descriptor: type[Convolution2dDescriptor]
+) -> Value:
+    options = operation.options(kind)
+    weights, (_, height, width, _) = static_weights(operation, 4, operation.input())
+    image = operation.image_shape(0, 4)
+    stride_y, stride_x, dilation_y, dilation_x = (
+        positive(operation, options, name)
+        for name in ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
+    )
+    top, bottom = padding(operation, options, image[1], height, stride_y, dilation_y)
+    left, right = padding(operation, options, image[2], width, stride_x, dilation_x)
+    parameters = descriptor(
+        pad_top=top,
+        pad_bottom=bottom,
+        pad_left=left,
+        pad_right=right,
+        stride_y=stride_y,
+        stride_x=stride_x,
+        dilation_y=dilation_y,
+        dilation_x=dilation_x,
+        data_layout=DataLayout.NHWC,
+    )
+    inputs = [operation.input(), weights, bias(operation, 2, operation.input())]
+    return fused(
+        operation,
+        options,
+        lambda label: (
+            operation.network.add(
+                layer, inputs, parameters, name=label, outputs=[operation.info()]
+            ).output
+        ),
+    )
+
+
+@operator("CONV_3D")
+def convolution_3d(operation: Operation) -> Value:
+    """Add Convolution3d; the weights lie as [D, H, W, I, O] in both."""
+    options = operation.options("Conv3DOptions")
+    weights, (depth, height, width, _, _) = static_weights(operation, 5, operation.input())
+    image = operation.image_shape(0, 5)
+    strides = [positive(operation, options, f"Stride{axis}") for axis in "DHW"]
+    dilations = [positive(operation, options, f"Dilation{axis}Factor") for axis in "DHW"]
+    pads = [
+        padding(operation, options, *four)
+        for four in zip(image[1:4], (depth, height, width), strides, dilations, strict=True)
+    ]
+    return fused(
+        operation,
+        options,
+        lambda label: operation.network.add_convolution3d(
+            operation.input(),
+            weights,
+            bias(operation, 2, operation.input()),
+            pad_front=pads[0][0],
+            pad_back=pads[0][1],
+            pad_top=pads[1][0],
+            pad_bottom=pads[1][1],
+            pad_left=pads[2][0],
+            pad_right=pads[2][1],
+            stride_z=strides[0],
+            stride_y=strides[1],
+            stride_x=strides[2],
+            dilation_z=dilations[0],
+            dilation_y=dilations[1],
+            dilation_x=dilations[2],
+            data_layout=DataLayout.NDHWC,
+            name=label,
+            output=operation.info(),
+        ),
+    )
+
+
+@operator("TRANSPOSE_CONV", newest=5)
+def transpose_convolution(operation: Operation) -> Value:
+    """Add TransposeConvolution2d: inputs are the output's shape, the weights and the data."""
+    options = operation.options("TransposeConvOptions")
+    weights, (channels, height, width, _) = static_weights(operation, 4, operation.input(2))
+    image = operation.image_shape(2, 4)
+    stride_y, stride_x = (positive(operation, options, f"Stride{axis}") for axis in "HW")
+    rows, columns = _target(operation)
+    # The padding is that of the convolution which leads from the output back to the input.
+    top, bottom = padding(operation, options, rows, height, stride_y)
+    left, right = padding(operation, options, columns, width, stride_x)
+    said = operation.known_integers(0)[:1] if operation.input(0).constant is not None else ()
+    batch = image[0] if isinstance(image[0], int) else None
+    if said and batch is not None and said != (batch,):
+        raise operation.error(f"its output is to have {said[0]} images, but there are {batch}")
+    target = () if batch is None else (batch, rows, columns, channels)
+    return fused(
+        operation,
+        options,
+        lambda label: operation.network.add_transpose_convolution2d(
+            operation.input(2),
+            weights,
+            bias(operation, 3, operation.input(2)),
+            pad_top=top,
+            pad_bottom=bottom,
+            pad_left=left,
+            pad_right=right,
+            stride_y=stride_y,
+            stride_x=stride_x,
+            data_layout=DataLayout.NHWC,
+            output_shape_enabled=bool(target),
+            output_shape=target,
+            name=label,
+            output=operation.info(),
+        ),
+    )
+
+
+def _target(operation: Operation) -> tuple[int, int]:
+    """Return rows and columns of the output of a transposed convolution."""
+    if operation.input(0).constant is not None:
+        said = operation.known_integers(0)
+    else:
+        # A computed shape, for an unknown batch: the output tensor says its rows and columns.
+        tensor = operation.graph.tensor(operation.record.outputs[0])
+        said = tensor.signature or tensor.shape
+    if len(said) != 4 or min(said[1:3]) < 1:
+        raise RefusedError("the height and width of its output are not known")
+    return said[1], said[2]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Arithmetic, comparison and logic on each element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.types import (
+    BinaryOperation,
+    ComparisonOperation,
+    DataType,
+    LogicalBinaryOperation,
+    UnaryOperation,
+)
+from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.shapes import reshape
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+    from armnn_parser_tflite.operation import Operation
+
+
+def _arithmetic(name: str, layer: str, options: str, newest: int) -> None:
+    """Enter an operator that has a layer of its own and an activation fused into it."""
+
+    @operator(name, newest)
+    def convert(operation: Operation) -> Value:
+        first, second = operation.input(0), operation.input(1)
+        return fused(
+            operation,
+            operation.options(options),
+            lambda label: (
+                operation.network.add(
+                    layer, [first, second], name=label, outputs=[operation.info()]
+                ).output
+            ),
+        )
+
+
+_arithmetic("ADD", "Addition", "AddOptions", 5)
+_arithmetic("SUB", "Subtraction", "SubOptions", 5)
+_arithmetic("MUL", "Multiplication", "MulOptions", 7)
+_arithmetic("DIV", "Division", "DivOptions", 2)
+
+
+@operator("ADD_N")
+def add_n(operation: Operation) -> Value:
+    """Add Additions, one after the other."""
+    total, *others = operation.values()
+    for index, other in enumerate(others, 1):
+        name = operation.layer_name("" if index == len(others) else "partial_sum")
+        total = operation.network.add_addition(total, other, name=name, output=operation.info())
+    return total
+
+
+def binary(
+    operation: Operation, function: BinaryOperation, first: Value, second: Value, part: str = ""
+) -> Value:
+    """Add an ElementwiseBinary layer; with a ``part`` it is of the type of ``first``."""
+    return operation.network.add_elementwise_binary(
+        first,
+        second,
+        operation=function,
+        name=operation.layer_name(part),
+        output=None if part else operation.info(),
+    )
+
+
+def _binary(name: str, function: BinaryOperation, newest: int = 1) -> None:
+    @operator(name, newest)
+    def convert(operation: Operation) -> Value:
+        return binary(operation, function, operation.input(0), operation.input(1))
+
+
+_binary("POW", BinaryOperation.POWER)
+_binary("SQUARED_DIFFERENCE", BinaryOperation.SQ_DIFF, 2)
+_binary("FLOOR_DIV", BinaryOperation.FLOOR_DIV, 3)
+_binary("FLOOR_MOD", BinaryOperation.MOD, 2)
+_binary("BITWISE_XOR", BinaryOperation.BITWISE_XOR)
+_binary("RIGHT_SHIFT", BinaryOperation.SHIFT_RIGHT)
+
+
+@operator("MAXIMUM", newest=4)
+def maximum(operation: Operation) -> Value:
+    """Add Maximum."""
+    return operation.network.add_maximum(
+        operation.input(0), operation.input(1), name=operation.layer_name(), output=operation.info()
+    )
+
+
+@operator("MINIMUM", newest=4)
+def minimum(operation: Operation) -> Value:
+    """Add Minimum."""
+    return operation.network.add_minimum(
+        operation.input(0), operation.input(1), name=operation.layer_name(), output=operation.info()
+    )
+
+
+def _unary(name: str, function: UnaryOperation, newest: int = 1) -> None:
+    @operator(name, newest)
+    def convert(operation: Operation) -> Value:
+        return operation.network.add_elementwise_unary(
+            operation.input(),
+            operation=function,
+            name=operation.layer_name(),
+            output=operation.info(),
+        )
+
+
+_unary("ABS", UnaryOperation.ABS, 5)
+_unary("CEIL", UnaryOperation.CEIL)
+_unary("COS", UnaryOperation.COS)
+_unary("EXP", UnaryOperation.EXP, 2)
+_unary("LOG", UnaryOperation.LOG, 2)
+_unary("LOGICAL_NOT", UnaryOperation.LOGICAL_NOT)
+_unary("NEG", UnaryOperation.NEG)
+_unary("ROUND", UnaryOperation.ROUND)
+_unary("RSQRT", UnaryOperation.RSQRT, 3)
+_unary("SIGN", UnaryOperation.SIGN, 2)
+_unary("SIN", UnaryOperation.SIN)
+_unary("SQRT", UnaryOperation.SQRT, 2)
+
+
+@operator("FLOOR")
+def floor(operation: Operation) -> Value:
+    """Add Floor."""
+    return operation.network.add_floor(
+        operation.input(), name=operation.layer_name(), output=operation.info()
+    )
+
+
+def compare(
+    operation: Operation, relation: ComparisonOperation, first: Value, second: Value, part: str = ""
+) -> Value:
+    """Add a Comparison layer."""
+    return operation.network.add_comparison(
+        first, second, operation=relation, name=operation.layer_name(part)
+    )
+
+
+def _comparison(name: str, relation: ComparisonOperation, newest: int) -> None:
+    @operator(name, newest)
+    def convert(operation: Operation) -> Value:
+        return compare(operation, relation, operation.input(0), operation.input(1))
+
+
+_comparison("EQUAL", ComparisonOperation.EQUAL, 5)
+_comparison("NOT_EQUAL", ComparisonOperation.NOT_EQUAL, 4)
+_comparison("GREATER", ComparisonOperation.GREATER, 2)
+_comparison("GREATER_EQUAL", ComparisonOperation.GREATER_OR_EQUAL, 3)
+_comparison("LESS", ComparisonOperation.LESS, 3)
+_comparison("LESS_EQUAL", ComparisonOperation.LESS_OR_EQUAL, 2)
+
+
+def _logical(name: str, function: LogicalBinaryOperation) -> None:
+    @operator(name)
+    def convert(operation: Operation) -> Value:
+        return operation.network.add_logical_binary(
+            operation.input(0),
+            operation.input(1),
+            operation=function,
+            name=operation.layer_name(),
+        )
+
+
+_logical("LOGICAL_AND", LogicalBinaryOperation.LOGICAL_AND)
+_logical("LOGICAL_OR", LogicalBinaryOperation.LOGICAL_OR)
+
+
+@operator("SELECT_V2", newest=2)
+def select_v2(operation: Operation) -> Value:
+    """Add Where."""
+    return _where(operation, operation.input())
+
+
+@operator("SELECT", newest=4)
+def select(operation: Operation) -> Value:
+    """Add Where; a list of conditions chooses along the first axis."""
+    condition, rank = operation.input(), len(operation.shape(1))
+    if len(operation.shape()) == 1 and rank > 1:
+        condition = reshape(operation, condition, (-1, *(1,) * (rank - 1)), "condition")
+    return _where(operation, condition)
+
+
+def _where(operation: Operation, condition: Value) -> Value:
+    return operation.network.add_where(
+        condition,
+        operation.input(1),
+        operation.input(2),
+        name=operation.layer_name(),
+        output=operation.info(),
+    )
+
+
+def cast(operation: Operation, value: Value, data_type: DataType, part: str) -> Value:
+    """Cast a value, if it is not of the type yet."""
+    if value.info.data_type is data_type:
+        return value
+    return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""From a TensorFlow Lite model to a network."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from armnn.errors import ParseError
+from armnn.graph import Network
+from armnn_parser_tflite.buffers import Buffers
+from armnn_parser_tflite.conversion import convert_operators, main_graph
+from armnn_parser_tflite.model_file import ModelFile, read_model
+from armnn_parser_tflite.schema import read_subgraph, signature_names
+from armnn_parser_tflite.tensors import is_complex
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from armnn_parser_tflite.graph import Graph
+
+_RUNTIME_VERSION = "min_runtime_version"
+
+
+def parse(source: str | os.PathLike[str] | bytes, *, subgraph: int = 0) -> Network:
+    """Read a TensorFlow Lite model as a network.
+
+    Inputs and outputs have the names of the first signature of the subgraph, or of their tensors
+    if it has none; layers have the names of the tensors that they make. The network's metadata has
+    the ``description`` of the file, the ``version`` of its schema, and ``min_runtime_version``
+    where the file says it.
+
+    Args:
+        source: The file, or its content. Data in other files is read only from the file's folder
+            or below it.
+        subgraph: Which subgraph of the file is read; 0 is the main one.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        UnsupportedOperatorError: The model uses operators that layers cannot compute; the message
+            names every one of them with the reason.
+        ParseError: The model is malformed.
+    """
+    model = read_model(source)
+    records = read_subgraph(model, subgraph)
+    buffers = Buffers(model)
+    network = Network(records.name, _metadata(model, buffers))
+    graph = main_graph(model, network, records, buffers)
+    input_names, output_names = signature_names(model, subgraph)
+    # An input that has data cannot be given another value: it is a constant.
+    given = [index for index in records.inputs if not graph.has_data(index)]
+    for index, name in _named(graph, given, input_names):
+        graph.add_input(index, name)
+    convert_operators(graph, model.file)
+    if not records.outputs:
+        raise ParseError(f"the model {model.file.name!r} has no output")
+    for index, name in _named(graph, records.outputs, output_names):
+        if is_complex(graph.tensor(index)):
+            raise ParseError(f"the output {name!r} is of complex numbers, which networks lack")
+        network.add_output(name, graph.value(index))
+    network.remove_unused()
+    return network
+
+
+def _metadata(model: ModelFile, buffers: Buffers) -> dict[str, str]:
+    said = {"version": str(model.root.integer("Version"))}
+    description = model.root.text("Description")
+    if description:
+        said["description"] = description
+    for entry in model.root.tables("Metadata"):
+        if entry.text("Name") == _RUNTIME_VERSION:
+            data = buffers.data(entry.integer("Buffer"))
+            text = b"" if data is None else bytes(data[:32]).rstrip(b"\0")
+            if text:
+                said[_RUNTIME_VERSION] = text.decode("ascii", "backslashreplace")
+    return said
+
+
+def _named(graph: Graph, indices: Sequence[int], names: Mapping[int, str]) -> list[tuple[int, str]]:
+    """Return tensors with their names, numbered where several have the same one."""
+    taken: dict[str, None] = {}
+    named = []
+    for index in indices:
+        stem = names.get(index) or graph.tensor(index).name or f"tensor_{index}"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}_{number}"
+        taken[name] = None
+        named.append((index, name))
+    return named

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""The parts of a model that the parser reads, as plain records; every reference is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tflite  # type: ignore[import-untyped]
+
+from armnn.errors import ParseError
+from armnn_parser_tflite.sparsity import Sparsity
+
+if TYPE_CHECKING:
+    from armnn_parser_tflite.flat_table import FlatFile, FlatTable
+    from armnn_parser_tflite.model_file import ModelFile
+
+ABSENT = -1
+"""The index that stands for an optional input which is not there."""
+
+_EXTERNAL_BUFFER_SLOT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """Scales and zero points of a tensor (``QuantizationParameters``)."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor of a subgraph.
+
+    Attributes:
+        index: Its position.
+        name: Its name; files do not promise that it is unique.
+        shape: Its dimensions, 1 where they are not known.
+        signature: Its dimensions, -1 where they are not known; empty if the file leaves it out.
+        type: The number of its element type.
+        buffer: The buffer of its data; 0 for none.
+        external_buffer: The id of the data in another file; 0 for none.
+        quantization: None if its elements are plain.
+        is_variable: Whether it keeps its value from one run to the next.
+        sparsity: Where the elements of its data are, if the zeros are left out.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    signature: tuple[int, ...]
+    type: int
+    buffer: int
+    external_buffer: int
+    quantization: Quantization | None
+    is_variable: bool
+    sparsity: Sparsity | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCode:
+    """What an operator computes: a builtin code, or the name of a custom one."""
+
+    builtin: int
+    custom: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRecord:
+    """One operator of a subgraph.
+
+    Attributes:
+        index: Its position.
+        code: What it computes.
+        inputs: The indices of its inputs, :data:`ABSENT` for one left out.
+        outputs: The indices of its outputs.
+        table: The rest of it.
+    """
+
+    index: int
+    code: OperatorCode
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    table: FlatTable
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """Tensors, and the operators that make some of them of others."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    operators: tuple[OperatorRecord, ...]
+
+
+def read_subgraph(model: ModelFile, index: int) -> Subgraph:
+    """Return a subgraph of a model.
+
+    Raises:
+        ParseError: There is no such subgraph, or it is malformed.
+    """
+    subgraphs = model.root.tables("Subgraphs")
+    if not 0 <= index < len(subgraphs):
+        raise ParseError(
+            f"the model {model.file.name!r} has {len(subgraphs)} subgraphs: there is no number "
+            f"{index}"
+        )
+    table = subgraphs[index]
+    tensors = tuple(_tensor(entry, at) for at, entry in enumerate(table.tables("Tensors")))
+    codes = [_code(entry) for entry in model.root.tables("OperatorCodes")]
+    return Subgraph(
+        table.text("Name"),
+        tensors,
+        _indices(table, "Inputs", tensors, model.file),
+        _indices(table, "Outputs", tensors, model.file),
+        tuple(
+            _operator(entry, at, codes, tensors, model.file)
+            for at, entry in enumerate(table.tables("Operators"))
+        ),
+    )
+
+
+def signature_names(model: ModelFile, subgraph: int) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the names that the first signature of a subgraph gives its inputs and outputs.
+
+    Returns:
+        From the index of a tensor to its name, for inputs and for outputs; empty without one.
+    """
+    for entry in model.root.tables("SignatureDefs"):
+        if entry.integer("SubgraphIndex") == subgraph:
+            return _names(entry, "Inputs"), _names(entry, "Outputs")
+    return {}, {}
+
+
+def _names(signature: FlatTable, field: str) -> dict[int, str]:
+    names = ((at.integer("TensorIndex"), at.text("Name")) for at in signature.tables(field))
+    return {index: name for index, name in names if name}
+
+
+def builtin_name(code: int) -> str:
+    """Return the name of a builtin operator; its number if the bindings are older than it."""
+    return _NAMES.get(code, f"builtin operator {code}")
+
+
+def _constants(kind: Any) -> dict[int, str]:
+    return {number: name for name, number in vars(kind).items() if isinstance(number, int)}
+
+
+_NAMES = _constants(tflite.BuiltinOperator)
+
+OPTIONS = _constants(tflite.BuiltinOptions)
+"""From the number of a kind of options to the name of its class in the bindings."""
+
+NEWER_OPTIONS = {
+    number: name for number, name in _constants(tflite.BuiltinOptions2).items() if number
+}
+"""The kinds that stand in the second field for options, which newer operators use."""
+
+
+def _tensor(table: FlatTable, index: int) -> Tensor:
+    quantization, sparsity = table.table("Quantization"), table.table("Sparsity")
+    shape, signature = table.integers("Shape"), table.integers("ShapeSignature")
+    return Tensor(
+        index=index,
+        name=table.text("Name"),
+        shape=shape,
+        signature=signature if len(signature) == len(shape) else (),
+        type=table.integer("Type"),
+        buffer=table.integer("Buffer"),
+        external_buffer=table.slot_integer(_EXTERNAL_BUFFER_SLOT),
+        quantization=None if quantization is None else _quantization(quantization),
+        is_variable=table.flag("IsVariable"),
+        sparsity=None if sparsity is None else Sparsity(sparsity),
+    )
+
+
+def _quantization(table: FlatTable) -> Quantization | None:
+    scales = table.reals("Scale")
+    if not scales:
+        return None
+    return Quantization(scales, table.integers("ZeroPoint"), table.integer("QuantizedDimension"))
+
+
+def _code(table: FlatTable) -> OperatorCode:
+    # The older field has one byte; where that is too narrow it stands at its largest value.
+    return OperatorCode(
+        max(table.integer("DeprecatedBuiltinCode"), table.integer("BuiltinCode")),
+        table.text("CustomCode"),
+        table.integer("Version"),
+    )
+
+
+def _operator(
+    table: FlatTable,
+    index: int,
+    codes: Sequence[OperatorCode],
+    tensors: Sequence[Tensor],
+    file: FlatFile,
+) -> OperatorRecord:
+    code = table.integer("OpcodeIndex")
+    if not 0 <= code < len(codes):
+        raise file.error(f"operator {index} names the operator code {code} of {len(codes)}")
+    return OperatorRecord(
+        index,
+        codes[code],
+        _indices(table, "Inputs", tensors, file, optional=True),
+        _indices(table, "Outputs", tensors, file),
+        table,
+    )
+
+
+def _indices(
+    table: FlatTable,
+    field: str,
+    tensors: Sequence[Tensor],
+    file: FlatFile,
+    *,
+    optional: bool = False,
+) -> tuple[int, ...]:
+    indices = table.integers(field)
+    least = ABSENT if optional else 0
+    for index in indices:
+        if not least <= index < len(tensors):
+            raise file.error(f"it names the tensor {index} of {len(tensors)}")
+    return indices

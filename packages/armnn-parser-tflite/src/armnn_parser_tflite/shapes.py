@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Layers that change shapes, also where dimensions are known only when the network runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from armnn.graph import Value
+    from armnn.tensor import Dimension
+    from armnn_parser_tflite.operation import Operation
+
+
+def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
+    """Reshape to known dimensions; -1 is what is left."""
+    return operation.network.add_reshape(
+        value, target_shape=tuple(shape), name=operation.layer_name(part)
+    )
+
+
+def shape_vector(operation: Operation, value: Value, part: str) -> Value:
+    """Return the dimensions of a value as a list of 64-bit integers."""
+    return operation.network.add_shape(
+        value, name=operation.layer_name(part), output=DataType.SIGNED64
+    )
+
+
+def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
+    """Put the axes in another order: axis i of the result is axis ``order[i]`` of ``value``."""
+    return operation.network.add_transpose(
+        value, dim_mappings=tuple(order), name=operation.layer_name(part)
+    )
+
+
+def without_axes(
+    operation: Operation, value: Value, axes: Collection[int], part: str = ""
+) -> Value:
+    """Drop axes of one element."""
+    shape = operation.shape_of(value)
+    target = _target([dim for axis, dim in enumerate(shape) if axis not in axes])
+    if target is not None:
+        return reshape(operation, value, target, part)
+    rank = len(shape)
+    kept = _bits([axis not in axes for axis in range(rank)])
+    return operation.network.add_strided_slice(
+        value,
+        begin=(0,) * rank,
+        end=(1,) * rank,
+        stride=(1,) * rank,
+        begin_mask=kept,
+        end_mask=kept,
+        shrink_axis_mask=_bits([axis in axes for axis in range(rank)]),
+        name=operation.layer_name(part),
+    )
+
+
+def with_axis(operation: Operation, value: Value, axis: int, part: str = "") -> Value:
+    """Insert an axis of one element."""
+    shape = operation.shape_of(value)
+    target = _target([*shape[:axis], 1, *shape[axis:]])
+    if target is not None:
+        return reshape(operation, value, target, part)
+    rank = len(shape) + 1
+    whole = _bits([True] * rank)
+    return operation.network.add_strided_slice(
+        value,
+        begin=(0,) * rank,
+        end=(0,) * rank,
+        stride=(1,) * rank,
+        begin_mask=whole,
+        end_mask=whole,
+        new_axis_mask=1 << axis,
+        name=operation.layer_name(part),
+    )
+
+
+def with_last_axis(
+    operation: Operation, value: Value, like: Value, size: Dimension, part: str = ""
+) -> Value:
+    """Give a matrix the axes of another value, but for the last one, which stays."""
+    shape = operation.shape_of(like)
+    target = _target([*shape[:-1], size])
+    if target is not None:
+        return reshape(operation, value, target, part)
+    front = operation.network.add_slice(
+        shape_vector(operation, like, "input_shape"),
+        begin=(0,),
+        size=(len(shape) - 1,),
+        name=operation.layer_name("front_shape"),
+    )
+    last = operation.integers_constant([-1], "last_size")
+    new_shape = operation.network.add_concat(
+        [front, last], axis=0, name=operation.layer_name("new_shape")
+    )
+    return operation.network.add_reshape(value, new_shape, name=operation.layer_name(part))
+
+
+def _target(dims: Sequence[Dimension]) -> list[int] | None:
+    """Return a target for Reshape, None if it cannot be written down."""
+    unknown = sum(not isinstance(dim, int) for dim in dims)
+    if unknown > 1 or (unknown and 0 in dims):
+        return None
+    return [dim if isinstance(dim, int) else -1 for dim in dims]
+
+
+def _bits(flags: Sequence[bool]) -> int:
+    return sum(1 << index for index, flag in enumerate(flags) if flag)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Padding and strides of sliding windows, which convolutions and poolings share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tflite  # type: ignore[import-untyped]
+
+from armnn_parser_tflite.operation import RefusedError
+
+if TYPE_CHECKING:
+    from armnn.tensor import Dimension
+    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn_parser_tflite.operation import Operation
+
+LARGEST = 2**24
+
+
+def positive(operation: Operation, options: FlatTable, name: str, default: int = 1) -> int:
+    """Return a stride, dilation or size of a window.
+
+    Raises:
+        ParseError: It is not above 0, or larger than any image.
+    """
+    number = options.integer(name)
+    if number == 0:
+        number = default  # what a file that leaves the options out says
+    if not 0 < number <= LARGEST:
+        raise operation.error(f"{name} is {number}: expected 1 to {LARGEST}")
+    return number
+
+
+def padding(
+    operation: Operation,
+    options: FlatTable,
+    size: Dimension,
+    window: int,
+    stride: int,
+    dilation: int = 1,
+) -> tuple[int, int]:
+    """Return the padding before and after one axis.
+
+    Args:
+        operation: The operator.
+        options: Its parameters; ``Padding`` is SAME or VALID.
+        size: The size of the axis.
+        window: The size of the window along it.
+        stride: The distance from one window to the next.
+        dilation: The distance from one element that the window reads to the next.
+
+    Raises:
+        ParseError: The kind of padding is not known.
+        RefusedError: It depends on a dimension that is not known.
+    """
+    kind = options.integer("Padding")
+    if kind == tflite.Padding.VALID:
+        return 0, 0
+    if kind != tflite.Padding.SAME:
+        raise operation.error(f"the padding is {kind}: expected SAME (0) or VALID (1)")
+    reach = dilation * (window - 1) + 1
+    if stride == 1:
+        total = reach - 1
+    elif isinstance(size, int):
+        total = max((-(-size // stride) - 1) * stride + reach - size, 0)
+    else:
+        raise RefusedError(
+            f"SAME padding with a stride of {stride} needs the size of the input, which is not "
+            "known"
+        )
+    return total // 2, total - total // 2

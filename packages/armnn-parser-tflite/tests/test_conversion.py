@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""What cannot be converted is refused all at once, by name and reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn_parser_tflite.parser import parse
+
+
+def _tensors(lite: Any, names: str) -> dict[str, Any]:
+    return {name: lite.Tensor(shape=(2,)) for name in names}
+
+
+def test_all_unsupported_operators_are_named(lite: Any) -> None:
+    data = lite.build(
+        [
+            lite.Op("SVDF", ["x"], ["a"]),
+            lite.Op("RELU", ["a"], ["b"]),
+            lite.Op("HashThing", ["x"], ["c"], custom_options=b""),
+            lite.Op("SVDF", ["x"], ["d"]),
+            lite.Op("ADD_N", ["b", "c", "d"]),
+        ],
+        _tensors(lite, "xabcdy"),
+    )
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        parse(data)
+    assert caught.value.operators == ("SVDF", "HashThing")
+    assert str(caught.value) == (
+        "the model uses unsupported operators: SVDF (operators 0, 3): no layer computes it; "
+        "HashThing (operators 2): it is a custom operator"
+    )
+
+
+def test_codes_newer_than_the_bindings_are_refused_by_number(lite: Any) -> None:
+    def edit(model: Any) -> None:
+        model.operatorCodes[0].builtinCode = 5000
+
+    data = lite.build(lite.Op("RELU", ["x"]), _tensors(lite, "xy"), edit=edit)
+    with pytest.raises(UnsupportedOperatorError, match=r"builtin operator 5000 \(operators 0\)"):
+        parse(data)
+
+
+def test_older_files_have_the_code_in_one_byte(lite: Any) -> None:
+    def edit(model: Any) -> None:
+        model.operatorCodes[0].builtinCode = 0
+
+    data = lite.build(lite.Op("RELU", ["x"]), _tensors(lite, "xy"), edit=edit)
+    assert [layer.type for layer in parse(data).layers] == ["Input", "Activation", "Output"]
+
+
+def test_newer_versions_of_an_operator_are_refused(lite: Any) -> None:
+    data = lite.build(lite.Op("RELU", ["x"], version=9), _tensors(lite, "xy"))
+    with pytest.raises(UnsupportedOperatorError, match="it is of version 9, newer than 3"):
+        parse(data)
+
+
+def test_operators_that_no_output_needs_do_not_matter(lite: Any) -> None:
+    data = lite.build(
+        [lite.Op("SVDF", ["x"], ["a"]), lite.Op("RELU", ["x"])], _tensors(lite, "xay")
+    )
+    assert [layer.type for layer in parse(data).layers] == ["Input", "Activation", "Output"]
+
+
+def test_strings_are_refused(lite: Any) -> None:
+    def edit(model: Any) -> None:
+        model.subgraphs[0].tensors[2].type = 5
+
+    data = lite.build(lite.Op("ADD", ["x", "s"]), _tensors(lite, "xys"), edit=edit)
+    with pytest.raises(UnsupportedOperatorError, match="has a tensor of a type that is not suppo"):
+        parse(data)
+
+
+def test_options_of_another_operator_are_refused(lite: Any) -> None:
+    data = lite.build(lite.Op("ADD", ["x", "x"], kind="MulOptions"), _tensors(lite, "xy"))
+    with pytest.raises(ParseError, match=r"ADD \(operator 0\): it has MulOptions: expected AddOpt"):
+        parse(data)
+
+
+def test_options_left_out_have_their_defaults(lite: Any) -> None:
+    def edit(model: Any) -> None:
+        operator = model.subgraphs[0].operators[0]
+        operator.builtinOptions, operator.builtinOptionsType = None, 0
+
+    data = lite.build(lite.Op("ADD", ["x", "x"]), _tensors(lite, "xy"), edit=edit)
+    x = np.float32([1, -2])
+    np.testing.assert_array_equal(lite.run(data, {"x": x})["y"], 2 * x)
+
+
+def test_what_layers_refuse_names_the_operator(lite: Any) -> None:
+    tensors = {**_tensors(lite, "xy"), "s": lite.constant(np.float32([1, 2, 3]))}
+    data = lite.build(lite.Op("ADD", ["x", "s"]), tensors)
+    with pytest.raises(ParseError, match=r"ADD \(operator 0\): layer 'y' \(Addition\): "):
+        parse(data)

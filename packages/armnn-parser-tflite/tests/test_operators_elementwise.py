@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "SQUARED_DIFFERENCE", "FLOOR_DIV"],
+)
+def test_arithmetic_broadcasts_as_in_litert(lite: Any, rng: np.random.Generator, name: str) -> None:
+    x = rng.uniform(0.5, 4, (2, 3, 1)).astype(np.float32)
+    other = rng.uniform(0.5, 4, (3, 4)).astype(np.float32)
+    lite.check(lite.Op(name, ["x", "o"]), {"o": lite.constant(other)}, {"x": x})
+
+
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "DIV"])
+def test_integers_stay_integers(lite: Any, name: str) -> None:
+    x = np.array([7, -7, 8, -8], np.int32)
+    lite.check(
+        lite.Op(name, ["x", "o"]),
+        {"o": lite.constant(np.int32([3, 3, -3, -3])), "y": lite.Tensor("int32")},
+        {"x": x},
+    )
+
+
+@pytest.mark.parametrize("name", ["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
+@pytest.mark.parametrize(("kind", "zeros"), [("int8", (3, -7, 11)), ("int16", (0, 0, 0))])
+def test_quantised_arithmetic_is_within_a_step_of_litert(
+    lite: Any, rng: np.random.Generator, name: str, kind: str, zeros: tuple[int, int, int]
+) -> None:
+    limits = np.iinfo(kind)
+    x, other = (rng.integers(limits.min, limits.max, (4, 64)).astype(kind) for _ in range(2))
+    scales = (0.02, 0.02, 0.02) if name in ("MAXIMUM", "MINIMUM") else (0.02, 0.05, 0.07)
+    if name in ("MAXIMUM", "MINIMUM"):
+        zeros = (0, 0, 0)
+    if kind == "int16":
+        scales = (1e-4, 1e-4, 1e-4) if name in ("MAXIMUM", "MINIMUM") else (1e-4, 1e-4, 3e-4)
+    tensors = {
+        label: lite.Tensor(kind, x.shape, scale=scale, zero_point=zero)
+        for label, scale, zero in zip(("x", "o", "y"), scales, zeros, strict=True)
+    }
+    version = 1 if name == "SUB" and kind == "int8" else 2
+    if kind == "int16":
+        version = {"SUB": 5, "MUL": 4}.get(name, 2)
+    lite.check(lite.Op(name, ["x", "o"], version=version), tensors, {"x": x, "o": other})
+
+
+@pytest.mark.parametrize(
+    "name", ["ABS", "COS", "EXP", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "FLOOR", "SIGN"]
+)
+def test_functions_of_one_element_are_those_of_litert(
+    lite: Any, rng: np.random.Generator, name: str
+) -> None:
+    x = rng.uniform(0.1, 4, (2, 5)).astype(np.float32)
+    x = x if name in ("LOG", "RSQRT", "SQRT") else x - 2
+    lite.check(lite.Op(name, ["x"]), {}, {"x": x}, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("CEIL", [-1, 0, 1, 2, 3]), ("ROUND", [-2, 0, 0, 2, 2])]
+)
+def test_rounding(lite: Any, name: str, expected: list[float]) -> None:
+    x = np.array([-1.5, -0.5, 0.5, 1.5, 2.5], np.float32)
+    tensors = {"x": lite.Tensor(shape=(5,)), "y": lite.Tensor(shape=(5,))}
+    results = lite.run(lite.build(lite.Op(name, ["x"]), tensors), {"x": x})
+    np.testing.assert_array_equal(results["y"], expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"]
+)
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_comparisons_are_those_of_litert(lite: Any, name: str, kind: str) -> None:
+    x = np.array([[1], [2], [3]], kind)
+    lite.check(
+        lite.Op(name, ["x", "o"]),
+        {"o": lite.constant(np.array([1, 2, 3], kind)), "y": lite.Tensor("bool")},
+        {"x": x},
+    )
+
+
+@pytest.mark.parametrize("name", ["LOGICAL_AND", "LOGICAL_OR"])
+def test_logic_is_that_of_litert(lite: Any, name: str) -> None:
+    x, other = np.array([[True], [False]]), np.array([True, False])
+    tensors = {"o": lite.constant(other), "y": lite.Tensor("bool")}
+    lite.check(lite.Op(name, ["x", "o"]), tensors, {"x": x})
+
+
+def test_logical_not(lite: Any) -> None:
+    results = lite.check(
+        lite.Op("LOGICAL_NOT", ["x"]), {"y": lite.Tensor("bool")}, {"x": np.array([True, False])}
+    )
+    assert results["y"].tolist() == [False, True]
+
+
+def test_add_n_adds_all(lite: Any, rng: np.random.Generator) -> None:
+    feeds = {name: rng.normal(size=(2, 3)).astype(np.float32) for name in "abc"}
+    results = lite.check(lite.Op("ADD_N", ["a", "b", "c"]), {}, feeds)
+    np.testing.assert_allclose(results["y"], sum(feeds.values()), 1e-5)
+
+
+def test_bits(lite: Any) -> None:
+    x, tensors = np.array([12, -8], np.int32), {"y": lite.Tensor("int32")}
+    other = {"o": lite.constant(np.int32([10, 2])), **tensors}
+    assert lite.check(lite.Op("BITWISE_XOR", ["x", "o"]), other, {"x": x})["y"].tolist() == [6, -6]
+    other["o"] = lite.constant(np.int32([1, 2]))
+    assert lite.check(lite.Op("RIGHT_SHIFT", ["x", "o"]), other, {"x": x})["y"].tolist() == [6, -2]
+
+
+def test_select_v2_broadcasts(lite: Any, rng: np.random.Generator) -> None:
+    lite.check(
+        lite.Op("SELECT_V2", ["c", "x", "o"]),
+        {"o": lite.constant(np.float32([9]))},
+        {"c": np.array([[True], [False]]), "x": rng.normal(size=(2, 3)).astype(np.float32)},
+    )
+
+
+def test_select_chooses_along_the_first_axis(lite: Any, rng: np.random.Generator) -> None:
+    x = rng.normal(size=(2, 3)).astype(np.float32)
+    lite.check(
+        lite.Op("SELECT", ["c", "x", "o"]),
+        {"o": lite.constant(-x)},
+        {"c": np.array([True, False]), "x": x},
+    )

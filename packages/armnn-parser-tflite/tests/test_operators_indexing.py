@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn.errors import UnsupportedOperatorError
+from armnn_parser_tflite.parser import parse
+
+
+def _x(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_gather(lite: Any, rng: np.random.Generator, axis: int, kind: str) -> None:
+    tensors = {"i": lite.constant(np.array([[0, 2], [1, 1]], kind))}
+    lite.check(
+        lite.Op("GATHER", ["x", "i"], options={"axis": axis}), tensors, {"x": _x(rng, 3, 3, 4)}
+    )
+
+
+def test_gather_by_batches_is_refused(lite: Any) -> None:
+    tensors = {
+        "x": lite.Tensor(shape=(2, 3)),
+        "i": lite.constant(np.int32([[0], [1]])),
+        "y": lite.Tensor(),
+    }
+    op = lite.Op("GATHER", ["x", "i"], options={"axis": 1, "batchDims": 1})
+    with pytest.raises(UnsupportedOperatorError, match="the Gather layer has no batch_dims"):
+        parse(lite.build(op, tensors))
+
+
+def test_embedding_lookup(lite: Any, rng: np.random.Generator) -> None:
+    tensors = {"v": lite.constant(_x(rng, 5, 3))}
+    lite.check(lite.Op("EMBEDDING_LOOKUP", ["x", "v"]), tensors, {"x": np.int32([4, 0])})
+
+
+def test_int8_embeddings_are_real(lite: Any) -> None:
+    tensors = {"v": lite.constant(np.int8([[1, 2], [3, 4]]), scale=0.5)}
+    op = lite.Op("EMBEDDING_LOOKUP", ["x", "v"], version=2)
+    results = lite.check(op, tensors, {"x": np.int32([1])})
+    assert results["y"].tolist() == [[1.5, 2.0]]
+
+
+def test_gather_nd(lite: Any, rng: np.random.Generator) -> None:
+    tensors = {"i": lite.constant(np.int32([[0, 1], [2, 0]]))}
+    lite.check(lite.Op("GATHER_ND", ["x", "i"]), tensors, {"x": _x(rng, 3, 2, 4)})
+
+
+def test_scattered_updates_add_up(lite: Any) -> None:
+    tensors = {
+        "i": lite.constant(np.int32([[0], [2], [0]])),
+        "s": lite.constant(np.int32([4])),
+    }
+    op = lite.Op("SCATTER_ND", ["i", "x", "s"])
+    results = lite.check(op, tensors, {"x": np.float32([1, 2, 3])})
+    assert results["y"].tolist() == [4, 0, 2, 0]
+
+
+def test_slice(lite: Any, rng: np.random.Generator) -> None:
+    tensors = {"b": lite.constant(np.int32([1, 0])), "s": lite.constant(np.int32([-1, 2]))}
+    lite.check(lite.Op("SLICE", ["x", "b", "s"]), tensors, {"x": _x(rng, 3, 4)})
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "stride", "masks"),
+    [
+        ((0, 1), (2, 4), (1, 2), {}),
+        ((-1, -1), (-4, -5), (-1, -2), {}),
+        ((1, 1), (2, 2), (1, 1), {"beginMask": 1, "endMask": 2}),
+        ((1, 1), (2, 3), (1, 1), {"shrinkAxisMask": 1}),
+        ((0, 1, 0), (0, 3, 0), (1, 1, 1), {"newAxisMask": 1, "beginMask": 4, "endMask": 4}),
+        ((0, 1), (0, 3), (1, 1), {"ellipsisMask": 1}),
+    ],
+)
+def test_strided_slice(
+    lite: Any,
+    rng: np.random.Generator,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    stride: tuple[int, ...],
+    masks: dict[str, int],
+) -> None:
+    tensors = {
+        name: lite.constant(np.int32(numbers))
+        for name, numbers in zip("bes", (begin, end, stride), strict=True)
+    }
+    op = lite.Op("STRIDED_SLICE", ["x", "b", "e", "s"], options=masks)
+    lite.check(op, tensors, {"x": _x(rng, 3, 4)})
+
+
+def test_an_end_may_be_counted_from_the_begin(lite: Any, rng: np.random.Generator) -> None:
+    tensors = {
+        "b": lite.constant(np.int32([1])),
+        "e": lite.constant(np.int32([2])),
+        "s": lite.constant(np.int32([1])),
+    }
+    op = lite.Op("STRIDED_SLICE", ["x", "b", "e", "s"], options={"offset": True}, version=4)
+    x = _x(rng, 5)
+    np.testing.assert_array_equal(lite.check(op, tensors, {"x": x})["y"], x[1:3])
+
+
+def test_where_finds_rows_of_indices(lite: Any) -> None:
+    x = np.array([[True, False, True], [False, False, True]])
+    results = lite.check(lite.Op("WHERE", ["x"]), {"y": lite.Tensor("int64")}, {"x": x})
+    assert results["y"].tolist() == [[0, 0], [0, 2], [1, 2]]
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_one_hot(lite: Any, axis: int) -> None:
+    tensors = {
+        "d": lite.constant(np.int32(4)),
+        "on": lite.constant(np.float32(5)),
+        "off": lite.constant(np.float32(-1)),
+    }
+    op = lite.Op("ONE_HOT", ["x", "d", "on", "off"], options={"axis": axis})
+    lite.check(op, tensors, {"x": np.int32([[0, 3], [7, -1]])})
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_top_k(lite: Any, rng: np.random.Generator, k: int) -> None:
+    tensors = {"k": lite.constant(np.int32(k)), "i": lite.Tensor("int32")}
+    op = lite.Op("TOPK_V2", ["x", "k"], ["y", "i"])
+    lite.check(op, tensors, {"x": _x(rng, 2, 7)}, ["y", "i"])

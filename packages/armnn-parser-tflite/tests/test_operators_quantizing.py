@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armnn.errors import UnsupportedOperatorError
+from armnn_parser_tflite.parser import parse
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_quantize_and_back(lite: Any, kind: str) -> None:
+    x = np.linspace(-3, 3, 41, dtype=np.float32)
+    zero = {"int8": -5, "uint8": 100, "int16": 0}[kind]
+    steps = lite.Tensor(kind, x.shape, scale=0.03, zero_point=zero)
+    lite.check(lite.Op("QUANTIZE", ["x"], version=2), {"y": steps}, {"x": x})
+    stored = np.arange(-10, 10).astype(kind)
+    tensors = {"x": lite.Tensor(kind, stored.shape, scale=0.03, zero_point=zero)}
+    lite.check(lite.Op("DEQUANTIZE", ["x"], version=3), tensors, {"x": stored})
+
+
+def test_quantize_from_one_scale_to_another(lite: Any) -> None:
+    x = np.arange(-128, 128).astype(np.int8)
+    tensors = {
+        "x": lite.Tensor("int8", x.shape, scale=0.03, zero_point=5),
+        "y": lite.Tensor("uint8", x.shape, scale=0.05, zero_point=120),
+    }
+    lite.check(lite.Op("QUANTIZE", ["x"], version=2), tensors, {"x": x})
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("float32", "int32"), ("int32", "float32"), ("int64", "int32"), ("bool", "float32")],
+)
+def test_cast(lite: Any, source: str, target: str) -> None:
+    x = np.array([0, 1, 2.7]).astype(source)
+    results = lite.check(lite.Op("CAST", ["x"]), {"y": lite.Tensor(target)}, {"x": x})
+    np.testing.assert_array_equal(results["y"], x.astype(target))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "made", "message"),
+    [
+        ("QUANTIZE", {}, {"type": "int32"}, "no layer quantises to Signed32"),
+        (
+            "QUANTIZE",
+            {"type": "int32"},
+            {"type": "int8", "scale": 0.1},
+            "it quantises Signed32, which has no scale here",
+        ),
+        ("DEQUANTIZE", {"type": "int8"}, {}, "its input is Signed8 without a scale"),
+        ("CAST", {"type": "int8", "scale": 0.1}, {}, "casts the stored numbers of a quantised"),
+    ],
+)
+def test_what_has_no_scale_is_refused(
+    lite: Any, name: str, given: dict[str, Any], made: dict[str, Any], message: str
+) -> None:
+    tensors = {"x": lite.Tensor(shape=(2,), **given), "y": lite.Tensor(shape=(2,), **made)}
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        parse(lite.build(lite.Op(name, ["x"]), tensors))
