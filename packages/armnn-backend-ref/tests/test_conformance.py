@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""CpuRef is what the conformance kit says a backend must be; here without pytest's options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from armnn.testing import contract_checks, stress_checks
+from armnn.testing.cases import EDGE, all_cells, cases_of, covered_layers
+from armnn.testing.quiet_checks import check_quiet
+from armnn.testing.subject import Subject
+from armnn.testing.suite import Verdict, check_cell, claimed_case
+from armnn.testing.support_table import layers_with_kernels
+from armnn_backend_ref.ops import OPS
+
+if TYPE_CHECKING:
+    from armnn.types import DataType
+
+CELLS = list(all_cells())
+CELL_IDS = [f"{layer}-{data_type.arm_name}" for layer, data_type in CELLS]
+
+
+@pytest.fixture(scope="module")
+def subject() -> Iterator[Subject]:
+    with Subject("CpuRef") as found:
+        yield found
+
+
+def test_every_layer_with_a_meaning_has_a_kernel_and_cases() -> None:
+    assert set(layers_with_kernels()) == set(OPS) == set(covered_layers())
+
+
+@pytest.mark.parametrize(("layer", "data_type"), CELLS, ids=CELL_IDS)
+def test_every_cell_has_three_cases_and_an_edge(layer: str, data_type: DataType) -> None:
+    cases = list(cases_of(layer, data_type))
+    assert len(cases) >= 3
+    assert len({case.name for case in cases}) == len(cases)
+    assert any(EDGE in case.tags for case in cases)
+    assert all(case.tolerance.reason for case in cases)
+
+
+@pytest.mark.parametrize(("layer", "data_type"), CELLS, ids=CELL_IDS)
+def test_every_case_is_computed_rightly(subject: Subject, layer: str, data_type: DataType) -> None:
+    cell = check_cell(subject, layer, data_type)
+    assert cell.details(Verdict.FAILED) == {}
+    assert cell.details(Verdict.NOT_SUPPORTED) == {}
+
+
+def test_it_keeps_the_contract_and_is_robust(subject: Subject) -> None:
+    case = claimed_case(subject, "Addition")
+    assert case is not None
+    contract_checks.check_identity(subject)
+    contract_checks.check_description(subject)
+    contract_checks.check_unknown_layer(subject)
+    contract_checks.check_future_items(subject)
+    contract_checks.check_handle_counts(subject, case)
+    stress_checks.check_concurrent_runs(subject, case)
+    stress_checks.check_out_of_memory(subject, case)
+    stress_checks.check_interrupted_runs(subject, case)
+
+
+def test_it_leaves_no_trace() -> None:
+    check_quiet("CpuRef", ["Convolution2d", "Softmax"])

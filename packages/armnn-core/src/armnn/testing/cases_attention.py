@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of Attention and RotaryEmbedding: one query, one pair after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
+from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn.testing.operands import REAL, CaseTensor, tensor, values
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_COARSE = {
+    DataType.FLOAT32: Tolerance("sums, exponentials and a division", rtol=1e-4, atol=1e-5),
+    DataType.FLOAT16: Tolerance("sums of float16 products", rtol=1e-2, atol=1e-2),
+    DataType.BFLOAT16: Tolerance("sums of bfloat16 products", rtol=4e-2, atol=4e-2),
+}
+
+
+def _attend(
+    d: AttentionDescriptor, q: NDArray[Any], k: NDArray[Any], v: NDArray[Any], mask: Any = None
+) -> NDArray[np.float64]:
+    batch, heads, queries, size = q.shape
+    keys = k.shape[2]
+    result = np.zeros((batch, heads, queries, v.shape[3]))
+    scale = d.scale if d.scale != 0 else 1 / math.sqrt(size)
+    shift = keys - queries if d.causal_from_end else 0
+    if mask is not None:
+        mask = np.broadcast_to(mask, (batch, heads, queries, keys))
+    for n, h, s in np.ndindex(batch, heads, queries):
+        group = h // (heads // k.shape[1])
+        weights = np.zeros(keys)
+        for position in range(keys):
+            score = scale * float(np.dot(q[n, h, s], k[n, group, position]))
+            if d.softcap:
+                score = d.softcap * math.tanh(score / d.softcap)
+            hidden = d.causal and position > s + shift
+            if mask is not None and mask.dtype == bool:
+                hidden = hidden or not mask[n, h, s, position]
+            elif mask is not None:
+                score += float(mask[n, h, s, position])
+            weights[position] = 0.0 if hidden else math.exp(score)
+        if weights.any():
+            result[n, h, s] = weights @ v[n, group] / weights.sum()
+    return result
+
+
+@cases(AttentionDescriptor, types=REAL)
+def attention(data_type: DataType) -> Iterator[LayerCase]:
+    """Scale, causal from both ends, soft cap, both kinds of mask, shared heads, one key."""
+    seen = tensor(DataType.BOOLEAN, np.array([[True, False, True], [False, False, False]]))
+    added = values(data_type, (1, 4, 2, 3), seed=9)
+    rows: list[tuple[str, AttentionDescriptor, tuple[int, int, int], CaseTensor | None, list[str]]]
+    rows = [
+        ("plain", AttentionDescriptor(), (4, 2, 3), None, []),
+        ("a scale of its own", AttentionDescriptor(scale=0.75), (4, 2, 3), None, []),
+        ("causal", AttentionDescriptor(causal=True), (4, 3, 3), None, []),
+        (
+            "causal from the end",
+            AttentionDescriptor(causal=True, causal_from_end=True),
+            (4, 2, 4),
+            None,
+            [],
+        ),
+        ("a soft cap", AttentionDescriptor(softcap=0.5), (4, 2, 3), None, []),
+        ("a mask that hides all keys of a query", AttentionDescriptor(), (4, 2, 3), seen, [EDGE]),
+        ("a mask that is added", AttentionDescriptor(), (4, 2, 3), added, []),
+        ("heads share keys", AttentionDescriptor(), (2, 2, 3), None, []),
+        ("one key", AttentionDescriptor(), (1, 2, 1), None, [EDGE]),
+    ]
+    for name, d, (groups, queries, keys), mask, tags in rows:
+        q = values(data_type, (2, 4, queries, 3), seed=1)
+        k = values(data_type, (2, groups, keys, 3), seed=2)
+        v = values(data_type, (2, groups, keys, 5), seed=3)
+        expected = _attend(d, q.real, k.real, v.real, None if mask is None else mask.real)
+        operands = [q, k, v, mask] if mask is not None else [q, k, v]
+        yield case(
+            data_type, name, d, operands, expected, tolerance=_COARSE.get(data_type), tags=tags
+        )
+
+
+@cases(RotaryEmbeddingDescriptor, types=REAL)
+def rotary_embedding(data_type: DataType) -> Iterator[LayerCase]:
+    """Pairs side by side and apart, angles per item and for all, numbers that stay, one step."""
+    for name, shape, angles, interleaved, tags in (
+        ("pairs apart", (2, 3, 4, 6), (4, 3), False, []),
+        ("pairs side by side", (2, 3, 4, 6), (4, 3), True, []),
+        ("angles for each item", (2, 1, 3, 4), (2, 3, 2), False, []),
+        ("what lies behind stays", (1, 2, 3, 7), (1, 3, 2), True, [EDGE]),
+        ("one step", (1, 1, 1, 2), (1, 1), False, [EDGE]),
+    ):
+        x = values(data_type, shape, seed=1)
+        turned = np.random.default_rng(4).uniform(-3, 3, angles)
+        cos, sin = tensor(data_type, np.cos(turned)), tensor(data_type, np.sin(turned))
+        yield case(
+            data_type,
+            name,
+            RotaryEmbeddingDescriptor(interleaved=interleaved),
+            [x, cos, sin],
+            _turn(x.real, cos.real, sin.real, interleaved),
+            tolerance=_COARSE.get(data_type),
+            tags=tags,
+        )
+
+
+def _turn(
+    x: NDArray[Any], cos: NDArray[Any], sin: NDArray[Any], interleaved: bool
+) -> NDArray[np.float64]:
+    result = x.copy()
+    pairs = cos.shape[-1]
+    for n, h, s, p in np.ndindex(*x.shape[:3], pairs):
+        first, second = (2 * p, 2 * p + 1) if interleaved else (p, p + pairs)
+        at = (n if cos.shape[0] > 1 else 0, s, p) if cos.ndim == 3 else (s, p)
+        a, b, c, d = x[n, h, s, first], x[n, h, s, second], cos[at], sin[at]
+        result[n, h, s, first] = a * c - b * d
+        result[n, h, s, second] = a * d + b * c
+    return result

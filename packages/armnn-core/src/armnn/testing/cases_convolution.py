@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of convolutions: the sums of the definition, one output element at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.convolution import (
+    Convolution2dDescriptor,
+    Convolution3dDescriptor,
+    ConvolutionIntegerDescriptor,
+    DepthwiseConvolution2dDescriptor,
+    TransposeConvolution2dDescriptor,
+)
+from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn.testing.operands import REAL, CaseTensor, bias_tensor, tensor, values
+from armnn.types import DataLayout, DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SUMS = {
+    DataType.FLOAT32: Tolerance("sums of products in float32", rtol=1e-4, atol=2e-5),
+    DataType.FLOAT16: Tolerance("sums of products in float16", rtol=1e-2, atol=2e-2),
+    DataType.BFLOAT16: Tolerance("sums of products in bfloat16", rtol=3e-2, atol=1e-1),
+}
+
+NHWC, NCHW = DataLayout.NHWC, DataLayout.NCHW
+
+
+def correlate(
+    x: NDArray[Any],
+    kernel: NDArray[Any],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> NDArray[Any]:
+    """Return [N,O,*Y]: x [N,C,*X] under kernels [O,C/groups,*K], tap by tap."""
+    padded = np.pad(x, [(0, 0), (0, 0), *pads])
+    groups = x.shape[1] // kernel.shape[1]
+    members = kernel.shape[0] // groups
+    taps = kernel.shape[2:]
+    sizes = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, d, s in zip(padded.shape[2:], taps, dilations, strides, strict=True)
+    ]
+    y = np.zeros((x.shape[0], kernel.shape[0], *sizes))
+    for out, *place in np.ndindex(*y.shape[1:]):
+        first = out // members * kernel.shape[1]
+        for tap in np.ndindex(*taps):
+            at = [p * s + t * d for p, s, t, d in zip(place, strides, tap, dilations, strict=True)]
+            column = padded[(slice(None), slice(first, first + kernel.shape[1]), *at)]
+            y[(slice(None), out, *place)] += column @ kernel[(out, slice(None), *tap)]
+    return y
+
+
+def _weights(
+    data_type: DataType, shape: Sequence[int], *, axis: int | None = None, seed: int = 2
+) -> CaseTensor:
+    """Return weights of a type that goes with the data; quantised ones may be per axis."""
+    if data_type.is_quantized and axis is not None:
+        return values(DataType.QSYMM_S8, shape, -1, 1, seed=seed, axis=axis, constant=True)
+    return values(data_type, shape, -1, 1, seed=seed, constant=True)
+
+
+_ROWS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "padded unevenly": {"pad_left": 1, "pad_right": 2, "pad_top": 2, "pad_bottom": 0},
+    "strides": {"stride_x": 3, "stride_y": 2, "pad_left": 1},
+    "dilated": {"dilation_x": 2, "dilation_y": 1, "pad_top": 1, "pad_bottom": 1},
+    "dilated rows": {"dilation_y": 2, "pad_right": 2},
+}
+
+_POINTWISE: dict[str, dict[str, Any]] = {
+    "with strides": {"stride_x": 2, "stride_y": 3},
+    "padded before": {"pad_left": 1, "pad_top": 2},
+    "padded behind": {"pad_right": 2, "pad_bottom": 1},
+}
+
+
+def _spatial(d: Any) -> tuple[tuple[int, int], tuple[int, int], list[tuple[int, int]]]:
+    pads = [(d.pad_top, d.pad_bottom), (d.pad_left, d.pad_right)]
+    dilations = getattr(d, "dilation_y", 1), getattr(d, "dilation_x", 1)
+    return (d.stride_y, d.stride_x), dilations, pads
+
+
+def _convolution2d(
+    data_type: DataType,
+    name: str,
+    d: Convolution2dDescriptor,
+    shape: Sequence[int],
+    kernel: Sequence[int],
+    *,
+    bias: bool = True,
+    axis: int | None = None,
+    tags: Sequence[str] = (),
+) -> LayerCase:
+    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW], whatever the layout."""
+    channel = d.data_layout.channel_axis
+    x = values(data_type, np.moveaxis(np.empty(shape), 1, channel).shape, seed=1)
+    w = _weights(data_type, np.moveaxis(np.empty(kernel), 1, channel).shape, axis=axis)
+    b = bias_tensor(np.linspace(-1, 2, kernel[0]), x, w) if bias else None
+    plain = correlate(
+        np.moveaxis(x.real, channel, 1), np.moveaxis(w.real, channel, 1), *_spatial(d)
+    )
+    if b is not None:
+        plain = plain + b.real.reshape(1, -1, 1, 1)
+    inputs = [x, w] if b is None else [x, w, b]
+    expected = np.moveaxis(plain, 1, channel)
+    return case(data_type, name, d, inputs, expected, tolerance=SUMS.get(data_type), tags=tags)
+
+
+@cases(Convolution2dDescriptor, types=REAL)
+def convolution2d(data_type: DataType) -> Iterator[LayerCase]:
+    """Padding, strides and dilation apart for each side and axis, groups, one by one kernels."""
+    for layout in (NHWC, NCHW):
+        for name, parameters in _ROWS.items():
+            d = Convolution2dDescriptor(data_layout=layout, **parameters)
+            title = f"{name} {layout.arm_name}"
+            yield _convolution2d(data_type, title, d, (2, 3, 6, 7), (4, 3, 3, 2))
+        d = Convolution2dDescriptor(data_layout=layout)
+        title = f"groups {layout.arm_name}"
+        yield _convolution2d(data_type, title, d, (1, 4, 4, 5), (6, 2, 2, 3), tags=[EDGE])
+        title = f"pointwise {layout.arm_name}"
+        yield _convolution2d(data_type, title, d, (1, 3, 1, 5), (2, 3, 1, 1), tags=[EDGE])
+        for name, parameters in _POINTWISE.items():
+            d = Convolution2dDescriptor(data_layout=layout, **parameters)
+            title = f"pointwise {name} {layout.arm_name}"
+            yield _convolution2d(data_type, title, d, (1, 3, 4, 5), (2, 3, 1, 1), tags=[EDGE])
+        d = Convolution2dDescriptor(data_layout=layout)
+        title = f"without bias {layout.arm_name}"
+        yield _convolution2d(data_type, title, d, (1, 2, 3, 3), (1, 2, 3, 3), bias=False)
+        title = f"scales per channel {layout.arm_name}"
+        yield _convolution2d(data_type, title, d, (1, 2, 4, 4), (3, 2, 2, 2), axis=0, tags=[EDGE])
+
+
+@cases(DepthwiseConvolution2dDescriptor, types=REAL)
+def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
+    """As above, with a multiplier; few channels and many."""
+    for layout in (NHWC, NCHW):
+        rows: list[tuple[str, dict[str, Any], int, int, int | None]]
+        rows = [(name, parameters, 3, 2, None) for name, parameters in _ROWS.items()]
+        rows += [("many channels", {}, 9, 1, None), ("scales per channel", {}, 3, 2, 3)]
+        for name, parameters, channels, multiplier, axis in rows:
+            shape = (2, channels, 6, 5)
+            d = DepthwiseConvolution2dDescriptor(data_layout=layout, **parameters)
+            channel = layout.channel_axis
+            x = values(data_type, np.moveaxis(np.empty(shape), 1, channel).shape, seed=1)
+            w = _weights(data_type, (1, 3, 2, channels * multiplier), axis=axis)
+            b = bias_tensor(np.linspace(-1, 2, channels * multiplier), x, w)
+            kernel = w.real[0].transpose(2, 0, 1)[:, None]
+            y = correlate(np.moveaxis(x.real, channel, 1), kernel, *_spatial(d))
+            yield case(
+                data_type,
+                f"{name} {layout.arm_name}",
+                d,
+                [x, w, b],
+                np.moveaxis(y + b.real.reshape(1, -1, 1, 1), 1, channel),
+                tolerance=SUMS.get(data_type),
+                tags=[] if name in _ROWS else [EDGE],
+            )
+
+
+def _scattered(
+    x: NDArray[Any], kernel: NDArray[Any], d: TransposeConvolution2dDescriptor
+) -> NDArray[Any]:
+    """Return [N,O,H,W]: each element of x [N,C,H,W] adds its kernel [O,C,KH,KW], then the crop."""
+    height = (x.shape[2] - 1) * d.stride_y + kernel.shape[2]
+    width = (x.shape[3] - 1) * d.stride_x + kernel.shape[3]
+    full = np.zeros((x.shape[0], kernel.shape[0], height, width))
+    for row, column in np.ndindex(*x.shape[2:]):
+        stamp = np.einsum("nc,ocij->noij", x[:, :, row, column], kernel)
+        top, left = row * d.stride_y, column * d.stride_x
+        full[:, :, top : top + kernel.shape[2], left : left + kernel.shape[3]] += stamp
+    return full[:, :, d.pad_top : height - d.pad_bottom, d.pad_left : width - d.pad_right]
+
+
+@cases(TransposeConvolution2dDescriptor, types=REAL)
+def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
+    """Strides apart for each axis, crops apart for each side, overlapping kernels and gaps."""
+    rows: dict[str, dict[str, Any]] = {
+        "overlapping": {"stride_x": 1, "stride_y": 1},
+        "strides": {"stride_x": 3, "stride_y": 2},
+        "cropped": {"stride_x": 2, "stride_y": 2, "pad_left": 1, "pad_top": 2, "pad_bottom": 1},
+    }
+    for layout in (NHWC, NCHW):
+        for name, parameters in rows.items():
+            d = TransposeConvolution2dDescriptor(data_layout=layout, **parameters)
+            channel = layout.channel_axis
+            x = values(data_type, np.moveaxis(np.empty((2, 3, 3, 4)), 1, channel).shape, seed=1)
+            w = _weights(data_type, np.moveaxis(np.empty((2, 3, 3, 2)), 1, channel).shape)
+            b = bias_tensor([0.5, -1.0], x, w)
+            y = _scattered(np.moveaxis(x.real, channel, 1), np.moveaxis(w.real, channel, 1), d)
+            yield case(
+                data_type,
+                f"{name} {layout.arm_name}",
+                d,
+                [x, w, b],
+                np.moveaxis(y + b.real.reshape(1, -1, 1, 1), 1, channel),
+                tolerance=SUMS.get(data_type),
+                tags=[EDGE] if name == "cropped" else [],
+            )
+
+
+@cases(Convolution3dDescriptor, types=REAL)
+def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
+    """Everything apart for depth, height and width."""
+    rows: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "padded": {"pad_front": 1, "pad_top": 2, "pad_right": 1},
+        "strides": {"stride_z": 1, "stride_y": 2, "stride_x": 3, "pad_left": 1},
+        "dilated": {"dilation_z": 2, "dilation_x": 2},
+    }
+    for layout in (DataLayout.NDHWC, DataLayout.NCDHW):
+        channel = layout.channel_axis
+        for name, parameters in rows.items():
+            d = Convolution3dDescriptor(data_layout=layout, **parameters)
+            shape = np.moveaxis(np.empty((1, 2, 4, 5, 6)), 1, channel).shape
+            x = values(data_type, shape, seed=1)
+            w = _weights(data_type, (2, 1, 3, 2, 3))
+            b = bias_tensor([0.5, -1.0, 2.0], x, w)
+            pads = [
+                (d.pad_front, d.pad_back),
+                (d.pad_top, d.pad_bottom),
+                (d.pad_left, d.pad_right),
+            ]
+            y = correlate(
+                np.moveaxis(x.real, channel, 1),
+                w.real.transpose(4, 3, 0, 1, 2),
+                (d.stride_z, d.stride_y, d.stride_x),
+                (d.dilation_z, d.dilation_y, d.dilation_x),
+                pads,
+            )
+            yield case(
+                data_type,
+                f"{name} {layout.arm_name}",
+                d,
+                [x, w, b],
+                np.moveaxis(y + b.real.reshape(1, -1, 1, 1, 1), 1, channel),
+                tolerance=SUMS.get(data_type),
+                tags=[EDGE] if name == "dilated" else [],
+            )
+
+
+@cases(ConvolutionIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
+def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
+    """Zero points of the data and, per channel, of the weights; padding is a true zero."""
+    low = 0 if data_type is DataType.UNSIGNED8 else -9
+    x = values(data_type, (1, 2, 4, 5), low, 9, seed=1)
+    w = values(data_type, (3, 2, 2, 3), low, 9, seed=2, constant=True)
+    x_zero, w_zero = tensor(data_type, np.int64(2)), tensor(data_type, [1, 2, 3])
+    rows = {
+        "bare": [x, w],
+        "a zero point": [x, w, x_zero],
+        "zero points per channel": [x, w, x_zero, w_zero],
+    }
+    for name, inputs in rows.items():
+        d = ConvolutionIntegerDescriptor(pad_left=1, pad_top=1, stride_x=2)
+        left = x.real.astype(np.int64) - (2 if len(inputs) > 2 else 0)
+        right = w.real.astype(np.int64)
+        if len(inputs) > 3:
+            right = right - np.array([1, 2, 3]).reshape(3, 1, 1, 1)
+        y = correlate(left, right, *_spatial(d)).astype(np.int64)
+        yield case(data_type, name, d, inputs, y, outputs=[DataType.SIGNED32], tags=[EDGE])

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of DetectionPostProcess and NonMaxSuppression: one box after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
+from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn.testing.operands import REAL, values
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DECODED = Tolerance("an exponential and products in float32", rtol=1e-4, atol=1e-5)
+
+
+def _overlap(a: Sequence[float], b: Sequence[float]) -> float:
+    height = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
+    width = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
+    return height * width / (both - height * width)
+
+
+def _apart(boxes: Any, scores: Any, order: list[int], limit: int, iou: float) -> list[int]:
+    kept: list[int] = []
+    for box in sorted(order, key=lambda b: (-scores[b], b)):
+        if len(kept) < limit and all(_overlap(boxes[k], boxes[box]) <= iou for k in kept):
+            kept.append(box)
+    return kept
+
+
+def _decoded(d: DetectionPostProcessDescriptor, code: Any, anchor: Any) -> list[float]:
+    y = code[0] / d.scale_y * anchor[2] + anchor[0]
+    x = code[1] / d.scale_x * anchor[3] + anchor[1]
+    h = math.exp(code[2] / d.scale_h) * anchor[2] / 2
+    w = math.exp(code[3] / d.scale_w) * anchor[3] / 2
+    return [y - h, x - w, y + h, x + w]
+
+
+def _detections(
+    d: DetectionPostProcessDescriptor, codes: Any, scores: Any, anchors: Any
+) -> tuple[NDArray[Any], ...]:
+    boxes = [_decoded(d, code, anchor) for code, anchor in zip(codes, anchors, strict=True)]
+    scores = scores[:, scores.shape[1] - d.num_classes :]
+    found: list[tuple[int, int]] = []
+    for label in range(d.num_classes if d.use_regular_nms else 1):
+        ranks = scores[:, label] if d.use_regular_nms else scores.max(1)
+        limit = d.detections_per_class if d.use_regular_nms else d.max_detections
+        left = [b for b in range(len(boxes)) if ranks[b] >= d.nms_score_threshold]
+        for box in _apart(boxes, ranks, left, limit, d.nms_iou_threshold):
+            best = sorted(range(d.num_classes), key=lambda c: -scores[box, c])
+            labels = [label] if d.use_regular_nms else best[: d.max_classes_per_detection]
+            found += [(box, each) for each in labels]
+    if d.use_regular_nms:
+        found = sorted(found, key=lambda pair: -scores[pair])[: d.max_detections]
+    places = d.max_detections * d.max_classes_per_detection
+    results = np.zeros((1, places, 4)), np.zeros((1, places)), np.zeros((1, places))
+    for place, (box, label) in enumerate(found):
+        results[0][0, place] = boxes[box]
+        results[1][0, place], results[2][0, place] = label, scores[box, label]
+    return (*results, np.array([len(found)], np.float64))
+
+
+_SCALES = {"scale_x": 4.0, "scale_y": 3.0, "scale_w": 2.0, "scale_h": 5.0}
+_FAST = {"max_detections": 3, "num_classes": 3, "nms_iou_threshold": 0.3, **_SCALES}
+_REGULAR = {**_FAST, "use_regular_nms": True, "detections_per_class": 2, "max_detections": 4}
+_ROWS: tuple[tuple[str, dict[str, Any], int, list[str]], ...] = (
+    ("fast", _FAST, 7, []),
+    ("fast with two classes", {**_FAST, "max_classes_per_detection": 2}, 7, []),
+    ("fast without background", _FAST | {"num_classes": 4}, 7, [EDGE]),
+    ("fast above a score", {**_FAST, "nms_score_threshold": 0.6}, 7, []),
+    ("fast, nothing left", {**_FAST, "nms_score_threshold": 2.0}, 7, [EDGE]),
+    ("regular", _REGULAR, 7, []),
+    ("regular above a score", {**_REGULAR, "nms_score_threshold": 0.6}, 7, []),
+    ("regular, one box", _REGULAR, 1, [EDGE]),
+)
+
+
+@cases(DetectionPostProcessDescriptor, types=REAL)
+def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
+    """Both suppressions, different scales, thresholds, with and without background, one box."""
+    for name, fields, count, tags in _ROWS:
+        d = DetectionPostProcessDescriptor(**fields)
+        codes = values(data_type, (1, count, 4), -1, 1, seed=1)
+        scores = values(data_type, (1, count, 4), 0.05, 0.95, seed=2)
+        anchors = values(data_type, (count, 4), 0.4, 0.9, seed=3, constant=True)
+        yield case(
+            data_type,
+            name,
+            d,
+            [codes, scores, anchors],
+            _detections(d, codes.real[0], scores.real[0], anchors.real),
+            outputs=[DataType.FLOAT32] * 4,
+            tolerance=_DECODED,
+            tags=tags,
+        )
+
+
+@cases(NonMaxSuppressionDescriptor, types=REAL)
+def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
+    """Each parameter, both ways to give a box, corners in any order, nothing kept."""
+    usual = {"max_output_boxes_per_class": 3, "iou_threshold": 0.2}
+    rows: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
+        ("corners", usual, []),
+        ("a centre", {**usual, "center_point_box": True}, []),
+        ("above a score", {**usual, "score_threshold": 0.5}, []),
+        ("no overlap at all", {**usual, "iou_threshold": 0.0}, [EDGE]),
+        ("none wanted", {"iou_threshold": 0.5}, [EDGE]),
+    )
+    boxes = values(data_type, (2, 6, 4), 0.1, 1.0, seed=4)
+    scores = values(data_type, (2, 3, 6), 0.05, 0.95, seed=5)
+    for name, fields, tags in rows:
+        d = NonMaxSuppressionDescriptor(**fields)
+        found = []
+        for n, c in np.ndindex(2, 3):
+            corners = [_corners(box, d.center_point_box) for box in boxes.real[n].tolist()]
+            ranks = scores.real[n, c]
+            left = [b for b in range(6) if ranks[b] > d.score_threshold]
+            limit = d.max_output_boxes_per_class
+            found += [[n, c, b] for b in _apart(corners, ranks, left, limit, d.iou_threshold)]
+        expected = np.array(found, np.int64).reshape(-1, 3)
+        outputs = [DataType.SIGNED64]
+        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, tags=tags)
+
+
+def _corners(box: list[float], centred: bool) -> list[float]:
+    a, b, c, d = box
+    if centred:
+        return [a - c / 2, b - d / 2, a + c / 2, b + d / 2]
+    return [min(a, c), min(b, d), max(a, c), max(b, d)]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of the layers that speak of shapes: Rank, Shape, Fill and Range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from armnn.layers.dimensions import (
+    FillDescriptor,
+    RangeDescriptor,
+    RankDescriptor,
+    ShapeDescriptor,
+)
+from armnn.testing.cases import EDGE, LayerCase, case, cases
+from armnn.testing.operands import ANY, FLOATS, SIGNED, UNSIGNED, tensor, values
+from armnn.types import DataType
+
+_SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2)}
+
+
+@cases(RankDescriptor, types=ANY)
+def rank(data_type: DataType) -> Iterator[LayerCase]:
+    """The number of axes, 0 for a scalar; both types of the output."""
+    for index, (name, shape) in enumerate(_SHAPES.items()):
+        result = (DataType.SIGNED32, DataType.SIGNED64)[index % 2]
+        yield case(
+            data_type,
+            name,
+            RankDescriptor(),
+            [values(data_type, shape, seed=1)],
+            np.array(len(shape)),
+            outputs=[result],
+            tags=[] if len(shape) == 2 else [EDGE],
+        )
+
+
+@cases(ShapeDescriptor, types=ANY)
+def shape_of(data_type: DataType) -> Iterator[LayerCase]:
+    """The dimensions, none for a scalar; both types of the output."""
+    for index, (name, shape) in enumerate(_SHAPES.items()):
+        result = (DataType.SIGNED64, DataType.SIGNED32)[index % 2]
+        yield case(
+            data_type,
+            name,
+            ShapeDescriptor(),
+            [values(data_type, shape, seed=1)],
+            np.array(shape, dtype=np.int64),
+            outputs=[result],
+            tags=[] if len(shape) == 2 else [EDGE],
+        )
+
+
+@cases(FillDescriptor, types=ANY)
+def fill(data_type: DataType) -> Iterator[LayerCase]:
+    """One value everywhere; the default, a scalar, nothing to fill."""
+    value = 1.0 if data_type is DataType.BOOLEAN else 3.0 if data_type.is_integer else 2.5
+    for name, number, shape in (
+        ("a matrix", value, (2, 3)),
+        ("zeros by default", 0.0, (4,)),
+        ("a scalar", value, ()),
+        ("nothing to fill", value, (2, 0)),
+    ):
+        expected = np.full(shape, number, bool if data_type is DataType.BOOLEAN else float)
+        if data_type.is_integer:
+            expected = expected.astype(np.int64)
+        yield case(
+            data_type,
+            name,
+            FillDescriptor(value=number),
+            [tensor(DataType.SIGNED64, np.array(shape, dtype=np.int64), constant=True)],
+            expected,
+            tags=[EDGE] if len(shape) == 0 or 0 in shape else [],
+        )
+
+
+@cases(RangeDescriptor, types=(*FLOATS, *SIGNED, *UNSIGNED))
+def range_of(data_type: DataType) -> Iterator[LayerCase]:
+    """Up, with a step that does not end on the limit, down, and nothing."""
+    rows: list[tuple[str, tuple[float, ...], list[float], list[str]]] = [
+        ("up", (2, 9, 3), [2, 5, 8], []),
+        ("the limit is not reached", (1, 5, 2), [1, 3], []),
+        ("nothing", (4, 4, 1), [], [EDGE]),
+        ("one number", (7, 8, 5), [7], [EDGE]),
+    ]
+    if data_type not in UNSIGNED:
+        rows.append(("down through zero", (2, -3, -2), [2, 0, -2], []))
+    if data_type.is_float:
+        rows.append(("halves", (0.5, 2.5, 0.75), [0.5, 1.25, 2.0], []))
+    for name, numbers, expected, tags in rows:
+        operands = [tensor(data_type, np.array(number), constant=True) for number in numbers]
+        kind = np.float64 if data_type.is_float else np.int64
+        yield case(
+            data_type, name, RangeDescriptor(), operands, np.array(expected, dtype=kind), tags=tags
+        )

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of indexing: element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from armnn.layers.indexing import (
+    GatherDescriptor,
+    GatherNdDescriptor,
+    NonZeroDescriptor,
+    ScatterNdDescriptor,
+    SliceDescriptor,
+    StridedSliceDescriptor,
+)
+from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn.testing.operands import ANY, NUMBERS, tensor, values
+from armnn.types import DataType, ScatterNdFunction
+
+INDEX = DataType.SIGNED32
+
+
+@cases(GatherDescriptor, types=ANY)
+def gather(data_type: DataType) -> Iterator[LayerCase]:
+    """Each axis, indices of rank two and zero, some counted from the end, both index types."""
+    x = values(data_type, (3, 4, 2), 0, 9, seed=1)
+    for axis, places, kind in (
+        (0, [[2, 0], [1, 1]], INDEX),
+        (1, [3, -1, -4, 0], DataType.SIGNED64),
+        (-1, 1, INDEX),
+        (0, [], INDEX),
+    ):
+        indices = tensor(kind, np.array(places, np.int64))
+        elements = np.moveaxis(x.real, axis, 0)
+        shape = (*indices.stored.shape, *elements.shape[1:])
+        picked = np.empty(shape, x.real.dtype)
+        for place in np.ndindex(*indices.stored.shape):
+            picked[place] = elements[int(indices.stored[place])]
+        rank, front = indices.stored.ndim, axis % 3
+        order = [*range(rank, rank + front), *range(rank), *range(rank + front, picked.ndim)]
+        yield case(
+            data_type,
+            f"axis {axis}, indices of shape {list(indices.stored.shape)}",
+            GatherDescriptor(axis=axis),
+            [x, indices],
+            picked.transpose(order),
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=[EDGE] if axis else [],
+        )
+
+
+@cases(GatherNdDescriptor, types=ANY)
+def gather_nd(data_type: DataType) -> Iterator[LayerCase]:
+    """Whole slices, rows, single elements, some counted from the end."""
+    x = values(data_type, (3, 4, 2), 0, 9, seed=2)
+    for places in ([[2], [0]], [[1, 3], [-1, -4]], [[[2, 3, 1]], [[0, -1, 0]]]):
+        indices = tensor(INDEX, np.array(places))
+        depth = indices.stored.shape[-1]
+        expected = np.empty((*indices.stored.shape[:-1], *(3, 4, 2)[depth:]), x.real.dtype)
+        for place in np.ndindex(*indices.stored.shape[:-1]):
+            expected[place] = x.real[tuple(indices.stored[place].tolist())]
+        yield case(
+            data_type,
+            f"depth {depth}",
+            GatherNdDescriptor(),
+            [x, indices],
+            expected,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=[EDGE] if depth > 1 else [],
+        )
+
+
+_COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
+    ScatterNdFunction.UPDATE: lambda _old, new: new,
+    ScatterNdFunction.ADD: lambda old, new: old + new,
+    ScatterNdFunction.SUB: lambda old, new: old - new,
+    ScatterNdFunction.MAX: max,
+    ScatterNdFunction.MIN: min,
+    ScatterNdFunction.MUL: lambda old, new: old * new,
+}
+
+
+@cases(ScatterNdDescriptor, types=NUMBERS)
+def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
+    """Every function with an element that is met twice, slices, and no tensor to begin with."""
+    for function, combine in _COMBINE.items():
+        repeated = function is not ScatterNdFunction.UPDATE
+        x = values(data_type, (2, 4), 5, 9, seed=3)
+        rows = [[0, 1], [1, 3], [0, 1]] if repeated else [[0, 1], [1, 3], [-1, 0]]
+        indices = tensor(INDEX, np.array(rows))
+        updates = tensor(data_type, [1, 8, 2])
+        expected = x.real.copy()
+        for row, number in zip(rows, updates.real.tolist(), strict=True):
+            expected[tuple(row)] = combine(expected[tuple(row)].item(), number)
+        d = ScatterNdDescriptor(function=function)
+        yield case(data_type, function.arm_name, d, [x, indices, updates], expected, tags=[EDGE])
+    x, updates = values(data_type, (3, 2), 0, 9, seed=4), values(data_type, (1, 2), 0, 9, seed=5)
+    expected = x.real.copy()
+    expected[2] = updates.real[0]
+    indices = tensor(INDEX, np.array([[2]]))
+    inputs = [x, indices, updates]
+    yield case(data_type, "a slice", ScatterNdDescriptor(), inputs, expected)
+    shape = tensor(INDEX, np.array([4, 2]), constant=True)
+    expected = np.zeros((4, 2), x.real.dtype)
+    expected[2] = updates.real[0]
+    yield case(
+        data_type,
+        "into zeros",
+        ScatterNdDescriptor(),
+        [None, indices, updates, shape],
+        expected,
+        tags=[EDGE],
+    )
+
+
+@cases(SliceDescriptor, types=ANY)
+def slice_(data_type: DataType) -> Iterator[LayerCase]:
+    """A box inside, all that is left, nothing."""
+    x = values(data_type, (3, 4, 5), 0, 9, seed=6)
+    for name, begin, size, shape in (
+        ("inside", (1, 0, 2), (2, 3, 1), (2, 3, 1)),
+        ("what is left", (1, 2, 0), (-1, -1, 2), (2, 2, 2)),
+        ("nothing", (0, 1, 2), (3, 0, 2), (3, 0, 2)),
+    ):
+        expected = np.empty(shape, x.real.dtype)
+        for place in np.ndindex(*shape):
+            expected[place] = x.real[tuple(p + b for p, b in zip(place, begin, strict=True))]
+        yield case(
+            data_type,
+            name,
+            SliceDescriptor(begin=begin, size=size),
+            [x],
+            expected,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=[EDGE] if name != "inside" else [],
+        )
+
+
+@cases(StridedSliceDescriptor, types=ANY)
+def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
+    """Steps both ways, masks, an axis that goes, counted from the end."""
+    x = values(data_type, (3, 4, 5), 0, 9, seed=7)
+    rows: dict[str, tuple[dict[str, Any], tuple[range, ...], tuple[int, ...]]] = {
+        "steps": (
+            {"begin": (0, 1, 0), "end": (3, 4, 5), "stride": (2, 1, 3)},
+            (range(0, 3, 2), range(1, 4), range(0, 5, 3)),
+            (2, 3, 2),
+        ),
+        "backward": (
+            {"begin": (2, 3, -1), "end": (0, 0, -4), "stride": (-1, -2, -1)},
+            (range(2, 0, -1), range(3, 0, -2), range(4, 1, -1)),
+            (2, 2, 3),
+        ),
+        "masks": (
+            {
+                "begin": (1, 1, 1),
+                "end": (2, 2, 2),
+                "stride": (1, 1, 1),
+                "begin_mask": 1,
+                "end_mask": 4,
+            },
+            (range(2), range(1, 2), range(1, 5)),
+            (2, 1, 4),
+        ),
+        "an axis that goes": (
+            {"begin": (0, 2, 0), "end": (3, 3, 5), "stride": (1, 1, 1), "shrink_axis_mask": 2},
+            (range(3), range(2, 3), range(5)),
+            (3, 5),
+        ),
+    }
+    for name, (parameters, spans, shape) in rows.items():
+        picked = [x.real[i, j, k] for i in spans[0] for j in spans[1] for k in spans[2]]
+        expected = np.array(picked, x.real.dtype).reshape(shape)
+        yield case(
+            data_type,
+            name,
+            StridedSliceDescriptor(**parameters),
+            [x],
+            expected,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=[EDGE] if name != "steps" else [],
+        )
+
+
+@cases(NonZeroDescriptor, types=ANY)
+def non_zero(data_type: DataType) -> Iterator[LayerCase]:
+    """Some, none, all; negative numbers are not zero."""
+    some = [[0, 1, 0], [2, 0, 1]]
+    if np.array(-1).astype(data_type.numpy_dtype) < 0:
+        some[1][0] = -2
+    for name, numbers in (("some", some), ("none", [[0, 0]]), ("all", [[1], [1]])):
+        x = tensor(data_type, np.array(numbers))
+        places = [p for p in np.ndindex(*x.real.shape) if x.real[p] != 0]
+        expected = np.array(places, np.int64).reshape(-1, 2).T
+        outputs = [DataType.SIGNED64]
+        yield case(
+            data_type, name, NonZeroDescriptor(), [x], expected, outputs=outputs, tags=[EDGE]
+        )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of Concat, Splitter and Stack: elements by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
+from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn.testing.operands import ANY, QUANTIZED, values
+
+if TYPE_CHECKING:
+    from armnn.types import DataType
+
+
+@cases(ConcatDescriptor, types=ANY)
+def concat(data_type: DataType) -> Iterator[LayerCase]:
+    """Three inputs of different sizes along each axis, one of them empty, one input alone."""
+    for axis in (0, 1, -1):
+        shapes = [[2, 3, 2] for _ in range(3)]
+        for size, shape in zip((1, 0, 3), shapes, strict=True):
+            shape[axis] = size
+        inputs = [values(data_type, shape, 0, 5, seed=n) for n, shape in enumerate(shapes)]
+        expected = np.empty([4 if a == axis % 3 else n for a, n in enumerate((2, 3, 2))])
+        expected = expected.astype(inputs[0].real.dtype)
+        target = np.moveaxis(expected, axis, 0)
+        target[:1] = np.moveaxis(inputs[0].real, axis, 0)
+        target[1:] = np.moveaxis(inputs[2].real, axis, 0)
+        yield case(
+            data_type, f"axis {axis}", ConcatDescriptor(axis=axis), inputs, expected, tags=[EDGE]
+        )
+    x = values(data_type, (2, 2), 0, 5, seed=1)
+    d = ConcatDescriptor(axis=1)
+    outputs = [x.info]
+    yield case(data_type, "alone", d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=[EDGE])
+
+
+@cases(ConcatDescriptor, StackDescriptor, types=QUANTIZED)
+def joined_with_different_scales(data_type: DataType) -> Iterator[LayerCase]:
+    """Inputs of different scales are stored in steps of the output."""
+    x = values(data_type, (2, 3), -1, 1, seed=1)
+    y = values(data_type, (2, 3), 0, 9, seed=2)
+    rows = np.array([*x.real.tolist(), *y.real.tolist()])
+    yield case(data_type, "other scales", ConcatDescriptor(axis=0), [x, y], rows, tags=[EDGE])
+    pairs = np.array([x.real.tolist(), y.real.tolist()])
+    yield case(data_type, "other scales", StackDescriptor(axis=0), [x, y], pairs, tags=[EDGE])
+
+
+@cases(SplitterDescriptor, types=ANY)
+def splitter(data_type: DataType) -> Iterator[LayerCase]:
+    """Pieces of different sizes along each axis, an empty one, everything in one piece."""
+    x = values(data_type, (4, 4, 4), 0, 5, seed=3)
+    for axis, sizes in ((0, (1, 3)), (1, (2, 0, 2)), (-1, (3, 1)), (2, (4,))):
+        elements = np.moveaxis(x.real, axis, 0)
+        pieces, first = [], 0
+        for size in sizes:
+            pieces.append(np.moveaxis(elements[first : first + size], 0, axis))
+            first += size
+        yield case(
+            data_type,
+            f"axis {axis} into {len(sizes)}",
+            SplitterDescriptor(axis=axis, sizes=sizes),
+            [x],
+            tuple(pieces),
+            outputs=[x.info] * len(sizes),
+            tolerance=EXACT,
+            tags=[EDGE] if axis else [],
+        )
+
+
+@cases(StackDescriptor, types=ANY)
+def stack(data_type: DataType) -> Iterator[LayerCase]:
+    """A new axis in front, in the middle and behind; one input alone."""
+    inputs = [values(data_type, (2, 3), 0, 5, seed=n) for n in range(3)]
+    for axis in (0, 1, 2, -1):
+        expected = np.empty((3, 2, 3), inputs[0].real.dtype)
+        for place, each in enumerate(inputs):
+            expected[place] = each.real
+        moved = np.moveaxis(expected, 0, axis)
+        tags = [EDGE] if axis == -1 else []
+        yield case(data_type, f"axis {axis}", StackDescriptor(axis=axis), inputs, moved, tags=tags)
+    (x, *_) = inputs
+    yield case(
+        data_type,
+        "alone",
+        StackDescriptor(axis=1),
+        [x],
+        x.real[:, None],
+        outputs=[x.info],
+        tolerance=EXACT,
+        tags=[EDGE],
+    )

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of matrix products: rows by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.matmul import (
+    BatchMatMulDescriptor,
+    EinsumDescriptor,
+    FullyConnectedDescriptor,
+    MatMulIntegerDescriptor,
+)
+from armnn.testing.cases import EDGE, LayerCase, case, cases
+from armnn.testing.cases_convolution import SUMS
+from armnn.testing.operands import FLOATS, NUMBERS, REAL, bias_tensor, tensor, values
+from armnn.types import DataLayout, DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """Multiply the last two axes, the others broadcast."""
+    product: NDArray[Any] = (left[..., :, :, None] * right[..., None, :, :]).sum(-2)
+    return product
+
+
+@cases(FullyConnectedDescriptor, types=REAL)
+def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
+    """Square and other weights both ways round, an input of rank four, no bias, per axis."""
+    for transpose in (False, True):
+        for name, shape, inner, outer, axis in (
+            ("rectangular", (2, 5), 5, 3, None),
+            ("square", (3, 4), 4, 4, None),
+            ("flattened", (2, 2, 1, 3), 6, 2, None),
+            ("scales per output", (1, 3), 3, 2, 0 if transpose else 1),
+        ):
+            x = values(data_type, shape, seed=1)
+            sizes = (outer, inner) if transpose else (inner, outer)
+            kind = data_type if axis is None or data_type in FLOATS else DataType.QSYMM_S8
+            per_axis = axis if data_type not in FLOATS else None
+            w = values(kind, sizes, -1, 1, seed=2, axis=per_axis, constant=True)
+            b = bias_tensor(np.linspace(-1, 1, outer), x, w)
+            matrix = w.real.T if transpose else w.real
+            expected = _product(x.real.reshape(shape[0], -1), matrix) + b.real
+            d = FullyConnectedDescriptor(transpose_weight_matrix=transpose)
+            yield case(
+                data_type,
+                f"{name}, transposed {transpose}",
+                d,
+                [x, w, b],
+                expected,
+                tolerance=SUMS.get(data_type),
+                tags=[EDGE] if name != "rectangular" else [],
+            )
+    x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 1), -1, 1, seed=2)
+    expected = _product(x.real, w.real)
+    d = FullyConnectedDescriptor()
+    tolerance = SUMS.get(data_type)
+    yield case(data_type, "without bias", d, [x, w], expected, tolerance=tolerance)
+
+
+@cases(BatchMatMulDescriptor, types=NUMBERS)
+def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
+    """Batches that broadcast, either side transposed, channels last."""
+    rows: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+        "matrices": ((2, 3), (3, 4), {}),
+        "broadcast batch": ((2, 1, 2, 3), (3, 3, 2), {}),
+        "left transposed": ((2, 3, 3), (2, 3, 3), {"transpose_x": True}),
+        "right transposed": ((2, 3), (4, 3), {"transpose_y": True}),
+        "one element": ((1, 1, 1), (1, 1, 1), {}),
+    }
+    for name, (left, right, parameters) in rows.items():
+        x, y = values(data_type, left, -2, 2, seed=1), values(data_type, right, -2, 2, seed=2)
+        a = x.real.swapaxes(-2, -1) if "transpose_x" in parameters else x.real
+        b = y.real.swapaxes(-2, -1) if "transpose_y" in parameters else y.real
+        expected = _product(a, b).astype(x.real.dtype)
+        d = BatchMatMulDescriptor(**parameters)
+        tags = [] if name == "matrices" else [EDGE]
+        tolerance = SUMS.get(data_type)
+        yield case(data_type, name, d, [x, y], expected, tolerance=tolerance, tags=tags)
+
+
+@cases(BatchMatMulDescriptor, types=REAL)
+def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
+    """NHWC, where the matrices lie before the channels, and the adjoint of Arm NN."""
+    nhwc = DataLayout.NHWC
+    x, y = values(data_type, (1, 2, 3, 4), seed=1), values(data_type, (1, 3, 2, 4), seed=2)
+    product = _product(np.moveaxis(x.real, -1, 1), np.moveaxis(y.real, -1, 1))
+    d = BatchMatMulDescriptor(data_layout_x=nhwc, data_layout_y=nhwc)
+    expected = np.moveaxis(product, 1, -1)
+    tolerance = SUMS.get(data_type)
+    yield case(data_type, "NHWC", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    # The adjoint of [[a, b], [c, d]] is [[d, -b], [-c, a]].
+    x, y = tensor(data_type, [[1.0, 2.0], [3.0, 5.0]]), values(data_type, (2, 3), seed=3)
+    (a, b), (c, e) = x.real
+    adjoint = np.array([[e, -b], [-c, a]])
+    d = BatchMatMulDescriptor(adjoint_x=True)
+    expected = _product(adjoint, y.real)
+    yield case(data_type, "adjoint", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+
+
+@cases(EinsumDescriptor, types=REAL)
+def einsum(data_type: DataType) -> Iterator[LayerCase]:
+    """A product of matrices, a trace-like sum over a shared axis, an outer product, one operand."""
+    x, y = values(data_type, (2, 3), seed=1), values(data_type, (4, 3), seed=2)
+    z = values(data_type, (3,), seed=3)
+    rows = {
+        "ij,kj->ik": ([x, y], _product(x.real, y.real.T)),
+        "ij,j->i": ([x, z], (x.real * z.real).sum(1)),
+        "i,j->ij": ([z, tensor(data_type, [1.0, -2.0])], None),
+        "ij->ji": ([x], x.real.T),
+    }
+    for equation, (inputs, expected) in rows.items():
+        if expected is None:
+            expected = inputs[0].real[:, None] * inputs[1].real[None, :]
+        d = EinsumDescriptor(equation=equation)
+        tags = [EDGE] if len(inputs) == 1 else []
+        tolerance = SUMS.get(data_type)
+        yield case(data_type, equation, d, inputs, expected, tolerance=tolerance, tags=tags)
+
+
+@cases(MatMulIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
+def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
+    """Zero points of both sides, one for all and one per row."""
+    low = 0 if data_type is DataType.UNSIGNED8 else -100
+    x = values(data_type, (2, 3), low, 100, seed=1)
+    y = values(data_type, (3, 4), low, 100, seed=2)
+    left, right = x.real.astype(np.int64), y.real.astype(np.int64)
+    x_zero, y_zero = tensor(data_type, np.int64(3)), tensor(data_type, np.int64(5))
+    rows_zero = tensor(data_type, [3, 7])
+    columns = np.array([[3], [7]])
+    rows = {
+        "bare": ([x, y], _product(left, right)),
+        "zero points": ([x, y, x_zero, y_zero], _product(left - 3, right - 5)),
+        "a zero point per row": ([x, y, rows_zero, y_zero], _product(left - columns, right - 5)),
+    }
+    for name, (inputs, expected) in rows.items():
+        d = MatMulIntegerDescriptor()
+        yield case(data_type, name, d, inputs, expected, outputs=[DataType.SIGNED32], tags=[EDGE])

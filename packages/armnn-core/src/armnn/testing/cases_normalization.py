@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of normalisation: the definitions, with explicit loops over neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.normalization import (
+    BatchNormalizationDescriptor,
+    GroupNormalizationDescriptor,
+    InstanceNormalizationDescriptor,
+    L2NormalizationDescriptor,
+    LayerNormalizationDescriptor,
+    LogSoftmaxDescriptor,
+    NormalizationDescriptor,
+    RmsNormalizationDescriptor,
+    SoftmaxDescriptor,
+)
+from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn.testing.operands import REAL, CaseTensor, tensor, values
+from armnn.types import DataLayout, DataType, NormalizationAlgorithmChannel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LAYOUTS = (DataLayout.NCHW, DataLayout.NHWC)
+
+_COARSE = {
+    DataType.FLOAT32: Tolerance("means and roots of float32 sums", rtol=1e-4, atol=2e-5),
+    DataType.FLOAT16: Tolerance("means and roots of float16", rtol=1e-2, atol=5e-3),
+    DataType.BFLOAT16: Tolerance("means and roots of bfloat16", rtol=3e-2, atol=2e-2),
+    DataType.FLOAT64: Tolerance("means and roots of float64 sums", rtol=1e-10, atol=1e-11),
+}
+
+
+def _along_channels(numbers: NDArray[Any], rank: int, axis: int) -> NDArray[Any]:
+    shape = [1] * rank
+    shape[axis] = -1
+    return numbers.reshape(shape)
+
+
+@cases(BatchNormalizationDescriptor, types=REAL)
+def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """Both layouts, an eps that matters, ranks two and four, an odd size."""
+    for layout, shape, eps in (
+        (DataLayout.NCHW, (2, 3, 2, 5), 0.5),
+        (DataLayout.NHWC, (2, 2, 5, 3), 1e-4),
+        (DataLayout.NCHW, (4, 3), 1e-2),
+    ):
+        axis = 1 if layout is DataLayout.NCHW else len(shape) - 1
+        x = values(data_type, shape, seed=1)
+        mean, variance, beta, gamma = (
+            values(data_type, (3,), low, high, seed=seed, constant=True)
+            for seed, (low, high) in enumerate(((-1, 1), (0.3, 2), (-1, 1), (0.5, 2)))
+        )
+        m, v, b, g = (
+            _along_channels(t.real, len(shape), axis) for t in (mean, variance, beta, gamma)
+        )
+        yield case(
+            data_type,
+            f"{layout.arm_name} of rank {len(shape)}",
+            BatchNormalizationDescriptor(eps=eps, data_layout=layout),
+            [x, mean, variance, beta, gamma],
+            g * (x.real - m) / np.sqrt(v + eps) + b,
+            tolerance=_COARSE.get(data_type),
+            tags=[EDGE] if len(shape) == 2 else [],
+        )
+
+
+@cases(InstanceNormalizationDescriptor, types=REAL)
+def instance_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """Both layouts, parameters that are no default, one pixel."""
+    for layout in LAYOUTS:
+        shape = (2, 3, 4, 5)
+        x = values(data_type, shape, seed=2)
+        axes = (2, 3) if layout is DataLayout.NCHW else (1, 2)
+        d = InstanceNormalizationDescriptor(gamma=1.5, beta=-0.25, eps=0.1, data_layout=layout)
+        centred = x.real - x.real.mean(axes, keepdims=True)
+        variance = (centred**2).mean(axes, keepdims=True)
+        expected = 1.5 * centred / np.sqrt(variance + 0.1) - 0.25
+        yield case(data_type, layout.arm_name, d, [x], expected, tolerance=_COARSE.get(data_type))
+    x = values(data_type, (1, 3, 1, 1), seed=3)
+    d = InstanceNormalizationDescriptor(beta=0.5, eps=1.0)
+    yield case(data_type, "one pixel", d, [x], np.full(x.real.shape, 0.5), tags=[EDGE])
+
+
+@cases(L2NormalizationDescriptor, types=REAL)
+def l2_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """Both layouts, and vectors shorter than eps."""
+    for layout in LAYOUTS:
+        axis = 1 if layout is DataLayout.NCHW else 3
+        x = values(data_type, (2, 4, 3, 5), seed=4)
+        length = np.sqrt((x.real**2).sum(axis, keepdims=True))
+        d = L2NormalizationDescriptor(data_layout=layout)
+        yield case(data_type, layout.arm_name, d, [x], x.real / length)
+    x = tensor(data_type, np.array([0.5, -0.25, 1.0, 2.0]).reshape(1, 2, 2, 1))
+    d = L2NormalizationDescriptor(eps=4.0)
+    squares = (x.real**2).sum(1, keepdims=True)
+    expected = x.real / np.sqrt(np.maximum(squares, 4.0))
+    yield case(data_type, "eps as the lower bound", d, [x], expected, tags=[EDGE])
+
+
+def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[Any]:
+    """Sum the squares of what lies within the radius along the axes."""
+    total = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape):
+        box = [slice(p, p + 1) for p in place]
+        for axis in axes:
+            box[axis] = slice(max(0, place[axis] - radius), place[axis] + radius + 1)
+        total[place] = (x[tuple(box)] ** 2).sum()
+    return total
+
+
+@cases(NormalizationDescriptor, types=REAL)
+def normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """Across channels and within them, both layouts, a window wider than the picture."""
+    for layout in LAYOUTS:
+        for kind in NormalizationAlgorithmChannel:
+            across = kind is NormalizationAlgorithmChannel.ACROSS
+            for size, tags in ((3, []), (9, [EDGE])):
+                x = values(data_type, (1, 4, 3, 5), seed=5)
+                channel = 1 if layout is DataLayout.NCHW else 3
+                spatial = (2, 3) if layout is DataLayout.NCHW else (1, 2)
+                axes = (channel,) if across else spatial
+                d = NormalizationDescriptor(
+                    norm_channel_type=kind,
+                    norm_size=size,
+                    alpha=0.3,
+                    beta=0.75,
+                    k=1.5,
+                    data_layout=layout,
+                )
+                total = 1.5 + 0.3 * _neighbours(x.real, axes, size // 2)
+                name = f"{kind.arm_name} {size} {layout.arm_name}"
+                yield case(data_type, name, d, [x], x.real * total**-0.75, tags=tags)
+
+
+def _softmax(x: NDArray[Any], beta: float, axis: int) -> NDArray[Any]:
+    powers = np.exp(beta * (x - x.max(axis, keepdims=True)))
+    result: NDArray[Any] = powers / powers.sum(axis, keepdims=True)
+    return result
+
+
+@cases(SoftmaxDescriptor, types=REAL)
+def softmax(data_type: DataType) -> Iterator[LayerCase]:
+    """The last axis and another one, beta, numbers whose exponentials overflow, one element."""
+    x = values(data_type, (2, 3, 5), -3, 3, seed=6)
+    yield case(data_type, "last axis", SoftmaxDescriptor(), [x], _softmax(x.real, 1, -1))
+    d = SoftmaxDescriptor(beta=0.5, axis=1)
+    yield case(data_type, "middle axis with beta", d, [x], _softmax(x.real, 0.5, 1))
+    d = SoftmaxDescriptor(axis=-3)
+    yield case(data_type, "negative axis", d, [x], _softmax(x.real, 1, 0), tags=[EDGE])
+    x = tensor(data_type, [[1000.0, 990.0, -1000.0], [-800.0, -800.0, -800.0]])
+    expected = _softmax(x.real, 1, -1)
+    yield case(data_type, "large numbers", SoftmaxDescriptor(), [x], expected, tags=[EDGE])
+    x = values(data_type, (3, 1), seed=7)
+    yield case(data_type, "one element", SoftmaxDescriptor(), [x], np.ones((3, 1)), tags=[EDGE])
+
+
+@cases(LogSoftmaxDescriptor, types=REAL)
+def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
+    """The last axis and another one, beta, and where softmax itself underflows."""
+    x = values(data_type, (2, 3, 5), -3, 3, seed=8)
+    for name, beta, axis in (("last axis", 1.0, -1), ("first axis with beta", 2.0, 0)):
+        d = LogSoftmaxDescriptor(beta=beta, axis=axis)
+        yield case(data_type, name, d, [x], np.log(_softmax(x.real, beta, axis)))
+    x = tensor(data_type, [[0.0, -500.0], [-600.0, -600.0]])
+    shifted = x.real - x.real.max(-1, keepdims=True)
+    expected = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    yield case(
+        data_type, "where softmax underflows", LogSoftmaxDescriptor(), [x], expected, tags=[EDGE]
+    )
+
+
+def _standardized(x: NDArray[Any], axes: tuple[int, ...], eps: float) -> NDArray[Any]:
+    centred = x - x.mean(axes, keepdims=True)
+    result: NDArray[Any] = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + eps)
+    return result
+
+
+def _factors(data_type: DataType, shape: tuple[int, ...]) -> tuple[CaseTensor, CaseTensor]:
+    return (
+        values(data_type, shape, 0.5, 2, seed=9, constant=True),
+        values(data_type, shape, -1, 1, seed=10, constant=True),
+    )
+
+
+@cases(LayerNormalizationDescriptor, types=REAL)
+def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """The last axis, the last two, with and without factor and offset."""
+    x = values(data_type, (2, 3, 4), seed=11)
+    tolerance = _COARSE.get(data_type)
+    for axis, eps, shape in ((-1, 1e-5, (4,)), (1, 0.25, (3, 4))):
+        gamma, beta = _factors(data_type, shape)
+        axes = tuple(range(axis % 3, 3))
+        d = LayerNormalizationDescriptor(axis=axis, eps=eps)
+        expected = _standardized(x.real, axes, eps) * gamma.real + beta.real
+        name = f"axis {axis}"
+        yield case(data_type, name, d, [x, gamma, beta], expected, tolerance=tolerance)
+    d = LayerNormalizationDescriptor(axis=-2, eps=0.1)
+    expected = _standardized(x.real, (1, 2), 0.1)
+    yield case(data_type, "bare", d, [x], expected, tolerance=tolerance, tags=[EDGE])
+
+
+@cases(RmsNormalizationDescriptor, types=REAL)
+def rms_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """The last axis, the last two, with and without factor."""
+    x = values(data_type, (2, 3, 4), seed=12)
+    for axis, eps in ((-1, 1e-5), (1, 0.25)):
+        axes = tuple(range(axis % 3, 3))
+        root = np.sqrt((x.real**2).mean(axes, keepdims=True) + eps)
+        gamma, _ = _factors(data_type, x.real.shape[axis % 3 :])
+        d = RmsNormalizationDescriptor(axis=axis, eps=eps)
+        expected = x.real / root * gamma.real
+        yield case(
+            data_type, f"axis {axis}", d, [x, gamma], expected, tolerance=_COARSE.get(data_type)
+        )
+        yield case(
+            data_type,
+            f"axis {axis}, bare",
+            d,
+            [x],
+            x.real / root,
+            tolerance=_COARSE.get(data_type),
+            tags=[EDGE],
+        )
+
+
+@cases(GroupNormalizationDescriptor, types=REAL)
+def group_normalization(data_type: DataType) -> Iterator[LayerCase]:
+    """Both layouts, one group, and one channel in each group."""
+    for layout in LAYOUTS:
+        for groups in (1, 2, 4):
+            shape = (2, 4, 2, 3) if layout is DataLayout.NCHW else (2, 2, 3, 4)
+            channel = layout.channel_axis
+            x = values(data_type, shape, seed=13)
+            gamma, beta = _factors(data_type, (4,))
+            expected = np.empty(shape)
+            moved, target = np.moveaxis(x.real, channel, 1), np.moveaxis(expected, channel, 1)
+            members = 4 // groups
+            for first in range(0, 4, members):
+                part = moved[:, first : first + members]
+                target[:, first : first + members] = _standardized(part, (1, 2, 3), 0.1)
+            factor, offset = (_along_channels(t.real, 4, channel) for t in (gamma, beta))
+            d = GroupNormalizationDescriptor(num_groups=groups, eps=0.1, data_layout=layout)
+            yield case(
+                data_type,
+                f"{groups} groups {layout.arm_name}",
+                d,
+                [x, gamma, beta],
+                expected * factor + offset,
+                tolerance=_COARSE.get(data_type),
+                tags=[EDGE] if groups != 2 else [],
+            )

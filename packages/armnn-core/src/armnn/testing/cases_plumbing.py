@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of Debug, the one layer of the plumbing that backends compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from armnn.layers.plumbing import DebugDescriptor
+from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn.testing.operands import ANY, values
+
+if TYPE_CHECKING:
+    from armnn.types import DataType
+
+
+@cases(DebugDescriptor, types=ANY)
+def debug(data_type: DataType) -> Iterator[LayerCase]:
+    """The input comes out as it is, whatever its shape."""
+    for name, shape in (("a matrix", (2, 5)), ("a scalar", ()), ("an empty tensor", (0, 3))):
+        x = values(data_type, shape, seed=1)
+        yield case(
+            data_type,
+            name,
+            DebugDescriptor(),
+            [x],
+            x.real,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=[EDGE] if shape != (2, 5) else [],
+        )

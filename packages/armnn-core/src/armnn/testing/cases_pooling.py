@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of pooling: what lies under each window, one window at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
+from armnn.testing.cases import EDGE, LayerCase, case, cases
+from armnn.testing.operands import INTEGERS, REAL, values
+from armnn.types import (
+    DataLayout,
+    DataType,
+    OutputShapeRounding,
+    PaddingMethod,
+    PoolingAlgorithm,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EXCLUDE, IGNORE_VALUE = PaddingMethod.EXCLUDE, PaddingMethod.IGNORE_VALUE
+
+
+def _pooled(
+    x: NDArray[Any],
+    d: Pooling2dDescriptor | Pooling3dDescriptor,
+    window: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> NDArray[Any]:
+    """Return [N,C,*Y] of x [N,C,*X]; a window of padding only gives zero."""
+    rounding = math.ceil if d.output_shape_rounding is OutputShapeRounding.CEILING else math.floor
+    sizes = []
+    for length, size, stride, (before, after) in zip(
+        x.shape[2:], window, strides, pads, strict=True
+    ):
+        places = rounding((length + before + after - size) / stride) + 1
+        # A window must not begin behind the input and the padding before it.
+        while (places - 1) * stride >= length + before:
+            places -= 1
+        sizes.append(places)
+    y = np.zeros((*x.shape[:2], *sizes), x.dtype)
+    for image, channel, *place in np.ndindex(*y.shape):
+        covered, spans = 1, []
+        for p, length, size, stride, (before, after) in zip(
+            place, x.shape[2:], window, strides, pads, strict=True
+        ):
+            first = p * stride - before
+            spans.append(range(max(first, 0), min(first + size, length)))
+            covered *= min(first + size, length + after) - first
+        inside = [x[(image, channel, *at)] for at in itertools.product(*spans)]
+        if inside:
+            y[(image, channel, *place)] = _summary(inside, covered, d)
+    return y
+
+
+def _summary(inside: list[Any], covered: int, d: Any) -> Any:
+    count = covered if d.padding_method is IGNORE_VALUE else len(inside)
+    if d.pool_type is PoolingAlgorithm.MAX:
+        return max(inside)
+    if d.pool_type is PoolingAlgorithm.AVERAGE:
+        return sum(inside) / count
+    return math.sqrt(sum(number**2 for number in inside) / count)
+
+
+_ROWS: dict[str, dict[str, Any]] = {
+    "even": {"pool_width": 2, "pool_height": 2, "stride_x": 2, "stride_y": 2},
+    "uneven": {
+        "pool_width": 3,
+        "pool_height": 2,
+        "stride_x": 1,
+        "stride_y": 2,
+        "pad_left": 1,
+        "pad_bottom": 1,
+    },
+    "padded, padding counts": {
+        "pool_width": 3,
+        "pool_height": 3,
+        "stride_x": 2,
+        "stride_y": 2,
+        "pad_left": 1,
+        "pad_right": 2,
+        "pad_top": 2,
+        "pad_bottom": 1,
+        "padding_method": IGNORE_VALUE,
+    },
+    "rounded up": {
+        "pool_width": 2,
+        "pool_height": 2,
+        "stride_x": 2,
+        "stride_y": 2,
+        "output_shape_rounding": OutputShapeRounding.CEILING,
+    },
+    "padding only": {
+        "pool_width": 2,
+        "pool_height": 1,
+        "stride_x": 2,
+        "stride_y": 1,
+        "pad_left": 2,
+    },
+}
+
+
+@cases(Pooling2dDescriptor, types=REAL)
+def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
+    """Each algorithm in each layout; negative numbers, so that a zero in the padding shows."""
+    for layout in (DataLayout.NCHW, DataLayout.NHWC):
+        for algorithm, (name, parameters) in itertools.product(PoolingAlgorithm, _ROWS.items()):
+            yield _pooling2d(data_type, name, algorithm, layout, parameters)
+
+
+@cases(Pooling2dDescriptor, types=INTEGERS)
+def pooling2d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
+    """The maximum of integers."""
+    for name, parameters in _ROWS.items():
+        layout = DataLayout.NCHW
+        yield _pooling2d(data_type, name, PoolingAlgorithm.MAX, layout, parameters)
+
+
+def _pooling2d(
+    data_type: DataType,
+    name: str,
+    algorithm: PoolingAlgorithm,
+    layout: DataLayout,
+    parameters: dict[str, Any],
+) -> LayerCase:
+    channel = layout.channel_axis
+    shape = np.moveaxis(np.empty((2, 2, 5, 7)), 1, channel).shape
+    x = values(data_type, shape, -8, -1 if data_type in REAL else 8, seed=1)
+    d = Pooling2dDescriptor(pool_type=algorithm, data_layout=layout, **parameters)
+    pads = [(d.pad_top, d.pad_bottom), (d.pad_left, d.pad_right)]
+    y = _pooled(
+        np.moveaxis(x.real, channel, 1),
+        d,
+        (d.pool_height, d.pool_width),
+        (d.stride_y, d.stride_x),
+        pads,
+    )
+    title = f"{algorithm.arm_name} {name} {layout.arm_name}"
+    tags = [] if name == "even" else [EDGE]
+    return case(data_type, title, d, [x], np.moveaxis(y, 1, channel), tags=tags)
+
+
+@cases(Pooling2dDescriptor, types=REAL)
+def global_pooling2d(data_type: DataType) -> Iterator[LayerCase]:
+    """A window of size zero covers everything."""
+    x = values(data_type, (2, 3, 4, 5), seed=2)
+    d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)
+    expected = x.real.mean((2, 3), keepdims=True)
+    yield case(data_type, "everything", d, [x], expected, tags=[EDGE])
+
+
+@cases(Pooling3dDescriptor, types=REAL)
+def pooling3d(data_type: DataType) -> Iterator[LayerCase]:
+    """Everything apart for depth, height and width."""
+    parameters: dict[str, Any] = {
+        "pool_depth": 1,
+        "pool_height": 2,
+        "pool_width": 3,
+        "stride_z": 1,
+        "stride_y": 2,
+        "stride_x": 2,
+        "pad_front": 0,
+        "pad_top": 1,
+        "pad_left": 2,
+        "pad_right": 1,
+    }
+    for layout in (DataLayout.NCDHW, DataLayout.NDHWC):
+        for algorithm, method in itertools.product(PoolingAlgorithm, PaddingMethod):
+            channel = layout.channel_axis
+            shape = np.moveaxis(np.empty((1, 2, 3, 4, 5)), 1, channel).shape
+            x = values(data_type, shape, -8, -1, seed=3)
+            d = Pooling3dDescriptor(
+                pool_type=algorithm, padding_method=method, data_layout=layout, **parameters
+            )
+            y = _pooled(
+                np.moveaxis(x.real, channel, 1),
+                d,
+                (1, 2, 3),
+                (1, 2, 2),
+                [(0, 0), (1, 0), (2, 1)],
+            )
+            title = f"{algorithm.arm_name} {method.arm_name} {layout.arm_name}"
+            yield case(data_type, title, d, [x], np.moveaxis(y, 1, channel), tags=[EDGE])
+
+
+@cases(Pooling3dDescriptor, types=INTEGERS)
+def pooling3d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
+    """The maximum of integers: a small window, an odd rest, everything."""
+    for name, size in (("small", 1), ("odd rest", 2), ("everything", 3)):
+        x = values(data_type, (1, 2, 3, 3, 3), -8, 8, seed=4)
+        names = ("pool_depth", "pool_height", "pool_width", "stride_z", "stride_y", "stride_x")
+        parameters: dict[str, Any] = dict.fromkeys(names, size)
+        d = Pooling3dDescriptor(**parameters)
+        y = _pooled(x.real, d, (size,) * 3, (size,) * 3, [(0, 0)] * 3)
+        yield case(data_type, name, d, [x], y, tags=[EDGE])

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of Quantize, Dequantize, Cast and the conversions: steps worked by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.quantizing import (
+    CastDescriptor,
+    ConvertFp16ToFp32Descriptor,
+    ConvertFp32ToFp16Descriptor,
+    DequantizeDescriptor,
+    DynamicQuantizeDescriptor,
+    FakeQuantizationDescriptor,
+    QuantizeDescriptor,
+)
+from armnn.tensor import TensorInfo
+from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases, usual
+from armnn.testing.operands import (
+    ANY,
+    FLOATS,
+    QUANTIZED,
+    REAL,
+    SYMMETRIC,
+    CaseTensor,
+    stored_tensor,
+    tensor,
+    values,
+)
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
+
+
+@cases(QuantizeDescriptor, types=REAL)
+def quantize(data_type: DataType) -> Iterator[LayerCase]:
+    """Into each quantised type; nothing at all; a scale per channel."""
+    x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
+    d = QuantizeDescriptor()
+    for target in QUANTIZED:
+        yield case(data_type, f"to {target.arm_name}", d, [x], x.real, outputs=[target])
+    channels = TensorInfo(None, DataType.QSYMM_S8, (0.03125, 0.0625, 0.125), axis=1)
+    yield case(data_type, "a scale per channel", d, [x], x.real, outputs=[channels], tags=[EDGE])
+    empty = values(data_type, (0, 3), seed=2)
+    outputs = [DataType.QASYMM_S8]
+    yield case(data_type, "empty", d, [empty], empty.real, outputs=outputs, tags=[EDGE])
+
+
+@cases(QuantizeDescriptor, types=FLOATS)
+def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
+    """Halves are rounded away from zero before the zero point is added; the rest saturates."""
+    x = tensor(data_type, [-np.inf, -60000, -0.75, -0.25, 0, 0.25, 0.75, 1.25, 60000, np.inf])
+    steps = np.array([-2, -1, 0, 1, 2, 3])
+    for target in QUANTIZED:
+        zero = 0 if target in SYMMETRIC else 7
+        limits = np.iinfo(target.numpy_dtype)
+        stored = [limits.min, limits.min, *(steps + zero), limits.max, limits.max]
+        expected = (np.array(stored, np.float64) - zero) * 0.5
+        yield case(
+            data_type,
+            f"halves and limits of {target.arm_name}",
+            QuantizeDescriptor(),
+            [x],
+            expected,
+            outputs=[TensorInfo(None, target, 0.5, zero)],
+            tolerance=EXACT,
+            tags=[EDGE],
+        )
+
+
+@cases(DequantizeDescriptor, types=QUANTIZED)
+def dequantize(data_type: DataType) -> Iterator[LayerCase]:
+    """Into each floating point type; the limits; a scale per channel; nothing at all."""
+    x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
+    d = DequantizeDescriptor()
+    for target in FLOATS:
+        # A step is worth a float32, so no more digits than its own can be expected.
+        close = usual(DataType.FLOAT32 if target is DataType.FLOAT64 else target)
+        name = f"to {target.arm_name}"
+        yield case(data_type, name, d, [x], x.real, outputs=[target], tolerance=close)
+    limits = np.iinfo(data_type.numpy_dtype)
+    zero = 0 if data_type in SYMMETRIC else 100
+    ends = stored_tensor(data_type, [limits.min, zero, limits.max], scale=0.25, zero_point=zero)
+    expected = [(limits.min - zero) / 4, 0.0, (limits.max - zero) / 4]
+    float32 = [DataType.FLOAT32]
+    yield case(
+        data_type, "limits", d, [ends], expected, outputs=float32, tolerance=EXACT, tags=[EDGE]
+    )
+    empty = values(data_type, (3, 0), seed=2)
+    yield case(data_type, "empty", d, [empty], empty.real, outputs=float32, tags=[EDGE])
+
+
+@cases(DequantizeDescriptor, types=SYMMETRIC)
+def dequantize_per_channel(data_type: DataType) -> Iterator[LayerCase]:
+    """Each channel counts in steps of its own."""
+    x = stored_tensor(data_type, [[-3, 5, 7], [2, -1, 4]], scale=(0.5, 2.0, 0.25), axis=1)
+    expected = [[-1.5, 10.0, 1.75], [1.0, -2.0, 1.0]]
+    yield case(
+        data_type,
+        "a scale per channel",
+        DequantizeDescriptor(),
+        [x],
+        expected,
+        outputs=[DataType.FLOAT32],
+        tolerance=EXACT,
+        tags=[EDGE],
+    )
+
+
+def _quarters(data_type: DataType) -> CaseTensor:
+    """Return numbers that the type holds exactly, with fractions and signs where it has them."""
+    if data_type is DataType.BOOLEAN:
+        return tensor(data_type, np.array([True, False, True]))
+    if data_type.is_quantized:
+        return stored_tensor(
+            data_type,
+            [7, 0, 11, 2, 100, 5],
+            scale=0.25,
+            zero_point=(0 if data_type in SYMMETRIC else 5),
+        )
+    if data_type.is_float:
+        return tensor(data_type, [-2.75, -0.5, 0.0, 0.5, 1.75, 100.25, 40.0])
+    if data_type in (DataType.UNSIGNED8, DataType.UNSIGNED16, DataType.UNSIGNED32):
+        return tensor(data_type, np.array([0, 1, 77, 200]))
+    if data_type is DataType.UNSIGNED64:
+        return tensor(data_type, np.array([0, 1, 77, 2**64 - 3], np.uint64))
+    return tensor(data_type, np.array([-3, 0, 1, 77, -128]))
+
+
+def _cast(x: NDArray[Any], target: DataType) -> NDArray[Any]:
+    numbers = [number.item() for number in x.reshape(-1)]
+    if target is DataType.BOOLEAN:
+        return np.array([number != 0 for number in numbers])
+    if not target.is_integer:
+        return np.array([float(number) for number in numbers])
+    limits = np.iinfo(target.numpy_dtype)
+    span = 2**target.bits
+    whole = [
+        min(max(math.trunc(number), limits.min), limits.max)
+        if isinstance(number, float)
+        else (int(number) - limits.min) % span + limits.min
+        for number in numbers
+    ]
+    return np.array(whole, target.numpy_dtype)
+
+
+@cases(CastDescriptor, types=ANY)
+def cast(data_type: DataType) -> Iterator[LayerCase]:
+    """Into each type: towards zero and saturated from real values, lower bits from integers."""
+    x = _quarters(data_type)
+    for target in ANY:
+        zero = 0 if target in SYMMETRIC else 9
+        info = TensorInfo(None, target, 0.25, zero) if target.is_quantized else target
+        yield case(
+            data_type,
+            f"to {target.arm_name}",
+            CastDescriptor(),
+            [x],
+            _cast(x.real, target),
+            outputs=[info],
+            tags=[EDGE] if target.is_integer or target.is_quantized else [],
+        )
+    if data_type.is_quantized:
+        bits = stored_tensor(data_type, [1, 0, 1, 1], scale=1.0)
+    else:
+        bits = tensor(data_type, np.array([1, 0, 1, 1]))
+    for target in DataType:
+        if target.is_storage_only and target is not DataType.FLOAT8_E8M0FNU:
+            yield case(
+                data_type,
+                f"to {target.arm_name}",
+                CastDescriptor(),
+                [bits],
+                [1, 0, 1, 1],
+                outputs=[target],
+                tolerance=EXACT,
+            )
+
+
+@cases(CastDescriptor, types=FLOATS)
+def cast_out_of_range(data_type: DataType) -> Iterator[LayerCase]:
+    """What eight bits cannot hold is infinite or NaN, or the largest number if saturated."""
+    x = tensor(data_type, [1.0, 60000.0, -60000.0, 65500.0])
+    rows = (
+        (DataType.FLOAT8_E4M3FN, 448.0, math.nan),
+        (DataType.FLOAT8_E4M3FNUZ, 240.0, math.nan),
+        (DataType.FLOAT8_E5M2, 57344.0, math.inf),
+        (DataType.FLOAT8_E5M2FNUZ, 57344.0, math.nan),
+    )
+    for target, largest, beyond in rows:
+        # 60000 is nearer to 57344 than to the next number that five bits of exponent would give.
+        high = 57344.0 if largest > 1000 else beyond
+        for saturate, expected in (
+            (True, [1.0, largest, -largest, largest]),
+            (False, [1.0, high, -high, beyond]),
+        ):
+            yield case(
+                data_type,
+                f"{target.arm_name} {'saturated' if saturate else 'overflown'}",
+                CastDescriptor(saturate=saturate),
+                [x],
+                expected,
+                outputs=[target],
+                tolerance=EXACT,
+                tags=[EDGE],
+            )
+
+
+@cases(CastDescriptor, types=FLOATS)
+def cast_of_no_number(data_type: DataType) -> Iterator[LayerCase]:
+    """NaN becomes zero, infinity saturates."""
+    x = tensor(data_type, [math.nan, math.inf, -math.inf, 2.5])
+    limits = np.iinfo(np.int32)
+    expected = [0, limits.max, limits.min, 2]
+    outputs = [DataType.SIGNED32]
+    yield case(data_type, "NaN", CastDescriptor(), [x], expected, outputs=outputs, tags=[EDGE])
+
+
+@cases(CastDescriptor, types=[DataType.SIGNED64, DataType.UNSIGNED64])
+def cast_of_wide_integers(data_type: DataType) -> Iterator[LayerCase]:
+    """Integers that no float64 holds stay what they are."""
+    x = tensor(data_type, np.array([2**53 + 1, 2**62 + 3], np.int64))
+    for target in (DataType.SIGNED64, DataType.UNSIGNED64):
+        yield case(
+            data_type,
+            f"exact to {target.arm_name}",
+            CastDescriptor(),
+            [x],
+            np.array([9007199254740993, 4611686018427387907]),
+            outputs=[target],
+            tags=[EDGE],
+        )
+
+
+_SMALL: dict[DataType, list[float]] = {
+    DataType.INT2: [-2, -1, 0, 1],
+    DataType.UINT2: [0, 1, 2, 3],
+    DataType.INT4: [-8, -3, 0, 7],
+    DataType.UINT4: [0, 3, 9, 15],
+    DataType.FLOAT8_E8M0FNU: [0.5, 1.0, 4.0, 1024.0],
+}
+
+
+@cases(CastDescriptor, types=[data_type for data_type in DataType if data_type.is_storage_only])
+def cast_of_small_types(data_type: DataType) -> Iterator[LayerCase]:
+    """What is only stored in few bits is read exactly."""
+    numbers = _SMALL.get(data_type, [-3.0, -0.5, 0.0, 1.5])
+    x = tensor(data_type, np.array(numbers))
+    for target in (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN):
+        expected = {
+            DataType.SIGNED32: [math.trunc(number) for number in numbers],
+            DataType.BOOLEAN: [number != 0 for number in numbers],
+        }.get(target, numbers)
+        yield case(
+            data_type,
+            f"to {target.arm_name}",
+            CastDescriptor(),
+            [x],
+            np.array(expected),
+            outputs=[target],
+            tolerance=EXACT,
+            tags=[EDGE],
+        )
+
+
+@cases(ConvertFp16ToFp32Descriptor, types=[DataType.FLOAT16])
+def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
+    """Ordinary numbers, the limits and the smallest ones, infinity and NaN, nothing at all."""
+    rows: list[tuple[str, list[float], list[str]]] = [
+        ("ordinary", [-2.5, 0.25, 3.75], []),
+        ("limits", [65504.0, -65504.0, 2.0**-24, 2.0**-14], [EDGE]),
+        ("infinite", [math.inf, -math.inf, math.nan], [EDGE]),
+        ("empty", [], [EDGE]),
+    ]
+    d = ConvertFp16ToFp32Descriptor()
+    for name, numbers, tags in rows:
+        x = tensor(data_type, np.array(numbers, np.float64))
+        outputs = [DataType.FLOAT32]
+        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=tags)
+
+
+@cases(ConvertFp32ToFp16Descriptor, types=[DataType.FLOAT32])
+def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
+    """Halves go to the even neighbour; what is too large becomes infinite, too small zero."""
+    rows: list[tuple[str, list[float], list[float], list[str]]] = [
+        ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], []),
+        ("halves", [1 + 2.0**-11, 1 + 3 * 2.0**-11], [1.0, 1 + 2.0**-9], [EDGE]),
+        ("too large", [65519.0, 65520.0, -1e6], [65504.0, math.inf, -math.inf], [EDGE]),
+        ("too small", [2.0**-24, 2.0**-25, math.nan], [2.0**-24, 0.0, math.nan], [EDGE]),
+    ]
+    d = ConvertFp32ToFp16Descriptor()
+    for name, numbers, expected, tags in rows:
+        x = tensor(data_type, np.array(numbers))
+        outputs = [DataType.FLOAT16]
+        yield case(data_type, name, d, [x], expected, outputs=outputs, tolerance=EXACT, tags=tags)
+
+
+@cases(FakeQuantizationDescriptor, types=FLOATS)
+def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
+    """The number of the level: both limits, beyond them, NaN; limits that are no default."""
+    rows: list[tuple[str, float, float, list[float], list[float], list[str]]] = [
+        ("defaults", -6.0, 6.0, [-100, 0, 1, 100], [0, 127, 148, 255], [EDGE]),
+        ("limits of its own", -3.0, 5.0, [-1, 0, 1, 5, 6], [63, 95, 127, 254, 255], []),
+        ("low limit only", -3.0, 6.0, [-1, 1, 2], [57, 113, 142], []),
+        ("not a number", -3.0, 5.0, [math.nan], [95], [EDGE]),
+    ]
+    for name, low, high, numbers, expected, tags in rows:
+        d = FakeQuantizationDescriptor(min=low, max=high)
+        x = tensor(data_type, np.array(numbers, np.float64))
+        yield case(data_type, name, d, [x], expected, tolerance=EXACT, tags=tags)
+
+
+@cases(DynamicQuantizeDescriptor, types=FLOATS)
+def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
+    """Both signs, one sign only, halves to even, nothing but zeros."""
+    rows: list[tuple[str, list[float], list[int], float, int, list[str]]] = [
+        ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, []),
+        ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, []),
+        ("all below zero", [-1.25, -4.0], [175, 0], 4 / 255, 255, [EDGE]),
+        ("halves", [255, 0.5, 1.5, 2.5], [255, 0, 2, 2], 1.0, 0, [EDGE]),
+        ("zeros", [0, 0], [0, 0], 1.0, 0, [EDGE]),
+    ]
+    for name, numbers, steps, scale, zero, tags in rows:
+        x = tensor(data_type, np.array(numbers, np.float64))
+        yield case(
+            data_type,
+            name,
+            DynamicQuantizeDescriptor(),
+            [x],
+            (np.array(steps), np.array(scale), np.array(zero)),
+            outputs=[DataType.UNSIGNED8, DataType.FLOAT32, DataType.UNSIGNED8],
+            tolerance=_SCALE,
+            tags=tags,
+        )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of reductions: sums, products and extremes of plain lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.reduction import (
+    ArgMinMaxDescriptor,
+    CumSumDescriptor,
+    MeanDescriptor,
+    ReduceDescriptor,
+)
+from armnn.testing.cases import EDGE, LayerCase, case, cases
+from armnn.testing.cases_convolution import SUMS
+from armnn.testing.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, tensor, values
+from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def _mean(numbers: Sequence[Any]) -> Any:
+    total = sum(numbers)
+    if isinstance(total, int):  # integers are truncated toward zero
+        return abs(total) // len(numbers) * (1 if total >= 0 else -1)
+    return total / len(numbers)
+
+
+_R = ReduceOperation
+_FUNCTIONS: dict[ReduceOperation, Callable[[Sequence[Any]], Any]] = {
+    _R.SUM: sum,
+    _R.PROD: math.prod,
+    _R.MAX: max,
+    _R.MIN: min,
+    _R.MEAN: _mean,
+}
+_AXES: dict[str, tuple[tuple[int, ...], bool]] = {
+    "last": ((2,), False),
+    "kept": ((1,), True),
+    "negative": ((-3,), False),
+    "two": ((0, 2), False),
+    "all": ((), True),
+}
+
+
+def _reduced(
+    function: Callable[[Sequence[Any]], Any], x: NDArray[Any], axes: tuple[int, ...], kept: bool
+) -> NDArray[Any]:
+    gone = sorted(axis % x.ndim for axis in axes) or list(range(x.ndim))
+    stay = [axis for axis in range(x.ndim) if axis not in gone]
+    rows = x.transpose([*stay, *gone]).reshape(math.prod(x.shape[a] for a in stay), -1)
+    shape = [1 if a in gone else x.shape[a] for a in range(x.ndim) if kept or a in stay]
+    return np.array([function(row) for row in rows.tolist()], x.dtype).reshape(shape)
+
+
+def _numbers(data_type: DataType, *, seed: int) -> Any:
+    low = -3 if data_type in SIGNED or data_type not in INTEGERS else 1
+    high = -1 if low < 0 else 3
+    return values(data_type, (2, 3, 2), low, high, seed=seed)
+
+
+@cases(ReduceDescriptor, types=NUMBERS)
+def reduce(data_type: DataType) -> Iterator[LayerCase]:
+    """Every operation over every kind of axes; negative numbers, where a zero would show."""
+    for operation, function in _FUNCTIONS.items():
+        for name, (axes, kept) in _AXES.items():
+            if operation is _R.PROD and name in ("two", "all") and data_type in INTEGERS:
+                continue  # it would not fit into eight bits
+            x = _numbers(data_type, seed=int(operation))
+            d = ReduceDescriptor(reduce_operation=operation, axis=axes, keep_dims=kept)
+            yield case(
+                data_type,
+                f"{operation.arm_name} {name}",
+                d,
+                [x],
+                _reduced(function, x.real, axes, kept),
+                tolerance=SUMS.get(data_type),
+                tags=[] if name == "last" else [EDGE],
+            )
+
+
+@cases(MeanDescriptor, types=NUMBERS)
+def mean(data_type: DataType) -> Iterator[LayerCase]:
+    """Every kind of axes; means of integers between two of them, on both sides of zero."""
+    for name, (axes, kept) in _AXES.items():
+        x = _numbers(data_type, seed=9)
+        d = MeanDescriptor(axis=axes, keep_dims=kept)
+        expected = _reduced(_mean, x.real, axes, kept)
+        tags = [] if name == "last" else [EDGE]
+        tolerance = SUMS.get(data_type)
+        yield case(data_type, name, d, [x], expected, tolerance=tolerance, tags=tags)
+    if data_type in INTEGERS:
+        rows = [[1, 2], [0, 3]] if data_type not in SIGNED else [[-1, -2], [0, 3], [-3, 0]]
+        x = tensor(data_type, rows)
+        expected = _reduced(_mean, x.real, (1,), False)
+        yield case(data_type, "truncated", MeanDescriptor(axis=(1,)), [x], expected, tags=[EDGE])
+
+
+@cases(ArgMinMaxDescriptor, types=NUMBERS)
+def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
+    """The first of equals, along each axis."""
+    x = tensor(data_type, np.array([[[3, 1, 3], [2, 1, 1]], [[1, 5, 5], [4, 4, 1]]]))
+    for function in ArgMinMaxFunction:
+        extreme = min if function is ArgMinMaxFunction.MIN else max
+        for axis in (0, 1, -1):
+            expected = np.apply_along_axis(
+                lambda row, extreme=extreme: row.tolist().index(extreme(row.tolist())),
+                axis,
+                x.real,
+            )
+            d = ArgMinMaxDescriptor(function=function, axis=axis)
+            for index_type in (DataType.SIGNED32, DataType.SIGNED64):
+                title = f"{function.arm_name} axis {axis} {index_type.arm_name}"
+                tags = [EDGE] if axis == -1 else []
+                yield case(data_type, title, d, [x], expected, outputs=[index_type], tags=tags)
+
+
+@cases(ArgMinMaxDescriptor, types=FLOATS)
+def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
+    """Infinities are numbers like others."""
+    x = tensor(data_type, [[0.0, -np.inf, np.inf]])
+    for function, place in ((ArgMinMaxFunction.MIN, 1), (ArgMinMaxFunction.MAX, 2)):
+        d = ArgMinMaxDescriptor(function=function)
+        title = f"{function.arm_name} of infinities"
+        outputs = [DataType.SIGNED32]
+        yield case(data_type, title, d, [x], [place], outputs=outputs, tags=[EDGE])
+
+
+@cases(CumSumDescriptor, types=NUMBERS)
+def cum_sum(data_type: DataType) -> Iterator[LayerCase]:
+    """Forward and backward, with and without the element itself, along each axis."""
+    x = values(data_type, (2, 3, 4), 0, 3, seed=1)
+    for axis in (0, 1, -1):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                expected = np.apply_along_axis(_running, axis, x.real, exclusive, reverse)
+                d = CumSumDescriptor(axis=axis, exclusive=exclusive, reverse=reverse)
+                yield case(
+                    data_type,
+                    f"axis {axis}, exclusive {exclusive}, reverse {reverse}",
+                    d,
+                    [x],
+                    expected.astype(x.real.dtype),
+                    tolerance=SUMS.get(data_type),
+                    tags=[EDGE] if axis == -1 else [],
+                )
+
+
+def _running(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
+    numbers = row.tolist()[::-1] if reverse else row.tolist()
+    sums = [sum(numbers[: place + (0 if exclusive else 1)]) for place in range(len(numbers))]
+    return sums[::-1] if reverse else sums

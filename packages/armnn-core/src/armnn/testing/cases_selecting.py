@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""Conformance cases of selection by rank, mask, index or place, with loops over elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.layers.selecting import (
+    CompressDescriptor,
+    GatherElementsDescriptor,
+    OneHotDescriptor,
+    ScatterElementsDescriptor,
+    TopKDescriptor,
+    TriluDescriptor,
+)
+from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn.testing.operands import (
+    ANY,
+    INTEGERS,
+    NUMBERS,
+    CaseTensor,
+    stored_tensor,
+    tensor,
+    values,
+)
+from armnn.types import DataType, ScatterNdFunction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_INDEX_TYPES = (DataType.SIGNED64, DataType.SIGNED32)
+
+
+def _indices(numbers: Any, kind: DataType = DataType.SIGNED64) -> CaseTensor:
+    return tensor(kind, np.array(numbers))
+
+
+def _distinct(data_type: DataType, *shape: int) -> CaseTensor:
+    """A tensor of different numbers in no order; Booleans are a coin each."""
+    if data_type is DataType.BOOLEAN:
+        return values(data_type, shape, seed=5)
+    count = int(np.prod(shape))
+    numbers = (np.arange(count) * 7 % max(count, 1)).reshape(shape) + 1
+    if data_type.is_quantized:
+        return stored_tensor(data_type, numbers, scale=0.5)
+    return tensor(data_type, numbers)
+
+
+@cases(TopKDescriptor, types=NUMBERS)
+def top_k(data_type: DataType) -> Iterator[LayerCase]:
+    """Largest and smallest along each axis, ties, all and none."""
+    x = _distinct(data_type, 3, 5)
+    for index, (name, k, axis, largest, tags) in enumerate(
+        (
+            ("the largest of a row", 2, -1, True, []),
+            ("the smallest of a column", 2, 0, False, []),
+            ("all", 5, 1, True, [EDGE]),
+            ("none", 0, 1, True, [EDGE]),
+        )
+    ):
+        d = TopKDescriptor(k=k, axis=axis, largest=largest)
+        yield _top(data_type, name, d, x, _INDEX_TYPES[index % 2], tags)
+    ties = tensor(data_type, np.array([[2, 3, 3, 2, 3]]))
+    d = TopKDescriptor(k=4, axis=1)
+    yield _top(data_type, "ties go to the lower index", d, ties, DataType.SIGNED64, [EDGE])
+
+
+def _top(
+    data_type: DataType,
+    name: str,
+    d: TopKDescriptor,
+    x: CaseTensor,
+    index_type: DataType,
+    tags: list[str],
+) -> LayerCase:
+    lines = np.moveaxis(x.real, d.axis, -1)
+    numbers = np.zeros((*lines.shape[:-1], d.k), lines.dtype)
+    places = np.zeros(numbers.shape, np.int64)
+    for line in np.ndindex(*lines.shape[:-1]):
+        sign = -1 if d.largest else 1
+        ranks = [sign * number for number in lines[line].tolist()]
+        order = sorted(range(len(ranks)), key=ranks.__getitem__)
+        places[line] = order[: d.k]
+        numbers[line] = [lines[line][i] for i in order[: d.k]]
+    return case(
+        data_type,
+        name,
+        d,
+        [x],
+        (np.moveaxis(numbers, -1, d.axis), np.moveaxis(places, -1, d.axis)),
+        outputs=[x.info, index_type],
+        tolerance=EXACT,
+        tags=tags,
+    )
+
+
+@cases(OneHotDescriptor, types=ANY)
+def one_hot(data_type: DataType) -> Iterator[LayerCase]:
+    """On the last and on another axis, negative indices both ways, indices outside."""
+    off_on = _distinct(data_type, 2)
+    if data_type is DataType.BOOLEAN:
+        off_on = tensor(data_type, np.array([False, True]))
+    for name, places, depth, axis, wrap, tags in (
+        ("the last axis", [2, 0, 1], 3, -1, True, []),
+        ("the first axis", [[2, 0], [1, 1]], 4, 0, True, []),
+        ("from the end", [-1, 3, 1], 4, -1, True, [EDGE]),
+        ("negative ones are outside", [-1, 3, 1], 4, -1, False, [EDGE]),
+        ("outside", [5, -6, 1], 3, -1, True, [EDGE]),
+    ):
+        array = np.array(places)
+        expected = np.full((*array.shape, depth), off_on.real[0])
+        for at in np.ndindex(*array.shape):
+            index = int(array[at]) + (depth if wrap and array[at] < 0 else 0)
+            if 0 <= index < depth:
+                expected[(*at, index)] = off_on.real[1]
+        yield case(
+            data_type,
+            name,
+            OneHotDescriptor(depth=depth, axis=axis, wrap_negative=wrap),
+            [_indices(places), off_on],
+            np.moveaxis(expected, -1, axis),
+            outputs=[off_on.info],
+            tolerance=EXACT,
+            tags=tags,
+        )
+
+
+@cases(TriluDescriptor, types=ANY)
+def triangle(data_type: DataType) -> Iterator[LayerCase]:
+    """Upper and lower, diagonals on both sides, a batch of flat matrices."""
+    for name, shape, upper, k, tags in (
+        ("upper", (3, 4), True, 0, []),
+        ("lower", (4, 3), False, 0, []),
+        ("above the diagonal", (3, 4), True, 1, []),
+        ("up to below the diagonal", (3, 4), False, -1, []),
+        ("a batch of rows", (2, 1, 5), True, 2, [EDGE]),
+    ):
+        x = _distinct(data_type, *shape)
+        expected = x.real.copy()
+        for at in np.ndindex(*shape):
+            inside = at[-1] - at[-2] >= k if upper else at[-1] - at[-2] <= k
+            if not inside:
+                expected[at] = 0
+        d = TriluDescriptor(upper=upper, k=k)
+        yield case(data_type, name, d, [x], expected, outputs=[x.info], tolerance=EXACT, tags=tags)
+
+
+@cases(GatherElementsDescriptor, types=ANY)
+def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
+    """Each axis, indices from the end, fewer indices than elements, none."""
+    x = _distinct(data_type, 3, 4)
+    for index, (name, places, axis, tags) in enumerate(
+        (
+            ("rows", [[0, 2, 1, 0], [2, 2, 0, 1]], 0, []),
+            ("columns, from the end", [[3, -1], [0, -4], [1, 2]], -1, []),
+            ("a corner", [[2]], 0, [EDGE]),
+            ("no index", np.zeros((0, 4), np.int64), 0, [EDGE]),
+        )
+    ):
+        array = np.array(places)
+        expected = np.zeros(array.shape, x.real.dtype)
+        for at in np.ndindex(*array.shape):
+            source = list(at)
+            source[axis] = int(array[at])
+            expected[at] = x.real[tuple(source)]
+        yield case(
+            data_type,
+            name,
+            GatherElementsDescriptor(axis=axis),
+            [x, _indices(array, _INDEX_TYPES[index % 2])],
+            expected,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=tags,
+        )
+
+
+_COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
+    ScatterNdFunction.UPDATE: lambda _, new: new,
+    ScatterNdFunction.ADD: lambda old, new: old + new,
+    ScatterNdFunction.SUB: lambda old, new: old - new,
+    ScatterNdFunction.MAX: max,
+    ScatterNdFunction.MIN: min,
+    ScatterNdFunction.MUL: lambda old, new: old * new,
+}
+
+
+@cases(ScatterElementsDescriptor, types=NUMBERS)
+def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
+    """Every function with an index that occurs twice, each axis, indices from the end."""
+    x = tensor(data_type, np.array([[9, 8, 7], [6, 9, 5]]))
+    for function in ScatterNdFunction:
+        places = [[0, 0, 1], [1, 0, 0]]
+        updates = tensor(data_type, np.array([[1, 2, 1], [2, 1, 3]]))
+        yield _scattered(data_type, function.arm_name, function, 0, x, places, updates, [])
+    places = [[-1], [0]]
+    updates = tensor(data_type, np.array([[1], [2]]))
+    function = ScatterNdFunction.UPDATE
+    yield _scattered(data_type, "from the end", function, 1, x, places, updates, [EDGE])
+
+
+def _scattered(
+    data_type: DataType,
+    name: str,
+    function: ScatterNdFunction,
+    axis: int,
+    x: CaseTensor,
+    places: list[list[int]],
+    updates: CaseTensor,
+    tags: list[str],
+) -> LayerCase:
+    expected: NDArray[Any] = x.real.copy()
+    for at in np.ndindex(*updates.real.shape):
+        target = list(at)
+        target[axis] = places[at[0]][at[1]]
+        old, new = expected[tuple(target)], updates.real[at]
+        expected[tuple(target)] = _COMBINE[function](old, new)
+    rounded = Tolerance("each update may be rounded by itself", rtol=1e-2, atol=1e-2, steps=2)
+    return case(
+        data_type,
+        name,
+        ScatterElementsDescriptor(axis=axis, function=function),
+        [x, _indices(places), updates],
+        expected,
+        tolerance=None if data_type in INTEGERS else rounded,
+        tags=tags,
+    )
+
+
+@cases(CompressDescriptor, types=ANY)
+def compress(data_type: DataType) -> Iterator[LayerCase]:
+    """Each axis, a condition that ends early, nothing left."""
+    x = _distinct(data_type, 3, 4)
+    for name, condition, axis, tags in (
+        ("columns", [True, False, True, True], 1, []),
+        ("rows, from the end", [False, True, True], -2, []),
+        ("a condition that ends early", [True, True], 1, [EDGE]),
+        ("nothing left", [False, False, False], 0, [EDGE]),
+    ):
+        kept = [index for index, holds in enumerate(condition) if holds]
+        expected = np.moveaxis(np.moveaxis(x.real, axis, 0)[kept], 0, axis)
+        yield case(
+            data_type,
+            name,
+            CompressDescriptor(axis=axis),
+            [x, tensor(DataType.BOOLEAN, np.array(condition))],
+            expected,
+            outputs=[x.info],
+            tolerance=EXACT,
+            tags=tags,
+        )

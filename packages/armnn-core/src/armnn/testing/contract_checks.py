@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""What a backend must be besides right: the levels *loads* and *robust* of the conformance kit.
+
+Each check is a function that raises :class:`~armnn.testing.running.NonconformityError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    HOST_FACTORY_ID,
+    BackendVersion,
+    TensorHandleFactories,
+    is_compatible,
+)
+from armnn.graph import Layer, Network
+from armnn.graph.layer import make_outputs
+from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
+from armnn.tensor import TensorInfo
+from armnn.testing.running import LAYER, BoundCase, NonconformityError, layer_of
+from armnn.testing.suite import answer_of
+
+if TYPE_CHECKING:
+    from armnn.testing.cases import LayerCase
+    from armnn.testing.subject import Subject
+
+_FAR_FUTURE = (999, 0)
+_OPTION_TYPES = (bool, int, float, str)
+
+
+@descriptor
+class _FutureDescriptor(Descriptor):
+    """Parameters of which the last came in a version that no backend declares yet."""
+
+    amount: float = 1.0
+    manner: int = parameter(0, since=_FAR_FUTURE)
+
+
+def check_identity(subject: Subject) -> None:
+    """The id and the Backend API version are what the contract allows.
+
+    Raises:
+        NonconformityError: One of them is not.
+    """
+    backend = subject.backend
+    if not isinstance(backend.id, str) or not re.fullmatch("[A-Za-z0-9]+", backend.id):
+        raise NonconformityError(f"the id is {backend.id!r}: expected letters and digits")
+    version = backend.api_version
+    if not isinstance(version, BackendVersion) or not is_compatible(version, BACKEND_API_VERSION):
+        raise NonconformityError(
+            f"api_version is {version!r}: expected a BackendVersion up to {BACKEND_API_VERSION}"
+        )
+
+
+def check_description(subject: Subject) -> None:
+    """Score, capabilities and tensor-handle factories are of the right kinds.
+
+    Raises:
+        NonconformityError: One of them is not.
+    """
+    backend = subject.backend
+    score = backend.score()
+    if not isinstance(score, int) or score < 0:
+        raise NonconformityError(f"score() is {score!r}: expected an integer of at least 0")
+    capabilities = backend.capabilities
+    if not isinstance(capabilities, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, _OPTION_TYPES)
+        for name, value in capabilities.items()
+    ):
+        raise NonconformityError(
+            f"capabilities is {capabilities!r}: expected names with Booleans, numbers or texts"
+        )
+    factories = TensorHandleFactories()
+    backend.register_tensor_handle_factories(factories)
+    for factory in backend.handle_factory_preferences:
+        if factory != HOST_FACTORY_ID and factory not in factories:
+            raise NonconformityError(
+                f"handle_factory_preferences names {factory!r}, which the backend does not register"
+            )
+
+
+def check_unknown_layer(subject: Subject) -> None:
+    """A layer type that the backend cannot know is refused with a reason.
+
+    Raises:
+        NonconformityError: It is claimed, or the backend fails instead of answering.
+    """
+    spec = dataclasses.replace(LAYERS["Floor"], name="UnknownToAll", number=999_999)
+    layer = _layer(spec, spec.descriptor())
+    try:
+        answer = answer_of(subject, layer)
+    except NonconformityError:
+        raise
+    except Exception as error:
+        raise NonconformityError(f"supports() failed on an unknown layer type: {error}") from error
+    if answer:
+        raise NonconformityError("supports() claims a layer type that does not exist")
+
+
+def check_future_items(subject: Subject) -> None:
+    """A layer type or a parameter that is younger than the backend is refused on its behalf.
+
+    Raises:
+        NonconformityError: One of them is offered to the backend.
+    """
+    declared = subject.backend.api_version
+    floor = LAYERS["Floor"]
+    younger = dataclasses.replace(floor, since=(declared.major, declared.minor + 1))
+    extended = dataclasses.replace(floor, name="Extended", descriptor=_FutureDescriptor)
+    for layer in (
+        _layer(younger, floor.descriptor()),
+        _layer(extended, _FutureDescriptor(manner=1)),
+    ):
+        answer = subject.supports(layer)
+        if answer or "needs Backend API" not in answer.reason:
+            raise NonconformityError(
+                f"a layer that is younger than Backend API {declared} was offered to the backend"
+            )
+
+
+def check_handle_counts(subject: Subject, case: LayerCase) -> None:
+    """A workload that is bound to too few tensors raises, at the latest when its step runs.
+
+    Raises:
+        NonconformityError: Nothing is raised.
+    """
+    layer = layer_of(case)
+    bound = BoundCase(subject, layer, case.inputs)
+    workload = subject.backend.create_workload(layer, subject.model)
+    for what, inputs, outputs in (
+        ("no inputs", [], bound.outputs),
+        ("no outputs", bound.inputs, []),
+    ):
+        try:
+            workload.bind(inputs, outputs)()
+        except Exception:
+            continue  # any error will do: a host that is in order never gets here
+        raise NonconformityError(f"a workload of {case.layer} that was given {what} did not fail")
+
+
+def _layer(spec: LayerSpec, parameters: Descriptor) -> Layer:
+    """Return a layer that no network would make."""
+    network = Network("conformance")
+    value = network.add_input("input", TensorInfo((2, 3)))
+    layer = Layer(spec, parameters, LAYER, 1_000_000, (value,), (None,))
+    make_outputs(layer, layer.infer_output_infos())
+    return layer

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""Backends that break the contract in one way each, to prove that the conformance kit sees it.
+
+All of them are kinds of :class:`SmallBackend`, which breaks nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    SUPPORTED,
+    Allocator,
+    ArrayHandle,
+    Backend,
+    BackendContext,
+    BackendVersion,
+    CreationOptions,
+    ModelContext,
+    Step,
+    Support,
+    TensorHandle,
+    Workload,
+)
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer
+
+Function = Callable[..., Any]
+"""From descriptor and input arrays to the output array."""
+
+
+def _softmax(d: Any, x: NDArray[Any]) -> NDArray[Any]:
+    powers = np.exp(d.beta * (x - x.max(axis=d.axis, keepdims=True)))
+    result: NDArray[Any] = powers / powers.sum(axis=d.axis, keepdims=True)
+    return result
+
+
+_FUNCTIONS: dict[str, Function] = {
+    "Addition": lambda _, x, y: x + y,
+    "Softmax": _softmax,
+    "Transpose": lambda d, x: np.transpose(x, d.dim_mappings),
+}
+
+
+class _SmallWorkload(Workload):
+    def __init__(self, layer: Layer, function: Function) -> None:
+        self._descriptor = layer.descriptor
+        self._function = function
+        self._count = len(layer.inputs)
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        if len(inputs) != self._count or len(outputs) != 1:
+            raise ValueError(f"got {len(inputs)} inputs and {len(outputs)} outputs")
+        arrays = [handle.map() for handle in inputs if handle is not None]
+        target = outputs[0].map()
+
+        def step() -> None:
+            target[...] = self._function(self._descriptor, *arrays)
+
+        return step
+
+
+class SmallBackend(Backend):
+    """Computes a few layers of Float32, and does it well."""
+
+    id: ClassVar[str] = "Small"
+    api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
+    functions: ClassVar[dict[str, Function]] = _FUNCTIONS
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+        """Claim Float32 layers that it has a function for."""
+        if layer.type not in self.functions:
+            return Support.no(f"no function for {layer.type}, only for {', '.join(self.functions)}")
+        for index, info in enumerate((*layer.input_infos, *layer.output_infos)):
+            if info is not None and info.data_type is not DataType.FLOAT32:
+                return Support.no(f"tensor {index} is {info.data_type.arm_name}, expected Float32")
+        return SUPPORTED
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+        """Return a workload of the layer's function."""
+        return _SmallWorkload(layer, self.functions[layer.type])
+
+
+class InaccurateBackend(SmallBackend):
+    """Computes softmax a little wrongly."""
+
+    functions: ClassVar = {**_FUNCTIONS, "Softmax": lambda d, x: _softmax(d, x) + np.float32(0.001)}
+
+
+class InattentiveBackend(SmallBackend):
+    """Ignores an attribute: softmax is always along the last axis."""
+
+    functions: ClassVar = {
+        **_FUNCTIONS,
+        "Softmax": lambda d, x: _softmax(type(d)(beta=d.beta), x),
+    }
+
+
+class OverclaimingBackend(SmallBackend):
+    """Claims data types that it does not compute."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+        """Look at the type of the layer only."""
+        return SUPPORTED if layer.type in self.functions else Support.no("no function for it")
+
+
+class SilentBackend(SmallBackend):
+    """Refuses without a reason, layers and allocators."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Take the reason away."""
+        return Support(super().supports(layer, model).supported)
+
+    def accepts_allocator(self, allocator: Allocator) -> Support:  # noqa: ARG002
+        """Say no, and nothing more."""
+        return Support(False)
+
+
+class FickleBackend(SmallBackend):
+    """Gives another answer each time."""
+
+    def __init__(self) -> None:
+        self._says_yes = False
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Change its mind."""
+        self._says_yes = not self._says_yes
+        return super().supports(layer, model) if self._says_yes else Support.no("not now")
+
+
+class CrashingBackend(SmallBackend):
+    """Fails when it is asked about a layer that it does not know."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Look the layer up, whether or not it is there."""
+        self.functions[layer.type]
+        return super().supports(layer, model)
+
+
+class CredulousBackend(SmallBackend):
+    """Claims every layer type there is, and those that there are not."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+        """Say yes."""
+        return SUPPORTED
+
+
+class _RacyWorkload(_SmallWorkload):
+    """Keeps an intermediate result where all contexts share it."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        target = outputs[0].map()
+        arrays = [handle.map() for handle in inputs if handle is not None]
+
+        def step() -> None:
+            self._scratch = self._function(self._descriptor, *arrays)
+            time.sleep(0)  # another thread runs here
+            target[...] = self._scratch
+
+        return step
+
+
+class RacyBackend(SmallBackend):
+    """Is right as long as one thread at a time runs a network."""
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+        """Return a workload that is not immutable."""
+        return _RacyWorkload(layer, self.functions[layer.type])
+
+
+class _SpoilingWorkload(_SmallWorkload):
+    """Writes to its first input afterwards."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        step = super().bind(inputs, outputs)
+        first = inputs[0]
+
+        def spoil() -> None:
+            step()
+            if first is not None:
+                first.map()[...] = 0
+
+        return spoil
+
+
+class SpoilingBackend(SmallBackend):
+    """Uses an input as working memory."""
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+        """Return a workload that changes its input."""
+        return _SpoilingWorkload(layer, self.functions[layer.type])
+
+
+class _OverrunningWorkload(_SmallWorkload):
+    """Writes one element too many, as a vector loop without a tail does."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        step = super().bind(inputs, outputs)
+        target = outputs[0].map().reshape(-1)
+        beyond = np.lib.stride_tricks.as_strided(target, (target.size + 1,))
+
+        def overrun() -> None:
+            step()
+            beyond[-1] = 0
+
+        return overrun if isinstance(outputs[0], ArrayHandle) else step
+
+
+class OverrunningBackend(SmallBackend):
+    """Writes past the end of its output."""
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+        """Return a workload that writes too much."""
+        return _OverrunningWorkload(layer, self.functions[layer.type])
+
+
+class _NegligentWorkload(_SmallWorkload):
+    """Does nothing when it is not given what it needs."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        complete = len(inputs) == self._count and outputs
+        return super().bind(inputs, outputs) if complete else lambda: None
+
+
+class NegligentBackend(SmallBackend):
+    """Does not notice that tensors are missing."""
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+        """Return a workload that lets it pass."""
+        return _NegligentWorkload(layer, self.functions[layer.type])
+
+
+class TalkativeBackend(SmallBackend):
+    """Writes to stdout by the file descriptor, as native code does."""
+
+    def __init__(self) -> None:
+        os.write(1, b"Small backend 1.0, all rights reserved\n")
+
+
+class ThreadLeavingBackend(SmallBackend):
+    """Starts a thread with each runtime and never ends it."""
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        """Start the thread."""
+        threading.Thread(target=threading.Event().wait, name="small worker", daemon=True).start()
+        return super().create_context(options)
+
+
+class DescriptorLeavingBackend(SmallBackend):
+    """Opens a file with each runtime and never closes it."""
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
+        """Open the file."""
+        os.open(os.devnull, os.O_RDONLY)
+        return super().create_context(options)
+
+
+class DyingBackend(SmallBackend):
+    """Takes the process with it."""
+
+    def create_context(self, options: CreationOptions) -> BackendContext | None:  # noqa: ARG002
+        """End the process."""
+        os._exit(3)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""The level *quiet*: a fresh interpreter loads a backend, runs it and unloads it, and we watch.
+
+A backend leaves no trace there: nothing on stdout and stderr, no thread, no file descriptor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from armnn.testing.cases import covered_layers
+from armnn.testing.running import NonconformityError
+from armnn.testing.subject import Subject
+from armnn.testing.suite import check_case, claimed_case
+
+GRACE_SECONDS = 2.0
+"""How long threads may take to end after their runtime was closed."""
+
+_CHILD_SECONDS = 300
+_OWN_TASKS = Path("/proc/self/task")
+_OWN_DESCRIPTORS = Path("/proc/self/fd")
+
+
+def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
+    """Load, run and unload a backend in an interpreter of its own.
+
+    Args:
+        wish: The id of the backend, or the path of its file.
+        layers: The layer types of which one claimed case each is run; all if left out.
+
+    Raises:
+        NonconformityError: The interpreter died, or the backend left a trace.
+    """
+    named = list(covered_layers() if layers is None else layers)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        # It must see what this process sees, whatever put it there.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD, wish, str(report), *named],
+            capture_output=True,
+            timeout=_CHILD_SECONDS,
+            env=environment,
+            check=False,
+        )
+        if child.returncode != 0:
+            raise NonconformityError(
+                f"an interpreter with the backend ended with {child.returncode}: {_text(child)}"
+            )
+        if child.stdout or child.stderr:
+            raise NonconformityError(f"the backend wrote to stdout or stderr: {_text(child)}")
+        left = json.loads(report.read_text(encoding="utf-8"))
+    for what, names in left.items():
+        if names:
+            raise NonconformityError(f"the backend left {what} after unload: {', '.join(names)}")
+
+
+_CHILD = """\
+import sys
+from armnn.testing.quiet_checks import observe
+observe(sys.argv[1], sys.argv[2], sys.argv[3:])
+"""
+
+
+def observe(wish: str, report: str, layers: Iterable[str]) -> None:
+    """Load, run and unload a backend in this process; write what stays as JSON.
+
+    Args:
+        wish: The id of the backend, or the path of its file.
+        report: The path of the JSON file.
+        layers: The layer types of which one claimed case each is run.
+    """
+    threads_before, descriptors_before = _threads(), _descriptors()
+    with Subject(wish) as subject:
+        for layer in layers:
+            case = claimed_case(subject, layer)
+            if case is not None:
+                check_case(subject, case)
+    left = {
+        "threads": _stays(_threads, threads_before),
+        "file descriptors": _stays(_descriptors, descriptors_before),
+    }
+    Path(report).write_text(json.dumps(left), encoding="utf-8")
+
+
+def _stays(look: Callable[[], dict[str, str]], before: dict[str, str]) -> list[str]:
+    """Return the names of what is new, once it has had time to go."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while True:
+        new = [name for key, name in look().items() if key not in before]
+        if not new or time.monotonic() > deadline:
+            return new
+        time.sleep(0.02)
+
+
+def _threads() -> dict[str, str]:
+    """Return the names of the threads by number: all where the system tells, else Python's."""
+    python = {str(thread.native_id): thread.name for thread in threading.enumerate()}
+    if not _OWN_TASKS.is_dir():
+        return python
+    native = {task.name: _read(task / "comm") for task in _OWN_TASKS.iterdir()}
+    return {number: python.get(number, name) for number, name in sorted(native.items())}
+
+
+def _descriptors() -> dict[str, str]:
+    """Return what the open file descriptors stand for, where the system tells."""
+    if not _OWN_DESCRIPTORS.is_dir():
+        return {}
+    found = {}
+    for name in sorted(os.listdir(_OWN_DESCRIPTORS), key=int):
+        try:
+            found[name] = os.readlink(_OWN_DESCRIPTORS / name)
+        except FileNotFoundError:
+            continue  # it was the one by which the folder was read
+    return found
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return "a thread that has just ended"
+
+
+def _text(child: subprocess.CompletedProcess[Any]) -> str:
+    output: str = (child.stdout + child.stderr).decode(errors="replace").strip()
+    return output[-500:]

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""A claimed layer under stress: several threads, no memory, a cancelled run, no time.
+
+Each check is a function that raises :class:`~armnn.testing.running.NonconformityError`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.backends import CreationOptions, HostAllocator
+from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, OptimizationError
+from armnn.layers import LAYERS
+from armnn.runtime import Runtime
+from armnn.testing.comparison import difference
+from armnn.testing.operands import decode
+from armnn.testing.running import (
+    NonconformityError,
+    feeds_of,
+    input_name,
+    is_rewritten,
+    network_of,
+    output_name,
+)
+from armnn.testing.suite import compare
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.runtime import LoadedNetwork
+    from armnn.testing.cases import LayerCase
+    from armnn.testing.subject import Subject
+
+THREADS = 4
+ROUNDS = 12
+
+_SWITCH_SECONDS = 1e-6
+"""How long a thread keeps the interpreter; the usual 5 ms would hide most races."""
+
+
+class LimitedAllocator(HostAllocator):
+    """Host memory that can run out and that is counted.
+
+    Attributes:
+        is_exhausted: Whether :meth:`allocate` raises MemoryError.
+        in_use: How many blocks were not given back.
+    """
+
+    def __init__(self) -> None:
+        self.is_exhausted = True
+        self.in_use = 0
+
+    def allocate(self, size: int, alignment: int) -> NDArray[np.uint8]:
+        """Return memory while there is some."""
+        if self.is_exhausted:
+            raise MemoryError(f"told to have no {size} bytes")
+        self.in_use += 1
+        return super().allocate(size, alignment)
+
+    def free(self, memory: NDArray[np.uint8]) -> None:  # noqa: ARG002  # NumPy frees it
+        """Count the block as given back."""
+        self.in_use -= 1
+
+
+def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
+    """Several threads get what one thread alone got, each for inputs of its own.
+
+    Raises:
+        NonconformityError: A thread got something else, or an error.
+    """
+    with _loaded(subject.runtime, subject.id, case) as network:
+        if network is None:
+            return
+        feeds = [_rolled(case, thread) for thread in range(THREADS)]
+        alone = [_stored(network.run(each)) for each in feeds]
+        start = threading.Barrier(THREADS)
+
+        def run(thread: int) -> list[list[NDArray[Any]]]:
+            start.wait()
+            return [_stored(network.run(feeds[thread])) for _ in range(ROUNDS)]
+
+        with _frequent_switches(), ThreadPoolExecutor(THREADS) as pool:
+            together = list(pool.map(run, range(THREADS)))
+    for expected, rounds in zip(alone, together, strict=True):
+        for results in rounds:
+            _check_same(results, expected, case)
+
+
+def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
+    """A run without memory fails with an error, the next one with memory works, all is given back.
+
+    A backend may refuse custom allocators, with a reason.
+
+    Raises:
+        NonconformityError: It is otherwise.
+    """
+    allocator = LimitedAllocator()
+    answer = subject.backend.accepts_allocator(allocator)
+    if not answer:
+        if not answer.reason.strip():
+            raise NonconformityError("accepts_allocator() refuses without a reason")
+        return
+    options: CreationOptions = replace(subject.options, custom_allocators={subject.id: allocator})
+    with (
+        Runtime(options) as runtime,
+        _loaded(runtime, subject.id, case) as network,
+    ):
+        if network is None:
+            return
+        try:
+            network.run(feeds_of(case))
+        except (MemoryError, ArmnnError):
+            allocator.is_exhausted = False
+        else:
+            raise NonconformityError("a run without working memory did not fail")
+        compare(_stored(network.run(feeds_of(case))), case, "after an error, the runtime's")
+    if allocator.in_use:
+        raise NonconformityError(f"{allocator.in_use} blocks of memory were not given back")
+
+
+def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
+    """A run that is cancelled or has no time raises, and leaves the network as it was.
+
+    Raises:
+        NonconformityError: It is otherwise.
+    """
+    cancel = threading.Event()
+    cancel.set()
+    with _loaded(subject.runtime, subject.id, case) as network:
+        if network is None:
+            return
+        try:
+            network.run(feeds_of(case), cancel=cancel)
+        except CancelledError:
+            pass
+        else:
+            raise NonconformityError("a cancelled run ended as if nothing had happened")
+        try:
+            network.run(feeds_of(case), timeout=0)
+        except DeadlineExceededError:
+            pass
+        else:
+            raise NonconformityError("a run without time ended as if nothing had happened")
+        compare(_stored(network.run(feeds_of(case))), case, "after a cancelled run, the runtime's")
+
+
+@contextmanager
+def _loaded(runtime: Runtime, backend_id: str, case: LayerCase) -> Iterator[LoadedNetwork | None]:
+    """Yield a case as a loaded network; None if the optimizer makes something else of it."""
+    network = network_of(case)
+    try:
+        optimized = runtime.optimize(network, backends=[backend_id])
+    except OptimizationError:
+        if not is_rewritten(network):
+            raise
+        yield None
+        return
+    loaded = runtime.load_network(optimized)
+    try:
+        yield loaded
+    finally:
+        runtime.unload_network(loaded)
+
+
+def _rolled(case: LayerCase, places: int) -> dict[str, NDArray[Any]]:
+    """Return the inputs of a case with their elements moved; what decides about shapes stays."""
+    feeds = feeds_of(case)
+    spec = LAYERS[case.layer]
+    for index, operand in enumerate(case.inputs):
+        name = input_name(index)
+        if operand is None or name not in feeds or spec.input_slot(index).shapes_output:
+            continue
+        is_real = operand.info.data_type.is_float or operand.info.is_quantized
+        if is_real or operand.stored.ndim == 0:
+            feeds[name] = np.roll(feeds[name], places)
+        else:  # rows of indices stay what they are
+            feeds[name] = np.roll(feeds[name], places, axis=0)
+    return feeds
+
+
+def _stored(results: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    return [results[output_name(index)] for index in range(len(results))]
+
+
+def _check_same(
+    results: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], case: LayerCase
+) -> None:
+    for index, (stored, alone) in enumerate(zip(results, expected, strict=True)):
+        info = case.outputs[index].with_shape(alone.shape)
+        problem = difference(stored, info, decode(alone, info), case.tolerance)
+        if problem:
+            raise NonconformityError(
+                f"in several threads, output {index} is not what one thread alone gets: {problem}"
+            )
+
+
+@contextmanager
+def _frequent_switches() -> Iterator[None]:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The kit as pytest runs it, with its options."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from armnn import _metadata
+from armnn.testing import misbehaving
+
+pytest_plugins = ["pytester"]
+
+Install = Callable[[type], str]
+KIT = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider"]
+
+
+@pytest.fixture(autouse=True)
+def metadata_library() -> None:
+    """Import importlib_metadata for good: it takes the standard library's place when imported.
+
+    A run inside of pytester that imported it first would take it back and leave nothing.
+    """
+    _metadata.scan()
+
+
+def test_pytest_starts_without_importing_armnn() -> None:
+    code = "import sys, armnn_pytest_options; print([m for m in sys.modules if m == 'armnn'])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert seen.stdout == "[]\n"
+
+
+def test_the_kit_needs_a_backend(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_inprocess(*KIT)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines("ERROR: the conformance kit needs a backend: pytest --pyargs*")
+
+
+@pytest.mark.parametrize(
+    ("wish", "problem"),
+    [
+        ("Nowhere", "There is no backend 'Nowhere'*"),
+        ("./no.so", "'./no.so' is no file: expected the id of a backend or the path of*"),
+        (
+            "./acme_npu_backend.so",
+            "Dynamic backends cannot be loaded *: pip install armnn-dynamic-loader.",
+        ),
+    ],
+)
+def test_a_backend_that_cannot_be_had_is_a_usage_error(
+    pytester: pytest.Pytester, install_backend: Install, wish: str, problem: str
+) -> None:
+    install_backend(misbehaving.SmallBackend)  # and nothing else: no loader, no other backend
+    (pytester.path / "acme_npu_backend.so").write_bytes(b"")
+    result = pytester.runpytest_inprocess(*KIT, "--armnn-backend", wish)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(f"ERROR: --armnn-backend: {problem}")
+
+
+def test_a_layer_without_cases_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_inprocess(
+        *KIT, "--armnn-backend", "Small", "--armnn-layers", "Softmax,Sotfmax"
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines("ERROR: --armnn-layers: there are no cases for 'Sotfmax'*")
+
+
+def test_a_good_backend_gets_a_good_card(
+    pytester: pytest.Pytester, install_backend: Install
+) -> None:
+    backend_id = install_backend(misbehaving.SmallBackend)
+    options = ["--armnn-backend", backend_id, "--armnn-layers", "Softmax,Floor"]
+    result = pytester.runpytest_inprocess(*KIT, *options, "--armnn-card", "card.json")
+    assert result.ret == pytest.ExitCode.OK
+    outcomes = result.parseoutcomes()
+    assert outcomes["passed"] > 0
+    assert outcomes["skipped"] > 0  # what it refuses
+    card = json.loads((pytester.path / "card.json").read_text())
+    levels = dict.fromkeys(["loads", "correct", "robust", "quiet"], "passed")
+    assert card["levels"] == levels
+    assert card["backend"]["id"] == "Small"
+    assert card["backend"]["distribution"] == "armnn-backend-acme"
+    assert card["layers"]["Softmax"]["Float32"]["verdict"] == "passed"
+    assert card["layers"]["Floor"]["Float32"]["verdict"] == "not supported"
+
+
+def test_a_bad_backend_gets_a_bad_card(pytester: pytest.Pytester, install_backend: Install) -> None:
+    backend_id = install_backend(misbehaving.InattentiveBackend)
+    options = ["--armnn-backend", backend_id, "--armnn-layers", "Softmax"]
+    result = pytester.runpytest_inprocess(
+        *KIT, *options, "--armnn-card", "card.json", "-m", "conformance_correct"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    card = json.loads((pytester.path / "card.json").read_text())
+    assert card["levels"] == {"correct": "failed"}
+    assert card["layers"]["Softmax"]["Float32"]["verdict"] == "failed"
+    assert card["layers"]["Softmax"]["Float16"]["verdict"] == "not supported"
+
+
+def test_other_tests_are_left_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one(): pass")
+    result = pytester.runpytest_inprocess("--armnn-card", "card.json")
+    result.assert_outcomes(passed=1)
+    assert not (pytester.path / "card.json").exists()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The level *loads*, and missing tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from armnn.backends import Support
+from armnn.layers.elementwise import AdditionDescriptor
+from armnn.testing import contract_checks, misbehaving
+from armnn.testing.cases import case
+from armnn.testing.operands import values
+from armnn.testing.running import NonconformityError
+from armnn.testing.subject import Subject
+from armnn.types import DataType
+
+MakeSubject = Callable[[type], Subject]
+Check = Callable[[Subject], None]
+
+X = values(DataType.FLOAT32, (2, 3))
+ADDITION = case(DataType.FLOAT32, "sum", AdditionDescriptor(), [X, X], 2 * X.real)
+
+
+def with_members(**members: Any) -> type:
+    return type("Odd", (misbehaving.SmallBackend,), members)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        contract_checks.check_identity,
+        contract_checks.check_description,
+        contract_checks.check_unknown_layer,
+        contract_checks.check_future_items,
+    ],
+)
+def test_a_good_backend_keeps_the_contract(make_subject: MakeSubject, check: Check) -> None:
+    check(make_subject(misbehaving.SmallBackend))
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (misbehaving.CrashingBackend, "supports\\(\\) failed on an unknown layer type"),
+        (misbehaving.CredulousBackend, "claims a layer type that does not exist"),
+        (misbehaving.SilentBackend, "the refusal has no reason"),
+    ],
+)
+def test_a_wrong_answer_about_an_unknown_layer_is_caught(
+    make_subject: MakeSubject, kind: type, problem: str
+) -> None:
+    with pytest.raises(NonconformityError, match=problem):
+        contract_checks.check_unknown_layer(make_subject(kind))
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"score": lambda self: -1}, "score\\(\\) is -1: expected an integer of at least 0"),
+        ({"score": lambda self: "high"}, "score\\(\\) is 'high'"),
+        ({"capabilities": {"Fast": [1]}}, "capabilities is {'Fast': \\[1\\]}: expected names with"),
+        ({"capabilities": {1: True}}, "expected names with"),
+        ({"handle_factory_preferences": ("odd.memory",)}, "'odd.memory', which the backend does"),
+    ],
+)
+def test_a_wrong_description_is_caught(
+    make_subject: MakeSubject, members: dict[str, Any], problem: str
+) -> None:
+    subject = make_subject(with_members(**members))
+    with pytest.raises(NonconformityError, match=problem):
+        contract_checks.check_description(subject)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "problem"),
+    [
+        ("id", "two words", "the id is 'two words': expected letters and digits"),
+        ("id", 7, "the id is 7"),
+        ("api_version", (1, 0), "api_version is \\(1, 0\\): expected a BackendVersion up to"),
+    ],
+)
+def test_a_wrong_identity_is_caught(
+    make_subject: MakeSubject, attribute: str, value: object, problem: str
+) -> None:
+    subject = make_subject(misbehaving.SmallBackend)
+    setattr(subject.backend, attribute, value)  # the registry would not let it come this far
+    with pytest.raises(NonconformityError, match=problem):
+        contract_checks.check_identity(subject)
+
+
+def test_younger_layers_must_not_reach_a_backend(make_subject: MakeSubject) -> None:
+    subject = make_subject(misbehaving.CredulousBackend)
+    contract_checks.check_future_items(subject)  # the host refuses on behalf of the credulous
+    subject.supports = lambda layer: Support(True)  # type: ignore[method-assign]
+    with pytest.raises(NonconformityError, match=r"younger than Backend API .* was offered"):
+        contract_checks.check_future_items(subject)
+
+
+def test_missing_tensors_must_be_noticed(make_subject: MakeSubject) -> None:
+    contract_checks.check_handle_counts(make_subject(misbehaving.SmallBackend), ADDITION)
+    with pytest.raises(NonconformityError, match="that was given no inputs did not fail"):
+        contract_checks.check_handle_counts(make_subject(misbehaving.NegligentBackend), ADDITION)

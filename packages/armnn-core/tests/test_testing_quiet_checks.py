@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""The level *quiet*; each test starts an interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from armnn.testing import misbehaving
+from armnn.testing.quiet_checks import check_quiet
+from armnn.testing.running import NonconformityError
+
+Install = Callable[[type], str]
+
+
+def test_a_good_backend_leaves_no_trace(install_backend: Install) -> None:
+    check_quiet(install_backend(misbehaving.SmallBackend), ["Softmax"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (misbehaving.TalkativeBackend, "wrote to stdout or stderr: Small backend 1.0, all rights"),
+        (misbehaving.ThreadLeavingBackend, "left threads after unload: small worker"),
+        (misbehaving.DescriptorLeavingBackend, "left file descriptors after unload: /dev/null"),
+        (misbehaving.DyingBackend, "an interpreter with the backend ended with 3"),
+    ],
+)
+def test_traces_are_found(install_backend: Install, kind: type, problem: str) -> None:
+    with pytest.raises(NonconformityError, match=problem):
+        check_quiet(install_backend(kind), ["Softmax"])
