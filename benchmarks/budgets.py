@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Run all benchmarks, print their tables, and check the figures that must hold.
+
+Takes about three minutes for the three models of tools/fetch_models.py. Exits with 1 when a budget
+is exceeded::
+
+    python benchmarks/budgets.py --resnet50 resnet50.onnx page.onnx text.onnx@1x3x48x192
+    python benchmarks/budgets.py --resnet50 resnet50.onnx --output results.json --rounds 9
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import compare
+import layers
+import overhead
+
+RUNTIMES = ["armnn:CpuRef", "onnxruntime"]
+IMPORTS = 5
+IMPORT = """
+import time
+import numpy
+start = time.perf_counter()
+import armnn
+print(time.perf_counter() - start)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A figure and what it may be at most."""
+
+    what: str
+    figure: float
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is within the limit."""
+        return self.figure <= self.limit
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "EXCEEDED"
+        return f"{self.what:52s} {self.figure:8.3f}  at most {self.limit:<5g} {verdict}"
+
+
+def import_seconds() -> float:
+    """Return what importing armnn takes when NumPy is there already, the best of five."""
+    command = [sys.executable, "-c", IMPORT]
+    runs = [subprocess.run(command, check=True, stdout=subprocess.PIPE) for _ in range(IMPORTS)]
+    return min(float(run.stdout) for run in runs)
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on and with."""
+    names = ("numpy", "onnxruntime", "armnn-core", "armnn-backend-ref")
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in names},
+    }
+
+
+def _processor() -> str:
+    """Return the model of the processor, as far as the system tells it."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> dict[str, Any]:
+    """Run everything; what is measured comes under the name of the script."""
+    return {
+        "machine": machine(),
+        "import_seconds": import_seconds(),
+        "overhead": overhead.measure(100),
+        "layers": layers.table([], 31),
+        "compare": {
+            model: compare.compare(model, RUNTIMES, rounds, seconds)
+            for model in (resnet50, *models)
+        },
+    }
+
+
+def budgets(results: dict[str, Any], resnet50: str) -> list[Budget]:
+    """Return the figures that must hold."""
+    ours = results["compare"][resnet50][RUNTIMES[0]]
+    return [
+        Budget("import armnn after NumPy, seconds", results["import_seconds"], 0.15),
+        Budget("overhead, microseconds a layer", results["overhead"]["per_layer_us"], 2),
+        Budget("slowest layer, time of its NumPy expression", results["layers"][0]["ratio"], 3),
+        Budget("ResNet-50, time of onnxruntime on one thread", ours["time_ratio"], 8),
+        Budget("ResNet-50, peak memory of onnxruntime", ours["memory_ratio"], 2.5),
+    ]
+
+
+def main() -> int:
+    """Measure, write the results, print the tables and the budgets."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", help="further models to compare, see compare.py")
+    parser.add_argument("--resnet50", required=True, metavar="MODEL", help="the one with a budget")
+    parser.add_argument("--rounds", type=int, default=5, help="of compare.py; default: %(default)s")
+    parser.add_argument("--seconds", type=float, default=2.0, help="per runtime and round")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the results there, JSON")
+    arguments = parser.parse_args()
+    resnet50 = arguments.resnet50
+    results = measure(resnet50, arguments.models, arguments.rounds, arguments.seconds)
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(json.dumps(results, indent=2) + "\n")
+    print(", ".join(f"{name} {value}" for name, value in results["machine"].items()))
+    print(overhead.line(results["overhead"]))
+    print(layers.lines(results["layers"]))
+    for model, rows in results["compare"].items():
+        print(compare.lines(model, rows))
+    checked = budgets(results, resnet50)
+    print(*checked, sep="\n")
+    return 0 if all(budget.holds for budget in checked) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What the runtime itself costs per layer: a chain of layers whose workloads do nothing.
+
+::
+
+    python benchmarks/overhead.py [--layers 100] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armnn import Network, Runtime, TensorInfo
+from armnn.testing import backend_plugin, installed
+
+ROUNDS = 2000
+
+
+def chain(layers: int) -> Network:
+    """Return a network of that many layers, one after the other, on a small tensor."""
+    network = Network("chain")
+    value = network.add_input("x", TensorInfo((1, 16)))
+    for _ in range(layers):
+        value = network.add_activation(value)
+    network.add_output("y", value)
+    return network
+
+
+def measure(layers: int) -> dict[str, Any]:
+    """Return the median and the fastest run in microseconds, all included, whole and per layer."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        installed(Path(folder), backend_plugin("Null")),
+        Runtime() as runtime,
+    ):
+        model = runtime.load_model(chain(layers), backends=["Null"])
+        feed = {"x": np.zeros((1, 16), np.float32)}
+        times = []
+        for _ in range(ROUNDS):
+            start = time.perf_counter_ns()
+            model.run(feed)
+            times.append((time.perf_counter_ns() - start) / 1e3)
+    median = statistics.median(times)
+    return {
+        "layers": layers,
+        "run_us": median,
+        "fastest_run_us": min(times),
+        "per_layer_us": median / layers,
+    }
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return the results as a sentence."""
+    return (
+        f"{row['layers']} layers that do nothing: {row['run_us']:.1f} us a run "
+        f"(fastest {row['fastest_run_us']:.1f}), {row['per_layer_us']:.3f} us a layer"
+    )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--layers", type=int, default=100)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    row = measure(arguments.layers)
+    print(json.dumps(row) if arguments.json else line(row))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
