@@ -50,7 +50,7 @@ def _nothing() -> None:
 class NullWorkload(Workload):
     """Leaves its outputs as they are."""
 
-    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:  # noqa: ARG002
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return a step that does nothing."""
         return _nothing
 
@@ -66,11 +66,11 @@ class NullBackend(Backend):
         if backend_id is not None:
             self.id = backend_id  # type: ignore[misc]  # one class stands for several backends
 
-    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Say yes."""
         return SUPPORTED
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that does nothing."""
         return NullWorkload()
 
@@ -261,7 +261,7 @@ class FailingBackend(NullBackend):
         self._fail_in("optimize_subgraph")
         return super().optimize_subgraph(view, model)
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that fails when it is bound or run, or fail."""
         self._fail_in("create_workload")
         return _FailingWorkload(self._fail_in)
@@ -275,6 +275,6 @@ class _FailingWorkload(Workload):
     def __init__(self, fail_in: Callable[[Stage], None]) -> None:
         self._fail_in = fail_in
 
-    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:  # noqa: ARG002
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         self._fail_in("bind")
         return lambda: self._fail_in("execute")

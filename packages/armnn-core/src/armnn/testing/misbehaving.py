@@ -78,7 +78,7 @@ class SmallBackend(Backend):
     api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
     functions: ClassVar[dict[str, Function]] = _FUNCTIONS
 
-    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Claim Float32 layers that it has a function for."""
         if layer.type not in self.functions:
             return Support.no(f"no function for {layer.type}, only for {', '.join(self.functions)}")
@@ -87,7 +87,7 @@ class SmallBackend(Backend):
                 return Support.no(f"tensor {index} is {info.data_type.arm_name}, expected Float32")
         return SUPPORTED
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload of the layer's function."""
         return _SmallWorkload(layer, self.functions[layer.type])
 
@@ -110,7 +110,7 @@ class InattentiveBackend(SmallBackend):
 class OverclaimingBackend(SmallBackend):
     """Claims data types that it does not compute."""
 
-    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Look at the type of the layer only."""
         return SUPPORTED if layer.type in self.functions else Support.no("no function for it")
 
@@ -122,7 +122,7 @@ class SilentBackend(SmallBackend):
         """Take the reason away."""
         return Support(super().supports(layer, model).supported)
 
-    def accepts_allocator(self, allocator: Allocator) -> Support:  # noqa: ARG002
+    def accepts_allocator(self, allocator: Allocator) -> Support:
         """Say no, and nothing more."""
         return Support(False)
 
@@ -151,7 +151,7 @@ class CrashingBackend(SmallBackend):
 class CredulousBackend(SmallBackend):
     """Claims every layer type there is, and those that there are not."""
 
-    def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Say yes."""
         return SUPPORTED
 
@@ -174,7 +174,7 @@ class _RacyWorkload(_SmallWorkload):
 class RacyBackend(SmallBackend):
     """Is right as long as one thread at a time runs a network."""
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that is not immutable."""
         return _RacyWorkload(layer, self.functions[layer.type])
 
@@ -197,7 +197,7 @@ class _SpoilingWorkload(_SmallWorkload):
 class SpoilingBackend(SmallBackend):
     """Uses an input as working memory."""
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that changes its input."""
         return _SpoilingWorkload(layer, self.functions[layer.type])
 
@@ -220,7 +220,7 @@ class _OverrunningWorkload(_SmallWorkload):
 class OverrunningBackend(SmallBackend):
     """Writes past the end of its output."""
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that writes too much."""
         return _OverrunningWorkload(layer, self.functions[layer.type])
 
@@ -236,7 +236,7 @@ class _NegligentWorkload(_SmallWorkload):
 class NegligentBackend(SmallBackend):
     """Does not notice that tensors are missing."""
 
-    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:  # noqa: ARG002
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that lets it pass."""
         return _NegligentWorkload(layer, self.functions[layer.type])
 
@@ -269,6 +269,6 @@ class DescriptorLeavingBackend(SmallBackend):
 class DyingBackend(SmallBackend):
     """Takes the process with it."""
 
-    def create_context(self, options: CreationOptions) -> BackendContext | None:  # noqa: ARG002
+    def create_context(self, options: CreationOptions) -> BackendContext | None:
         """End the process."""
         os._exit(3)

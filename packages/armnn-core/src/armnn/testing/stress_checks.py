@@ -65,7 +65,7 @@ class LimitedAllocator(HostAllocator):
         self.in_use += 1
         return super().allocate(size, alignment)
 
-    def free(self, memory: NDArray[np.uint8]) -> None:  # noqa: ARG002  # NumPy frees it
+    def free(self, memory: NDArray[np.uint8]) -> None:  # NumPy frees it
         """Count the block as given back."""
         self.in_use -= 1
 
