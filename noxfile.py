@@ -41,7 +41,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
-    _install(session, EVERYTHING, group="types")
+    _install(session, EVERYTHING, "armnn-backend-custom", group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     tools = sorted(Path("tools").glob("*.py"))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", *tools)
@@ -61,7 +61,7 @@ def tests(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build"])
 def e2e(session: nox.Session) -> None:
     """Run the tests of the distributions together, installed from their wheels."""
-    _install(session, EVERYTHING, group="e2e")
+    _install(session, EVERYTHING, "armnn-backend-custom", group="e2e")
     session.run(
         "pytest", "tests-e2e", *WORKERS, "--dist=loadfile", *session.posargs, env=ONE_THREAD_EACH
     )
