@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 PYTEST_PLUGIN = PurePosixPath("armnn_pytest_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
-IN_A_PACKAGE = frozenset({".c", ".cmake", ".h", ".json", ".pc", ".py", ".toml"})
+IN_A_PACKAGE = frozenset({".c", ".cmake", ".h", ".json", ".pc", ".py", ".template", ".toml"})
 BESIDE_A_PACKAGE = frozenset(
     {"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore"}
 )

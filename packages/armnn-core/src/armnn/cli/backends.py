@@ -7,6 +7,7 @@ import argparse
 
 from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
 from armnn.backends.registry import INSTALL_HINT
+from armnn.cli import new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
 from armnn.errors import BackendError
@@ -18,6 +19,7 @@ examples:
   armnn backends --dynamic-backends-path /opt/acme --json
   armnn backends --layers CpuRef                   which layers it supports, by data type
   armnn backends --card card.json                  what the conformance kit found out
+  armnn backends new Acme --id AcmeNpu             begin one of your own
 """
 
 
@@ -42,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(handler=list_backends)
+    new_backend.add_parser(parser.add_subparsers(metavar="ACTION"))
 
 
 def list_backends(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""``armnn backends new``: writes the distribution of a new backend, complete and working."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import string
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from armnn.backends.loading import VALID_ID
+from armnn.errors import InvalidArgumentError
+from armnn_backend_api import BACKEND_API_VERSION
+
+TEMPLATES = files("armnn.cli") / "templates"
+SUFFIX = ".template"
+"""What a template's name ends with, so that no tool takes it for the file that it becomes."""
+
+PACKAGE = "package"
+"""The folder among the templates that becomes the import package."""
+
+_EXAMPLES = """\
+examples:
+  armnn backends new Acme --id AcmeNpu                    ./armnn-backend-acmenpu
+  armnn backends new Acme --id AcmeNpu --output ~/src     ~/src/armnn-backend-acmenpu
+
+then, in the new folder:
+  pip install ".[test]" && pytest tests && armnn backends
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``armnn backends new``."""
+    parser = subparsers.add_parser(
+        "new",
+        help="write the distribution of a new backend",
+        description="Write the distribution of a new backend: it installs, is found, adds tensors "
+        "of float32 and passes the conformance kit for that.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("vendor", metavar="VENDOR", help="who makes it; letters and digits")
+    parser.add_argument(
+        "--id", required=True, help="what users name the backend by; letters and digits"
+    )
+    parser.add_argument(
+        "--output", metavar="DIR", default=".", help="where its folder goes; default: here"
+    )
+    parser.set_defaults(handler=new_backend)
+
+
+def new_backend(arguments: argparse.Namespace) -> int:
+    """Write a distribution and say what to do with it."""
+    folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output))
+    print(f"Wrote {folder}. Next:")
+    print(f'  cd {folder} && pip install ".[test]" && pytest tests && armnn backends')
+    return 0
+
+
+def write_backend(vendor: str, backend_id: str, output: Path) -> Path:
+    """Write the distribution of a backend.
+
+    Args:
+        vendor: Who makes it.
+        backend_id: Its id.
+        output: The folder in which the distribution's own folder is made.
+
+    Returns:
+        The distribution's folder.
+
+    Raises:
+        InvalidArgumentError: The vendor or the id is not letters and digits, or the folder exists.
+    """
+    for name, text in (("vendor", vendor), ("id", backend_id)):
+        if not VALID_ID.fullmatch(text):
+            raise InvalidArgumentError(
+                f"The {name} of a backend is letters and digits, as it becomes part of file names: "
+                f"got {text!r}."
+            )
+    values = _values(vendor, backend_id)
+    folder = output / values["distribution"]
+    if folder.exists():
+        raise InvalidArgumentError(
+            f"{str(folder)!r} exists already; name another folder with --output."
+        )
+    for parts, template in _templates(TEMPLATES / "python"):
+        path = folder.joinpath(*(values["package"] if p == PACKAGE else p for p in parts))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(string.Template(template.read_text("utf-8")).substitute(values), "utf-8")
+    return folder
+
+
+def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
+    """What stands for the placeholders of the templates."""
+    lower = backend_id.lower()
+    return {
+        "vendor": vendor,
+        "id": backend_id,
+        "distribution": f"armnn-backend-{lower}",
+        "package": f"armnn_backend_{lower}",
+        "api_version": str(BACKEND_API_VERSION),
+        "api_major": str(BACKEND_API_VERSION.major),
+        "api_minor": str(BACKEND_API_VERSION.minor),
+        "next_major": str(BACKEND_API_VERSION.major + 1),
+        "year": str(datetime.datetime.now(datetime.UTC).year),
+    }
+
+
+def _templates(folder: Traversable) -> Iterator[tuple[tuple[str, ...], Traversable]]:
+    """Yield the parts of the path of each file to write, and its template."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            for parts, template in _templates(entry):
+                yield (entry.name, *parts), template
+        elif entry.name.endswith(SUFFIX):
+            yield (entry.name.removesuffix(SUFFIX),), entry

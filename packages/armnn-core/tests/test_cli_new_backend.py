@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""``armnn backends new`` writes a distribution whose backend works as it is."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.backends import ModelContext
+from armnn.cli.main import main
+from armnn.cli.new_backend import write_backend
+from armnn.errors import InvalidArgumentError
+from armnn_backend_api import BACKEND_API_VERSION
+
+
+def test_the_files_of_a_distribution_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["backends", "new", "Acme", "--id", "AcmeNpu", "--output", str(tmp_path)]) == 0
+    folder = tmp_path / "armnn-backend-acmenpu"
+    assert f"Wrote {folder}." in capsys.readouterr().out
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "src/armnn_backend_acmenpu/__init__.py",
+        "src/armnn_backend_acmenpu/backend.py",
+        "src/armnn_backend_acmenpu/py.typed",
+        "tests/test_conformance.py",
+    ]
+
+
+def test_the_project_declares_the_backend_and_what_it_needs(tmp_path: Path) -> None:
+    folder = write_backend("Acme", "AcmeNpu", tmp_path)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["armnn.backends"] == {
+        "AcmeNpu": "armnn_backend_acmenpu.backend:AcmeNpuBackend"
+    }
+    major = BACKEND_API_VERSION.major
+    needed = f"armnn-backend-api>={BACKEND_API_VERSION},<{major + 1}"
+    assert needed in project["dependencies"]
+
+
+def test_no_placeholder_is_left(tmp_path: Path) -> None:
+    folder = write_backend("Acme", "AcmeNpu", tmp_path)
+    texts = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert [path for path, text in texts.items() if "$" in text] == []
+
+
+def test_the_backend_adds_and_refuses_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_backend("Acme", "Fresh", tmp_path)
+    monkeypatch.syspath_prepend(folder / "src")
+    backend = import_module("armnn_backend_fresh.backend").FreshBackend()
+    monkeypatch.delitem(sys.modules, "armnn_backend_fresh.backend")
+    net = armnn.Network("sum")
+    x = net.add_input("x", armnn.TensorInfo((2,), armnn.DataType.FLOAT32))
+    h = net.add_input("h", armnn.TensorInfo((2,), armnn.DataType.FLOAT16))
+    model = ModelContext({})
+    assert backend.supports(net.add_addition(x, x).producer, model)
+    refusals = [
+        backend.supports(value.producer, model).reason
+        for value in (net.add_addition(h, h), net.add_floor(x))
+    ]
+    assert refusals == ["Fresh runs Float32, input 0 is Float16", "Fresh runs Addition, got Floor"]
+    workload = backend.create_workload(net.add_addition(x, x).producer, model)
+    operands = [np.float32([1, 2]), np.float32([10, 20]), np.zeros(2, np.float32)]
+    handles = [armnn.backends.ArrayHandle(x.info, array) for array in operands]
+    workload.bind(handles[:2], handles[2:])()
+    assert operands[2].tolist() == [11, 22]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "backend_id", "message"),
+    [
+        ("Acme Inc.", "Npu", "The vendor of a backend is letters and digits.*got 'Acme Inc.'"),
+        ("Acme", "../Npu", "The id of a backend is letters and digits.*got '../Npu'"),
+        ("Acme", "", "The id of a backend is letters and digits.*got ''"),
+    ],
+)
+def test_names_that_cannot_be_part_of_a_file_name_are_refused(
+    tmp_path: Path, vendor: str, backend_id: str, message: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        write_backend(vendor, backend_id, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "armnn-backend-acmenpu").mkdir()
+    with pytest.raises(InvalidArgumentError, match="exists already; name another folder"):
+        write_backend("Acme", "AcmeNpu", tmp_path)
