@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn.errors import (
+    InvalidArgumentError,
+    ModelFileError,
+    ModelFileNotFoundError,
+    ParseError,
+)
 from armnn.graph import Network
 from armnn.parsing import installed_parsers, parse
 from armnn.testing import Plugin, installed
@@ -18,7 +23,7 @@ from armnn.errors import ParseError
 from armnn.graph import Network
 
 def parse(path):
-    text = path.read_text()
+    text = path.decode() if isinstance(path, bytes) else path.read_text()
     if text == "bad":
         raise ParseError("not good")
     return Network(text)
@@ -49,6 +54,33 @@ def test_the_suffix_chooses_the_parser(tmp_path: Path, name: str) -> None:
 def test_a_path_may_be_a_text(tmp_path: Path) -> None:
     with installed(tmp_path, parser(), alone=True):
         assert parse(str(model(tmp_path))).name == "net"
+
+
+def test_the_content_of_a_file_is_parsed_as_what_it_is_said_to_be(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        assert parse(b"net", suffix="acme").name == "net"
+        assert parse(b"net", suffix=".ACME").name == "net"
+
+
+def test_a_suffix_that_is_given_goes_before_that_of_the_file(tmp_path: Path) -> None:
+    with installed(tmp_path, parser(), alone=True):
+        assert parse(model(tmp_path, "model.bin"), suffix="acme").name == "net"
+
+
+def test_content_without_a_suffix_is_refused() -> None:
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r'^the model is 3 bytes without a name: .* for example suffix="onnx"$',
+    ):
+        parse(b"net")
+
+
+def test_content_that_no_parser_takes_is_refused(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, parser(), alone=True),
+        pytest.raises(ModelFileError, match=r"^Cannot parse the bytes of a model: .*'\.onnx'"),
+    ):
+        parse(b"net", suffix="onnx")
 
 
 def test_listing_parsers_imports_none(tmp_path: Path) -> None:

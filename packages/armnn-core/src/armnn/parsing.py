@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
-from armnn.errors import ModelFileError, ModelFileNotFoundError
+from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 
 if TYPE_CHECKING:
     from armnn.graph import Network
 
 GROUP = "armnn.parsers"
-"""The entry-point group: an entry's name is a file suffix, its value a function of a path."""
+"""The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
+the bytes of a file."""
 
 DISTRIBUTIONS = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
@@ -29,34 +30,48 @@ def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
     return tuple(first[suffix] for suffix in sorted(first))
 
 
-def parse(path: str | PathLike[str]) -> Network:
-    """Parse a model file with the installed parser for its suffix.
+def parse(source: str | PathLike[str] | bytes, *, suffix: str | None = None) -> Network:
+    """Parse a model with the installed parser for its suffix.
 
     Args:
-        path: The file; "model.onnx" needs ``armnn-parser-onnx``, for one.
+        source: The file, or its content.
+        suffix: What to take the source for, such as "onnx", which needs ``armnn-parser-onnx``.
+            Left out, the suffix of the file; content has none, so there it must be given.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
             be imported.
-        ParseError: The file is malformed, or says something that the parser refuses.
+        InvalidArgumentError: The source is content, and no suffix was given.
+        ParseError: The model is malformed, or says something that the parser refuses.
     """
-    file = Path(fspath(path))
+    if isinstance(source, bytes):
+        if suffix is None:
+            raise InvalidArgumentError(
+                f"the model is {len(source)} bytes without a name: say what they are, for example "
+                'suffix="onnx"'
+            )
+        return _parser(suffix, "the bytes of a model")(source)
+    file = Path(fspath(source))
     if not file.exists():
         raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")
     if file.is_dir():
         raise ModelFileError(f"Cannot parse {str(file)!r}: it is a folder, expected a model file.")
-    suffix = file.suffix.removeprefix(".").lower()
+    return _parser(file.suffix if suffix is None else suffix, repr(str(file)))(file)
+
+
+def _parser(suffix: str, subject: str) -> Callable[[Path | bytes], Network]:
+    name = suffix.removeprefix(".")
     for entry_point in installed_parsers():
-        if entry_point.name.lower() == suffix:
-            return _load(entry_point)(file)
-    raise ModelFileError(_no_parser(file, suffix))
+        if entry_point.name.lower() == name.lower():
+            return _load(entry_point)
+    raise ModelFileError(_no_parser(subject, name))
 
 
-def _load(entry_point: _metadata.EntryPoint) -> Callable[[Path], Network]:
+def _load(entry_point: _metadata.EntryPoint) -> Callable[[Path | bytes], Network]:
     subject = f"The parser of .{entry_point.name} files ({entry_point.distribution})"
     try:
-        parser: Callable[[Path], Network] = entry_point.load()
+        parser: Callable[[Path | bytes], Network] = entry_point.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: a plug-in must not end the process
@@ -71,13 +86,14 @@ def _load(entry_point: _metadata.EntryPoint) -> Callable[[Path], Network]:
     return parser
 
 
-def _no_parser(file: Path, suffix: str) -> str:
+def _no_parser(subject: str, suffix: str) -> str:
     parsers = [f".{entry.name} ({entry.distribution})" for entry in installed_parsers()]
-    what = f"the suffix {file.suffix!r}" if suffix else "files without a suffix"
+    what = f"the suffix {'.' + suffix!r}" if suffix else "files without a suffix"
     installed = f"installed are those of {', '.join(parsers)}" if parsers else "none is installed"
-    brought = ", ".join(f"{name} brings .{known}" for known, name in DISTRIBUTIONS.items())
-    extra = f'pip install "armnn-core[{suffix}]" or ' if suffix in DISTRIBUTIONS else ""
+    brought = ", ".join(f"{name} brings .{ending}" for ending, name in DISTRIBUTIONS.items())
+    known = suffix.lower()
+    extra = f'pip install "armnn-core[{known}]" or ' if known in DISTRIBUTIONS else ""
     return (
-        f"Cannot parse {str(file)!r}: there is no parser for {what}, {installed}; {brought}: "
+        f"Cannot parse {subject}: there is no parser for {what}, {installed}; {brought}: "
         f'{extra}pip install "armnn-core[cpu]".'
     )
