@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Backends in C: any table of ``armnn/backend.h`` becomes a :class:`armnn.backends.Backend`."""
+
+from __future__ import annotations
+
+from armnn.backends.native.library import NativeLibrary, NativeLoadError
+
+__all__ = ["NativeLibrary", "NativeLoadError"]
