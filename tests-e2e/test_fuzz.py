@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Damaged model files end in a network or in a ParseError; a few hundred here, many in nox."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FUZZER = Path(__file__).resolve().parents[1] / "tools" / "fuzz_parsers.py"
+
+MISBEHAVING = """
+import os
+import armnn
+
+def parse(path):
+    call = len(os.listdir(os.environ["CALLS"]))
+    os.mkdir(os.path.join(os.environ["CALLS"], str(call)))
+    if call == 1:
+        raise ValueError("no clean error")
+    if call == 2:
+        open("/proc/self/stat").close()
+    if call == 3:
+        bytearray(2**31)
+    if call == 4:
+        os.abort()
+    if call == 6:
+        while True:
+            pass
+
+armnn.parse = parse
+"""
+
+
+def fuzz(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, FUZZER, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_damaged_onnx_files_end_in_clean_errors() -> None:
+    done = fuzz("onnx", "--mutants", "400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "onnx: 400 mutants" in done.stdout
+    assert "refused" in done.stdout
+
+
+def test_the_fuzzer_notices_what_is_not_clean(tmp_path: Path) -> None:
+    tmp_path.joinpath("sitecustomize.py").write_text(MISBEHAVING)
+    kept, calls = tmp_path / "kept", tmp_path / "calls"
+    calls.mkdir()
+    done = fuzz(
+        *("onnx", "--mutants", "6", "--processes", "1", "--keep", str(kept)),
+        PYTHONPATH=str(tmp_path),
+        CALLS=str(calls),
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    for finding in (
+        "mutant 0 raised: ValueError: no clean error",
+        "mutant 1 opened: /proc/",
+        "mutant 2 raised: MemoryError",
+        "mutant 3 crashed: exit code -6",
+        "mutant 4 timed out: it computed for more than 5 s",
+    ):
+        assert finding in done.stdout
+    assert "6 mutants: 1 crashed, 1 opened, 1 parsed, 2 raised, 1 timed out" in done.stdout
+    assert len(list(kept.iterdir())) == 5

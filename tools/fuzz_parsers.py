@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: MIT
+"""Parse damaged model files and report what does not end in a network or in a ParseError.
+
+The seeds of a format, small valid files, come from ``fuzz_seeds_<format>`` beside this module. Each
+mutant is parsed in a worker process that may grow by 1 GiB and compute for 5 s; which files it
+opens is watched. Mutants are numbered, and the same number is always the same mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import armnn
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+FORMATS = ("onnx", "tflite")
+MEMORY = 2**30
+"""How many bytes of address space parsing may take, beside what the worker has already."""
+SECONDS = 5
+"""How much time of a processor parsing may take."""
+PATIENCE = 60
+"""How many seconds a worker that does not compute is waited for."""
+MUTANTS_PER_WORKER = 1000
+"""After so many a worker is replaced, so that what it keeps does not count as memory of one."""
+
+Mutate: TypeAlias = Callable[[random.Random, bytes], bytes]
+
+_SMALL = (0, 1, 2, 127, 128, 255)
+_LARGE = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a mutant.
+
+    Attributes:
+        number: The mutant.
+        result: "parsed", "refused", or what is wrong: "raised", "opened", "crashed", "timed out".
+        detail: The message of a wrong one.
+    """
+
+    number: int
+    result: str
+    detail: str = ""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the parser did what it has to."""
+        return self.result in ("parsed", "refused")
+
+
+class Mutants:
+    """The mutants of a format, by number.
+
+    Args:
+        file_format: One of ``FORMATS``.
+        seed: Another one makes other mutants.
+    """
+
+    def __init__(self, file_format: str, seed: int) -> None:
+        module = importlib.import_module(f"fuzz_seeds_{file_format}")
+        self._prefix = f"{file_format}:{seed}"
+        self._files: Mapping[str, bytes] = module.seeds()
+        self._names = sorted(self._files)
+        structural: Mutate | None = getattr(module, "mutate", None)
+        self._structural = structural
+        self.companions: Mapping[str, bytes] = getattr(module, "COMPANIONS", {})
+
+    def __getitem__(self, number: int) -> bytes:
+        """Return a mutant; each seed is met once in as many numbers as there are seeds."""
+        source = random.Random(f"{self._prefix}:{number}")
+        data = self._files[self._names[number % len(self._names)]]
+        if self._structural is not None and source.random() < 0.7:
+            data = self._structural(source, data)
+            if source.random() < 0.8:
+                return data
+        other = self._files[source.choice(self._names)]
+        for _ in range(source.choice((1, 1, 2, 4, 8))):
+            data = _damaged(source, data, other)
+        return data
+
+
+def _damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
+    """Return a file with one change: bytes or words set, taken out, doubled, or another's."""
+    if not data:
+        return other
+    first, second = sorted(source.randrange(len(data) + 1) for _ in range(2))
+    second = min(second, first + 64)
+    match source.randrange(7):
+        case 0:
+            changed = source.choice((source.randrange(256), *_SMALL))
+            return data[:first] + bytes([changed]) + data[first + 1 :]
+        case 1:
+            word = source.choice(_LARGE).to_bytes(4, "little")
+            start = first // 4 * 4
+            return data[:start] + word + data[start + 4 :]
+        case 2:
+            return data[:first] + data[second:]
+        case 3:
+            return data[:second] + data[first:second] + data[second:]
+        case 4:
+            place = source.randrange(len(other) + 1)
+            return data[:first] + other[place : place + 64] + data[second:]
+        case 5:
+            return data[:first]
+        case _:
+            bit = 1 << source.randrange(8)
+            return (
+                data[:first] + bytes(b ^ bit for b in data[first : first + 1]) + data[first + 1 :]
+            )
+
+
+def work(file_format: str, seed: int, folder: str, tasks: Connection) -> None:
+    """Parse the mutants whose numbers come in; the body of a worker."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    mutants = Mutants(file_format, seed)
+    path = Path(folder, f"model.{file_format}")
+    for name, data in mutants.companions.items():
+        Path(folder, name).write_bytes(data)
+    path.write_bytes(mutants[0])
+    _parse(path)  # imports what parsing needs
+    watched = _Watch(folder)
+    _limit_memory()
+    while True:
+        number = tasks.recv()
+        path.write_bytes(mutants[number])
+        watched.opened()  # forget what this program opened itself
+        # The signal ends the process even where no Python code runs.
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        result, detail = _parse(path)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        opened = watched.opened()
+        if opened is not None:
+            result, detail = "opened", opened
+        tasks.send(Outcome(number, result, detail))
+
+
+def _parse(path: Path) -> tuple[str, str]:
+    try:
+        armnn.parse(path)
+    except ParseError:
+        return "refused", ""
+    except BaseException as error:  # whatever it is, it is the finding
+        return "raised", f"{type(error).__name__}: {error}"
+    return "parsed", ""
+
+
+class _Watch:
+    """Notes the opening of a file that is not in the model's folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._opened: str | None = None
+        self._folder = os.path.realpath(folder)
+        sys.addaudithook(self._hear)
+
+    def opened(self) -> str | None:
+        """Return the first such file since the last call, None if there was none."""
+        opened, self._opened = self._opened, None
+        return opened
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if (
+            event != "open"
+            or self._opened is not None
+            or not isinstance(arguments[0], (str, bytes))
+        ):
+            return
+        path = os.path.realpath(os.fsdecode(arguments[0]))
+        imported = path.endswith((".py", ".pyc", ".so"))
+        if not imported and not path.startswith(self._folder + os.sep):
+            self._opened = path
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Worker:
+    """A process that parses mutants, one at a time.
+
+    Attributes:
+        connection: Where its outcomes come in.
+    """
+
+    def __init__(self, file_format: str, seed: int, folder: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process: SpawnProcess = context.Process(
+            target=work, args=(file_format, seed, str(folder), theirs), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._number = -1
+        self._since = 0.0
+        self.done = 0
+
+    def start(self, number: int) -> None:
+        """Give it a mutant."""
+        self._number, self._since = number, time.monotonic()
+        self.connection.send(number)
+
+    def outcome(self) -> Outcome | None:
+        """Return what became of the mutant, None while it is being parsed."""
+        if self.connection.poll():
+            try:
+                outcome: Outcome = self.connection.recv()
+            except EOFError:
+                return self._ended()
+            self.done += 1
+            return outcome
+        if time.monotonic() - self._since > PATIENCE:
+            self._process.kill()
+            return Outcome(self._number, "timed out", f"it waited for more than {PATIENCE} s")
+        return None
+
+    def _ended(self) -> Outcome:
+        self._process.join()
+        code = self._process.exitcode
+        if code == -signal.SIGPROF:
+            return Outcome(self._number, "timed out", f"it computed for more than {SECONDS} s")
+        return Outcome(self._number, "crashed", f"exit code {code}")
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+
+def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Outcome]:
+    """Parse mutants and return what became of each, in the order of their ends."""
+    outcomes: list[Outcome] = []
+    waiting = iter(numbers)
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as root:
+        workers: dict[Path, Worker] = {}
+        for index in range(processes):
+            folder = Path(root, str(index))
+            folder.mkdir()
+            workers[folder] = Worker(file_format, seed, folder)
+        for folder in list(workers):
+            _feed(workers, folder, waiting)
+        while workers:
+            wait([worker.connection for worker in workers.values()], timeout=1)
+            for folder, worker in list(workers.items()):
+                outcome = worker.outcome()
+                if outcome is None:
+                    continue
+                outcomes.append(outcome)
+                if outcome.result in ("crashed", "timed out") or worker.done >= MUTANTS_PER_WORKER:
+                    worker.stop()
+                    workers[folder] = Worker(file_format, seed, folder)
+                _feed(workers, folder, waiting)
+    return outcomes
+
+
+def _feed(workers: dict[Path, Worker], folder: Path, waiting: Iterator[int]) -> None:
+    """Give a worker the next mutant, or end it if there is none."""
+    number = next(waiting, None)
+    if number is None:
+        workers.pop(folder).stop()
+    else:
+        workers[folder].start(number)
+
+
+def main() -> int:
+    """Fuzz a parser; return 1 if something is found."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("format", choices=FORMATS)
+    arguments.add_argument("--mutants", type=int, default=20_000, help="how many (20000)")
+    arguments.add_argument("--first", type=int, default=0, help="the number of the first one (0)")
+    arguments.add_argument("--seed", type=int, default=0, help="another one makes other mutants")
+    arguments.add_argument("--processes", type=int, default=2, help="how many workers (2)")
+    arguments.add_argument("--keep", type=Path, help="the folder where findings are written")
+    options = arguments.parse_args()
+    numbers = range(options.first, options.first + options.mutants)
+    outcomes = fuzz(options.format, options.seed, numbers, options.processes)
+    findings = [outcome for outcome in outcomes if not outcome.is_clean]
+    for outcome in sorted(findings, key=lambda outcome: outcome.number):
+        print(f"  {options.format} mutant {outcome.number} {outcome.result}: {outcome.detail}")
+    if options.keep and findings:
+        sys.path.insert(0, str(Path(__file__).parent))
+        mutants = Mutants(options.format, options.seed)
+        options.keep.mkdir(parents=True, exist_ok=True)
+        for outcome in findings:
+            name = f"{options.format}_{options.seed}_{outcome.number}.{options.format}"
+            (options.keep / name).write_bytes(mutants[outcome.number])
+    counts = Counter(outcome.result for outcome in outcomes)
+    listed = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
+    print(f"{options.format}: {len(outcomes)} mutants: {listed}")
+    return int(bool(findings) or len(outcomes) != len(numbers))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
