@@ -339,6 +339,15 @@ class BackendApi(ctypes.Structure):
     shutdown: Callable[..., Any]
 
 
+class HostPython(ctypes.Structure):
+    """``armnn_host_python``."""
+
+    header: Header
+    ctx: int | None
+    api: _Pointer[Any]
+    create: Callable[..., Any]
+
+
 RangeFn = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
@@ -750,6 +759,22 @@ BackendApi._fields_ = [
     ("shutdown", BackendApiShutdown),
 ]
 
+HostPythonCreate = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    String,
+    ctypes.POINTER(Option),
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+HostPython._fields_ = [
+    ("header", Header),
+    ("ctx", ctypes.c_void_p),
+    ("api", ctypes.POINTER(BackendApi)),
+    ("create", HostPythonCreate),
+]
+
 STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Error: int.from_bytes(b"AERR", "little"),
     Host: int.from_bytes(b"AHST", "little"),
@@ -764,5 +789,6 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     CompileArgs: int.from_bytes(b"ACMP", "little"),
     ExecuteArgs: int.from_bytes(b"AEXE", "little"),
     BackendApi: int.from_bytes(b"ABKD", "little"),
+    HostPython: int.from_bytes(b"AHPY", "little"),
 }
 """The struct_id of each growable struct."""

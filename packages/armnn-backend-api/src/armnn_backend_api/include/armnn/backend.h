@@ -215,6 +215,7 @@ typedef struct armnn_allocator armnn_allocator;
 typedef struct armnn_compile_args armnn_compile_args;
 typedef struct armnn_execute_args armnn_execute_args;
 typedef struct armnn_backend_api armnn_backend_api;
+typedef struct armnn_host_python armnn_host_python;
 
 /* The body of parallel_for: work on the indices from begin up to, not including, end. Must not
  * fail or throw.
@@ -287,7 +288,7 @@ struct armnn_tensor {
   uint16_t dtype_lanes;
   /* ndim sizes in elements. */
   int64_t *shape;
-  /* ndim steps in elements; NULL: row-major without gaps. */
+  /* ndim steps in elements; NULL: row-major without gaps, and a host of API 1.0 passes nothing else. */
   int64_t *strides;
   /* From data to the first element. */
   uint64_t byte_offset;
@@ -397,7 +398,9 @@ struct armnn_value {
    * keep(constant_ref).
    */
   const armnn_tensor *constant;
-  /* What to pass to armnn_graph.keep and drop. */
+  /* What to pass to armnn_graph.keep and drop. As long as a constant is kept, it has the same one in
+   * every graph.
+   */
   void *constant_ref;
 };
 #define ARMNN_VALUE_ID ARMNN_ID('A', 'V', 'A', 'L')
@@ -480,7 +483,7 @@ struct armnn_graph {
   const int32_t *outputs;
   /* Length of outputs. */
   uint64_t num_outputs;
-  /* sha256 of the graph in hexadecimal; may be empty in query. */
+  /* sha256 of the graph with its constants, in hexadecimal; empty where the host has no use for it. */
   armnn_string fingerprint;
   /* Takes a reference to armnn_value.constant_ref: the constant then outlives the call. Thread: any. */
   armnn_constant_fn keep;
@@ -725,6 +728,28 @@ struct armnn_backend_api {
 #define armnn_backend_api_has_get_extension(p) ARMNN_HAS_FN(p, armnn_backend_api, get_extension)
 #define armnn_backend_api_has_shutdown(p) ARMNN_HAS_FN(p, armnn_backend_api, shutdown)
 
+/* The extension armnn.host.python/1: a host that is written in Python makes backends of Python
+ * classes. A file whose table is static C forwards to it, so that a prototype in Python ships as a
+ * file. Other hosts answer NULL for it, and create then answers ARMNN_UNAVAILABLE. Growable.
+ */
+struct armnn_host_python {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* First argument of create. */
+  void *ctx;
+  /* The functions that serve what create makes, and everything made from it; the same for all
+   * classes. Its id is empty, its create is NULL. Owner: the host, until shutdown.
+   */
+  const armnn_backend_api *api;
+  /* Imports a class, such as acme_npu.backend:NpuBackend, and makes a backend of it. Written:
+   * backend. Owner: backend: the host's, until api->destroy. Thread: any.
+   */
+  armnn_code (*create)(void *ctx, armnn_string backend_class, const armnn_option *options, uint64_t num_options, armnn_backend **backend, armnn_error *error);
+};
+#define ARMNN_HOST_PYTHON_ID ARMNN_ID('A', 'H', 'P', 'Y')
+#define ARMNN_HOST_PYTHON_SIZE ARMNN_END(armnn_host_python, create)
+#define armnn_host_python_has_create(p) ARMNN_HAS_FN(p, armnn_host_python, create)
+
 /* Sizes on 64-bit machines. */
 #if UINTPTR_MAX == UINT64_MAX
 ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 16, "armnn_header");
@@ -758,6 +783,8 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_execute_args) == 64, "armnn_execute_args");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_execute_args, num_outputs) == 64, "armnn_execute_args");
 ARMNN_STATIC_ASSERT(sizeof(armnn_backend_api) == 232, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_backend_api, shutdown) == 232, "armnn_backend_api");
+ARMNN_STATIC_ASSERT(sizeof(armnn_host_python) == 40, "armnn_host_python");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_host_python, create) == 40, "armnn_host_python");
 #endif
 /* armnn_tensor is DLPack 1.0's DLTensor; checked when dlpack.h was included first. */
 #ifdef DLPACK_DLPACK_H_
