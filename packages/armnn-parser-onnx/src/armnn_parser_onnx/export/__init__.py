@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Networks, or parts of them, as ONNX models: the way back from what the parser does.
+
+Other run times that read ONNX become backends by it, and a network can be looked at with the tools
+that exist for ONNX files.
+"""
+
+from __future__ import annotations
+
+from armnn_parser_onnx.export.model import OPSET, export_support, to_onnx
+from armnn_parser_onnx.export.operation import NotExportableError
+
+__all__ = ["OPSET", "NotExportableError", "export_support", "to_onnx"]
