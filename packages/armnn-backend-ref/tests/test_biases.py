@@ -7,11 +7,13 @@ import pytest
 
 from armnn.graph import Layer, Network
 from armnn.layers import LAYERS
-from armnn.layers.recurrent import QLstmDescriptor
+from armnn.layers.recurrent import QLstmDescriptor, UnidirectionalSequenceLstmDescriptor
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_backend_ref.biases import bias_steps
 
+GATES = ("forget", "cell", "output")
+WAYS = ("input_to", "recurrent_to")
 SCALES = {
     "input": 0.5,
     "output_state_in": 3.0,
@@ -64,6 +66,46 @@ def test_steps_of_a_gates_bias_are_those_of_its_products(name: str) -> None:
     steps = bias_steps(q_lstm(QLstmDescriptor(hidden_state_scale=2)), name)
     assert steps is not None
     assert steps.tolist() == [0.5 * 0.25]
+
+
+def sequence(data: DataType, weights: DataType, *, layer_norm: bool = False) -> Layer:
+    """One unit, one input, coupled gates."""
+    network = Network("test")
+    shapes = {"input": (1, 1, 1), "output_state_in": (1, 1), "cell_state_in": (1, 1)}
+    shapes |= {f"{way}_{gate}_weights": (1, 1) for way in WAYS for gate in GATES}
+    biases = ("forget_gate_bias", "cell_bias", "output_gate_bias")
+    shapes |= dict.fromkeys(biases, (1,))
+    if layer_norm:
+        shapes |= {f"{gate}_layer_norm_weights": (1,) for gate in GATES}
+    values = []
+    for slot in LAYERS["UnidirectionalSequenceLstm"].inputs:
+        kind = DataType.SIGNED32 if slot.name in biases else weights
+        kind = kind if "_to_" in slot.name or slot.name.endswith(("bias", "norm_weights")) else data
+        if slot.name not in shapes:
+            values.append(None)
+            continue
+        scale = SCALES.get(slot.name, 0.25) if kind.is_quantized else ()
+        values.append(network.add_input(slot.name, TensorInfo(shapes[slot.name], kind, scale)))
+    d = UnidirectionalSequenceLstmDescriptor(layer_norm_enabled=layer_norm)
+    return network.add("UnidirectionalSequenceLstm", values, d)
+
+
+@pytest.mark.parametrize(
+    ("data", "weights", "layer_norm", "step"),
+    [
+        (DataType.QASYMM_S8, DataType.QSYMM_S8, False, 0.5 * 0.25),
+        (DataType.FLOAT32, DataType.QSYMM_S8, False, 0.25),
+        (DataType.FLOAT32, DataType.FLOAT32, False, 1.0),
+        (DataType.FLOAT32, DataType.QSYMM_S8, True, 2 / 1024),
+        (DataType.FLOAT32, DataType.FLOAT32, True, 1.0),
+    ],
+)
+def test_floats_count_in_steps_of_one(
+    data: DataType, weights: DataType, layer_norm: bool, step: float
+) -> None:
+    steps = bias_steps(sequence(data, weights, layer_norm=layer_norm), "forget_gate_bias")
+    assert steps is not None
+    assert steps.tolist() == [step]
 
 
 def test_layer_normalisation_has_its_own_steps() -> None:

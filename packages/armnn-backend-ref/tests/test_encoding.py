@@ -42,6 +42,20 @@ def test_steps_of_each_axis_are_decoded_by_its_scale() -> None:
     assert decode(np.array([[1, 2], [3, 4]], np.int8)).tolist() == [[1, 2], [1.5, 2]]
 
 
+def test_beside_float64_the_product_of_step_and_scale_is_not_rounded() -> None:
+    scales = (0.1, 3.0)
+    decode = decoder(TensorInfo((2, 1), DataType.QSYMM_S16, scales, axis=0), wide=True)
+    assert decode is not None
+    values = decode(np.array([[32767], [-32768]], np.int16))
+    assert values.dtype == np.float64
+    assert values.tolist() == [[32767 * 0.1], [-32768 * 3.0]]
+
+
+def test_beside_float64_integers_count_in_float64_steps() -> None:
+    values = scaler(np.array([0.1]), wide=True)(np.array([2**30 + 1], np.int32))
+    assert values.tolist() == [(2**30 + 1) * 0.1]
+
+
 def test_integers_count_in_steps_of_their_own() -> None:
     values = scaler(np.array([0.5, 2], np.float32))(np.array([8, -3], np.int32))
     assert values.dtype == np.float32

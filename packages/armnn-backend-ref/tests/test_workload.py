@@ -50,6 +50,24 @@ def test_constants_are_decoded_once_and_shared_by_all_specialisations() -> None:
         assert y.map().ravel().tolist() == [6, -4]
 
 
+def test_two_layers_may_read_one_constant_differently() -> None:
+    network = Network("test")
+    bias = network.add_constant(np.array([8], np.int32))
+    weights = network.add_constant(
+        np.array([[[[2]]]], np.int8), TensorInfo((1, 1, 1, 1), DataType.QSYMM_S8, 0.5)
+    )
+    model = ModelContext({})
+    results = []
+    for scale in (0.5, 1.0):
+        info = TensorInfo((1, 1, 1, 1), DataType.QASYMM_S8, scale)
+        x = network.add_input(f"x{scale}", info)
+        layer = network.add("Convolution2d", [x, weights, bias], Convolution2dDescriptor())
+        y = handle(layer.output.info, 0)
+        RefWorkload(layer, model).bind([handle(info, 0), None, None], [y])()
+        results.append(y.map().item() * scale)
+    assert results == [2, 4]  # 8 steps of 0.5 * 0.5, and of 1 * 0.5
+
+
 def test_a_constant_may_have_no_handle_or_one_that_is_not_looked_at() -> None:
     layer, _ = quantised_convolution()
     workload = RefWorkload(layer, ModelContext({}))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.layers.recurrent import QLstmDescriptor
-from armnn_backend_ref.ops.recurrent import BIASES
+from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor
+from armnn_backend_ref.ops._lstm_cell import BIASES
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -17,29 +17,34 @@ if TYPE_CHECKING:
 _GATES = {bias: gate for gate, bias in BIASES.items()}
 
 LAYER_NORM_STEPS = 1024
-"""How many steps of a bias make one step of the layer normalisation's weights (Android)."""
+"""How many steps of a bias make one step of quantised layer normalisation's weights (Android)."""
 
 
 def bias_steps(layer: Layer, name: str) -> Array | None:
     """Return the step of a bias, or one for each of its elements; None if it is no such bias.
 
+    It is the product of the steps of the data and of the weights, of which float ones are one.
+
     Args:
-        layer: A layer with quantised data.
+        layer: A layer with quantised data or weights.
         name: The input that may be a bias; it is Signed32.
     """
     if name == "bias":
         return _scales(layer, "input") * _scales(layer, "weights")
     d = layer.descriptor
-    if name == "projection_bias" and isinstance(d, QLstmDescriptor):
-        return np.float32(d.hidden_state_scale) * _scales(layer, "projection_weights")
+    if name == "projection_bias":
+        hidden = d.hidden_state_scale if isinstance(d, QLstmDescriptor) else 1
+        return hidden * _scales(layer, "projection_weights")
     if name not in _GATES:
         return None
     gate = _GATES[name]
-    if isinstance(d, QLstmDescriptor) and d.layer_norm_enabled:
-        return _scales(layer, f"{gate}_layer_norm_weights") / LAYER_NORM_STEPS
+    if isinstance(d, (LstmDescriptor, QLstmDescriptor)) and d.layer_norm_enabled:
+        weights = layer.input(f"{gate}_layer_norm_weights")
+        quantized = weights is not None and weights.info.is_quantized
+        return _scales(layer, f"{gate}_layer_norm_weights") / (LAYER_NORM_STEPS if quantized else 1)
     return _scales(layer, "input") * _scales(layer, f"input_to_{gate}_weights")
 
 
 def _scales(layer: Layer, name: str) -> Array:
     value = layer.input(name)
-    return np.array([] if value is None else value.info.scales, np.float32)
+    return np.array((value.info.scales if value else ()) or (1,), np.float64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from armnn.quantization import dequantize, quantize
+from armnn.quantization import dequantize, quantization_arrays, quantize
 from armnn.types import DataType
 from armnn_backend_ref.ops import Array
 
@@ -26,18 +26,24 @@ HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 """Types that CpuRef computes in float32."""
 
 
-def decoder(info: TensorInfo) -> Decoder | None:
-    """Return what makes real values of a tensor, None where it stores them as they are."""
+def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
+    """Return what makes real values of a tensor, None where it stores them as they are.
+
+    Args:
+        info: What the tensor is.
+        wide: Whether the real values of quantised types shall be float64, as a layer with Float64
+            needs them: float32 rounds the product of a step and a scale.
+    """
     if info.is_quantized:
-        return partial(_dequantize, info)
+        return partial(_dequantize_wide if wide else _dequantize, info)
     if info.data_type in HALVES:
         return _widen
     return None
 
 
-def scaler(steps: Array) -> Decoder:
+def scaler(steps: Array, *, wide: bool = False) -> Decoder:
     """Return what makes real values of integers that count in ``steps``, one or one for each."""
-    return partial(_scale, steps)
+    return partial(_scale, steps.astype(np.float64 if wide else np.float32))
 
 
 def encoder(info: TensorInfo) -> Encoder:
@@ -49,12 +55,19 @@ def _dequantize(info: TensorInfo, stored: Array) -> Array:
     return dequantize(stored, info)
 
 
+def _dequantize_wide(info: TensorInfo, stored: Array) -> Array:
+    _, zero_points = quantization_arrays(info)
+    scales = np.array(info.scales).reshape(zero_points.shape)
+    values: Array = (stored - zero_points.astype(np.int64)) * scales
+    return values
+
+
 def _widen(stored: Array) -> Array:
     return stored.astype(np.float32)
 
 
 def _scale(steps: Array, stored: Array) -> Array:
-    return stored.astype(np.float32) * steps
+    return stored.astype(steps.dtype) * steps
 
 
 def _quantize(info: TensorInfo, stored: Array, values: Array) -> None:

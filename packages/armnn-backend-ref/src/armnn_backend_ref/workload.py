@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -48,8 +48,9 @@ class RefWorkload(Workload):
 
     def __init__(self, layer: Layer, model: ModelContext) -> None:
         op = OPS[layer.type]
-        first = (layer.descriptor, layer.output_infos) if op.typed else (layer.descriptor,)
-        self._function = partial(op.function, *first)
+        typed = (layer.output_infos,) if op.typed else ()
+        seen = (layer.input_infos,) if op.sees_inputs else ()
+        self._function = partial(op.function, layer.descriptor, *typed, *seen)
         as_stored = op.moves and _store_alike(layer.input_infos, layer.output_infos)
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
         self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]
@@ -98,28 +99,34 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
     value = layer.inputs[place] if place < len(layer.inputs) else None
     if value is None:
         return _Argument(place, None, None)
-    decode = None if as_stored else _decoder(layer, place, value.info)
-    return _Argument(place, _constant(value, decode, model), decode)
-
-
-def _decoder(layer: Layer, place: int, info: TensorInfo) -> Decoder | None:
-    data = layer.input_infos[0]
-    if info.data_type is DataType.SIGNED32 and data is not None and data.is_quantized:
+    if as_stored:
+        return _Argument(place, value.constant, None)
+    infos = (*layer.input_infos, *layer.output_infos)
+    wide = any(info is not None and info.data_type is DataType.FLOAT64 for info in infos)
+    steps = None
+    if value.info.data_type is DataType.SIGNED32:
         steps = bias_steps(layer, layer.spec.input_slot(place).name)
-        if steps is not None:
-            return scaler(steps)
-    return decoder(info)
+    decode = decoder(value.info, wide=wide) if steps is None else scaler(steps, wide=wide)
+    reading = (value.info, wide, None if steps is None else steps.tobytes())
+    return _Argument(place, _constant(value, decode, reading, model), decode)
 
 
-def _constant(value: Value, decode: Decoder | None, model: ModelContext) -> Array | None:
-    """Return the real values of a constant, decoded once for all specialisations of a network."""
+def _constant(
+    value: Value, decode: Decoder | None, reading: Hashable, model: ModelContext
+) -> Array | None:
+    """Return the real values of a constant, decoded once for all specialisations of a network.
+
+    Args:
+        value: The constant, or another value.
+        decode: What makes real values of it; None if it stores them.
+        reading: What ``decode`` follows from: two layers may read one constant differently.
+        model: Where decoded constants are shared.
+    """
     stored = value.constant
     if stored is None or decode is None:
         return stored
     # The array is kept beside its decoded twin, so that its id stays its own.
-    _, decoded = model.shared(
-        (id(stored), value.info), lambda: (stored, _read_only(decode(stored)))
-    )
+    _, decoded = model.shared((id(stored), reading), lambda: (stored, _read_only(decode(stored))))
     return decoded
 
 

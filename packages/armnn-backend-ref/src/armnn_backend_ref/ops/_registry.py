@@ -24,6 +24,8 @@ class Op:
             threads may be in it. An optional input that is absent is None.
         typed: Whether it is called as ``f(descriptor, outputs, *inputs)``, with the TensorInfo of
             each output, because its values depend on what is asked for.
+        sees_inputs: Whether it is given the TensorInfo of each input too, behind those of the
+            outputs, because it rounds to steps that follow from theirs. Such a one is ``typed``.
         moves: Whether it only moves elements: it is then given the stored values as they are,
             provided that inputs and outputs store alike.
 
@@ -35,6 +37,7 @@ class Op:
     layer: str
     function: Callable[..., Array | tuple[Array, ...]]
     typed: bool
+    sees_inputs: bool
     moves: bool
 
 
@@ -44,7 +47,9 @@ OPS: dict[str, Op] = {}
 _F = TypeVar("_F", bound=Callable[..., "Array | tuple[Array, ...]"])
 
 
-def op(layer: str, *, typed: bool = False, moves: bool = False) -> Callable[[_F], _F]:
+def op(
+    layer: str, *, typed: bool = False, sees_inputs: bool = False, moves: bool = False
+) -> Callable[[_F], _F]:
     """Enter the decorated function into the table; see :class:`Op`.
 
     Raises:
@@ -54,7 +59,7 @@ def op(layer: str, *, typed: bool = False, moves: bool = False) -> Callable[[_F]
     def enter(function: _F) -> _F:
         if layer in OPS:
             raise ValueError(f"the layer type {layer!r} has two operations: keep one of them")
-        OPS[layer] = Op(layer, function, typed, moves)
+        OPS[layer] = Op(layer, function, typed, sees_inputs, moves)
         return function
 
     return enter

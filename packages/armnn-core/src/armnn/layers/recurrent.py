@@ -127,7 +127,11 @@ def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
     28,
     inputs=[slot("input", "[N,I]."), *_STATES_AND_PARAMETERS],
     outputs=[
-        result("scratch_buffer", "[N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open."),
+        result(
+            "scratch_buffer",
+            "[N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A quantised layer keeps "
+            "its gates in the steps of this output.",
+        ),
         *_STATES_OUT,
         result("output", "[N,O], the same as output_state_out.", like="output_state_in"),
     ],
@@ -197,7 +201,12 @@ def _sequence(
 )
 @descriptor
 class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
-    """A long short-term memory run over a sequence; the parameters are those of Lstm."""
+    """A long short-term memory run over a sequence; the parameters are those of Lstm.
+
+    Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
+    data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
+    normalisation in 1/1024 of the steps of its weights.
+    """
 
 
 def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
@@ -219,6 +228,9 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Sequence[Shape | Non
 @descriptor
 class QLstmDescriptor(Descriptor):
     """One step of a long short-term memory in 8 bits, with a cell in 16.
+
+    Activated gates have the steps of the cell. A bias counts in steps of the data times those of
+    the weights, or behind layer normalisation in 1/1024 of the steps of its weights.
 
     Attributes:
         cell_clip: Where the cell is clipped; 0 for nowhere.
