@@ -21,6 +21,7 @@ PACKAGES = {
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
 EVERYTHING = "armnn-core[image,onnx,ref,tflite]"
+MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
 DIST = Path("dist")
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
@@ -41,7 +42,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
-    _install(session, EVERYTHING, "armnn-backend-custom", group="types")
+    _install(session, EVERYTHING, *MORE_BACKENDS, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     tools = sorted(Path("tools").glob("*.py"))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", *tools)
@@ -61,7 +62,7 @@ def tests(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build"])
 def e2e(session: nox.Session) -> None:
     """Run the tests of the distributions together, installed from their wheels."""
-    _install(session, EVERYTHING, "armnn-backend-custom", group="e2e")
+    _install(session, EVERYTHING, *MORE_BACKENDS, group="e2e")
     session.run(
         "pytest", "tests-e2e", *WORKERS, "--dist=loadfile", *session.posargs, env=ONE_THREAD_EACH
     )
@@ -88,6 +89,13 @@ def fuzz(session: nox.Session) -> None:
     for seeds in sorted(Path("tools").glob("fuzz_seeds_*.py")):
         file_format = seeds.stem.removeprefix("fuzz_seeds_")
         session.run("python", "tools/fuzz_parsers.py", file_format, *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def models(session: nox.Session) -> None:
+    """Run the public models, compare them with onnxruntime and LiteRT, and write docs/models.md."""
+    _install(session, "armnn-core[onnx,ref,tflite]", group="models")
+    session.run("python", "tools/models.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)

@@ -57,7 +57,7 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
         network, layers_of = part, part.topological_order()
         inputs = {layer.name: layer.output for layer in part.inputs}
         outputs = {layer.name: value for layer in part.outputs for value in layer.inputs if value}
-    writer = GraphWriter(layer.name for layer in network.layers)
+    writer = GraphWriter([*inputs, *outputs, *(layer.name for layer in layers_of)])
     for layer in layers_of:
         if layer.type not in _NO_NODES:
             writer.add_layer(layer)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""OpenVino as a backend: what armnn finds by the entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from armnn.backends import (
+    Backend,
+    BackendVersion,
+    ModelContext,
+    OptimizationViews,
+    OptionValue,
+    SubgraphView,
+    Substitution,
+    Support,
+    Workload,
+)
+from armnn.errors import BackendError, InvalidArgumentError
+from armnn.graph import Network
+from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
+from armnn_backend_openvino.devices import OPTIONS, core, device_of
+from armnn_backend_openvino.support import support_of
+from armnn_parser_onnx.export import NotExportableError
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+
+class OpenVinoBackend(Backend):
+    """Hands whole subgraphs to OpenVINO, as ONNX models.
+
+    Options of a model: ``Device`` (default "CPU"), ``NumberOfThreads``, ``FastMathEnabled`` (lets
+    OpenVINO compute in less than float32).
+    """
+
+    id: ClassVar[str] = "OpenVino"
+    api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Say whether OpenVINO runs a layer on the device of the model."""
+        return support_of(layer, device_of(model.options))
+
+    def score(self) -> int:
+        """Say that nobody uses OpenVINO who did not name it."""
+        return 0
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """The devices that are here, by OpenVINO's names."""
+        return {"Devices": ",".join(core().available_devices)}
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        """Check the options of a model.
+
+        Raises:
+            InvalidArgumentError: An option is unknown, or the device is not here.
+        """
+        unknown = sorted(options.keys() - set(OPTIONS))
+        if unknown:
+            raise InvalidArgumentError(
+                f"backend 'OpenVino' does not know the option {unknown[0]!r}: expected some of "
+                f"{', '.join(OPTIONS)}."
+            )
+        device_of(options)
+        return ModelContext(options)
+
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        """Replace a subgraph by one PreCompiled layer; what cannot be compiled has failed."""
+        try:
+            compiled = CompiledSubgraph(view, model)
+        except (NotExportableError, BackendError) as error:
+            reasons = {layer.name: str(error) for layer in view.layers}
+            return OptimizationViews(failed=[view], reasons=reasons)
+        replacement = view.replacement()
+        outputs = replacement.add_pre_compiled(
+            [
+                layer.output
+                for layer, value in zip(replacement.inputs, view.inputs, strict=True)
+                if value.constant is None
+            ],
+            num_output_slots=len(view.outputs),
+            outputs=[value.info for value in view.outputs],
+            name="openvino",
+        )
+        for index, value in enumerate(outputs):
+            value.producer.compiled = compiled
+            replacement.add_output(f"output {index}", value)
+        return OptimizationViews(substitutions=[Substitution(view, replacement)])
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Prepare a subgraph that was compiled, or compile a single layer.
+
+        Raises:
+            BackendError: OpenVINO refused the layer.
+        """
+        if isinstance(layer.compiled, CompiledSubgraph):
+            return CompiledWorkload(layer.compiled, range(len(layer.inputs)))
+        computed = {
+            value: index
+            for index, value in reversed([*enumerate(layer.inputs)])
+            if value is not None and value.constant is None
+        }
+        in_order = tuple(sorted(computed, key=computed.__getitem__))
+        view = SubgraphView(Network(layer.name), (layer,), in_order, layer.outputs)
+        return CompiledWorkload(
+            CompiledSubgraph(view, model), [computed[value] for value in in_order]
+        )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""A subgraph that OpenVINO compiled, and the workload that runs it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import openvino
+
+from armnn.backends import Step, TensorHandle, Workload
+from armnn.errors import BackendError, InvalidArgumentError
+from armnn_backend_openvino.devices import core, device_of, properties_of
+from armnn_parser_onnx.export import to_onnx
+
+if TYPE_CHECKING:
+    from armnn.backends import ModelContext, SubgraphView
+
+
+class CompiledSubgraph:
+    """A compiled model; its inputs and outputs are in the order of the view's.
+
+    Attributes:
+        model: OpenVINO's compiled model. Threads share it; each has a request of its own.
+    """
+
+    def __init__(self, view: SubgraphView, context: ModelContext) -> None:
+        """Compile a view for the device and with the properties that the options say.
+
+        Raises:
+            NotExportableError: ONNX cannot say one of the layers.
+            BackendError: OpenVINO refused the model.
+        """
+        content = to_onnx(view)
+        device, properties = device_of(context.options), properties_of(context.options)
+        try:
+            self.model = core().compile_model(core().read_model(content), device, properties)
+        except RuntimeError as error:
+            raise BackendError(
+                f"OpenVINO cannot compile {len(view.layers)} layers from "
+                f"{view.layers[0].name!r} on for {device}: {_first_line(error)}"
+            ) from error
+
+
+class CompiledWorkload(Workload):
+    """Runs a compiled subgraph, one inference request per execution context."""
+
+    def __init__(self, compiled: CompiledSubgraph, inputs: Sequence[int]) -> None:
+        """Make a workload.
+
+        Args:
+            compiled: What to run.
+            inputs: Which inputs of the layer the model reads, in the model's order.
+        """
+        self._compiled = compiled
+        self._inputs = tuple(inputs)
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step that runs a request on the memory of these tensors."""
+        request = self._compiled.model.create_infer_request()
+        read = (inputs[index] for index in self._inputs)
+        for index, handle in enumerate(handle for handle in read if handle is not None):
+            request.set_input_tensor(index, _tensor(handle))
+        if len(outputs) != len(self._compiled.model.outputs):
+            raise InvalidArgumentError(
+                f"an OpenVINO model writes {len(self._compiled.model.outputs)} tensors: got "
+                f"{len(outputs)}."
+            )
+        for index, handle in enumerate(outputs):
+            request.set_output_tensor(index, _tensor(handle))
+        # The results are in the outputs' memory already; sharing them saves a copy to nobody.
+        return functools.partial(request.infer, share_outputs=True)
+
+
+def _tensor(handle: TensorHandle) -> openvino.Tensor:
+    return openvino.Tensor(handle.map(), shared_memory=True)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Which layers OpenVINO runs: what ONNX can say of them, and what the device says to that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends import SUPPORTED, SubgraphView, Support
+from armnn.graph import Network
+from armnn.types import DataType
+from armnn_backend_openvino.devices import core
+from armnn_parser_onnx.export import NotExportableError, to_onnx
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer
+
+TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN)
+"""What OpenVINO's CPU device computes in as it is: 64-bit types become 32-bit ones there."""
+
+_DIFFERENT = {"Normalization": "OpenVINO's LRN of an ONNX model scales alpha in another way."}
+"""Layers whose results are not those of the layer table, found by the conformance kit."""
+
+
+def support_of(layer: Layer, device: str) -> Support:
+    """Say whether a device runs a layer; if not, who refused it and why."""
+    values = [
+        *((f"input {index}", value) for index, value in enumerate(layer.inputs)),
+        *((f"output {index}", value) for index, value in enumerate(layer.outputs)),
+    ]
+    for name, value in values:
+        if value is None:
+            continue
+        if value.info.data_type not in TYPES:
+            expected = ", ".join(data_type.arm_name for data_type in TYPES)
+            return Support.no(f"{name} is {value.info.data_type.arm_name}, expected {expected}.")
+        if not value.info.is_static:
+            return Support.no(f"the shape of {name} depends on computed values.")
+        if 0 in value.info.static_shape:
+            return Support.no(f"{name} is empty, which OpenVINO does not run.")
+    if reason := _DIFFERENT.get(layer.type):
+        return Support.no(reason)
+    if getattr(layer.descriptor, "clip", 0):
+        return Support.no("it clips, and OpenVINO clips the cell state, too.")
+    inputs = tuple(dict.fromkeys(value for value in layer.inputs if value is not None))
+    view = SubgraphView(Network(layer.name), (layer,), inputs, layer.outputs)
+    try:
+        model = core().read_model(to_onnx(view))
+        refused = {node.get_friendly_name() for node in model.get_ordered_ops()}
+        refused -= core().query_model(model, device).keys()
+    except NotExportableError as error:
+        return Support.no(str(error))
+    except RuntimeError as error:
+        return Support.no(f"OpenVINO does not read it: {' '.join(str(error).split())}")
+    if refused:
+        return Support.no(f"device {device} of OpenVINO does not run {', '.join(sorted(refused))}.")
+    return SUPPORTED
