@@ -39,10 +39,10 @@ CORE_ORDER = [
     ["runtime"],
     ["profiling"],
     ["testing"],
-    ["cli", "__main__"],
+    ["cli", "compat", "__main__"],
 ]
 # These are clients of the core and may use it the way that its users do.
-CLIENTS = ["testing", "cli", "__main__"]
+CLIENTS = ["testing", "cli", "compat", "__main__"]
 LEVELS = {part: level for level, row in enumerate(CORE_ORDER) for part in row}
 # What a plug-in may rely on; a module with an underscore is never part of it.
 PUBLIC = ["armnn", *(

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""A drop-in for the package ``onnxruntime``, as far as running models goes.
+
+Use it under its own name, or put it in the place of the other one before that is imported::
+
+    import armnn.compat.onnxruntime
+
+    armnn.compat.onnxruntime.install()
+    import rapidocr_onnxruntime  # its sessions run on armnn from here on
+
+``docs/coming-from-onnxruntime.md`` says what is there, what has no effect and what is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from armnn.compat.onnxruntime import capi
+from armnn.compat.onnxruntime.binding import IOBinding
+from armnn.compat.onnxruntime.capi import (
+    onnxruntime_inference_collection,
+    onnxruntime_pybind11_state,
+)
+from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
+from armnn.compat.onnxruntime.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+)
+from armnn.compat.onnxruntime.process import (
+    VERSION,
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_all_providers,
+    get_build_info,
+    get_device,
+    get_ep_devices,
+    get_version_string,
+    has_collective_ops,
+    preload_dlls,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_global_thread_pool_sizes,
+    set_seed,
+)
+from armnn.compat.onnxruntime.providers import get_available_providers
+from armnn.compat.onnxruntime.session import InferenceSession
+from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
+from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
+
+__version__ = VERSION
+
+
+def install() -> StandIn:
+    """Make ``import onnxruntime`` find this module, until :func:`uninstall`.
+
+    Returns:
+        A context manager that takes the names away again when its block ends.
+
+    Raises:
+        AlreadyImportedError: onnxruntime itself was imported before.
+    """
+    return StandIn(_modules())
+
+
+def uninstall() -> None:
+    """Make ``import onnxruntime`` find onnxruntime again; what was imported stays as it is."""
+    withdraw(_modules())
+
+
+def _modules() -> dict[str, ModuleType]:
+    return {
+        "onnxruntime": sys.modules[__name__],
+        "onnxruntime.capi": capi,
+        "onnxruntime.capi._pybind_state": onnxruntime_pybind11_state,
+        "onnxruntime.capi.onnxruntime_pybind11_state": onnxruntime_pybind11_state,
+        "onnxruntime.capi.onnxruntime_inference_collection": onnxruntime_inference_collection,
+    }
+
+
+__all__ = [
+    "AlreadyImportedError",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtDevice",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "__version__",
+    "capi",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
+    "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_ep_devices",
+    "get_version_string",
+    "has_collective_ops",
+    "install",
+    "preload_dlls",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
+    "set_seed",
+    "uninstall",
+]

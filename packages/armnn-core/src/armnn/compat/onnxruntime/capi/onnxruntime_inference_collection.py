@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""Where onnxruntime itself defines its session, which some programs import from here."""
+
+from __future__ import annotations
+
+from armnn.compat.onnxruntime.binding import IOBinding
+from armnn.compat.onnxruntime.session import InferenceSession
+from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
+
+Session = InferenceSession
+
+__all__ = ["IOBinding", "InferenceSession", "OrtDevice", "OrtValue", "Session"]

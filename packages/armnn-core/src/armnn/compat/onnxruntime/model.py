@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What a session says about its model: inputs, outputs and metadata, as the file declares them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from armnn.compat.onnxruntime.errors import (
+    Fail,
+    InvalidArgument,
+    InvalidProtobuf,
+    NoSuchFile,
+)
+from armnn.compat.onnxruntime.values import element_number, type_name
+
+if TYPE_CHECKING:
+    import onnx
+
+    from armnn import TensorInfo
+
+NO_VERSION = 2**63 - 1
+"""What onnxruntime gives as the version of a model that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output.
+
+    Attributes:
+        name: Its name.
+        type: Its type: "tensor(float)".
+        shape: Its dimensions: a number, a name, or None where the model says neither.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMetadata:
+    """What the file says about itself."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = NO_VERSION
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a model declares.
+
+    Attributes:
+        inputs: Its inputs without those that have an initialiser.
+        overridable: The inputs that have one.
+        outputs: Its outputs.
+        metadata: The rest.
+    """
+
+    inputs: list[NodeArg]
+    overridable: list[NodeArg]
+    outputs: list[NodeArg]
+    metadata: ModelMetadata
+
+
+def describe(source: str | bytes, sizes: Mapping[str, int]) -> Description:
+    """Return what a model declares.
+
+    Args:
+        source: The path of a file, or its content.
+        sizes: The sizes of dimensions that the model gives a name.
+
+    Raises:
+        NoSuchFile: There is no such file.
+        Fail: The file cannot be read.
+        InvalidProtobuf: It is no ONNX file.
+        InvalidArgument: It has no graph.
+    """
+    model = _decoded(source)
+    if not model.HasField("graph"):
+        raise InvalidArgument("No graph was found in the protobuf.")
+    graph = model.graph
+    initializers = {tensor.name for tensor in graph.initializer}
+    given = [_node_arg(value, sizes) for value in graph.input]
+    return Description(
+        inputs=[each for each in given if each.name not in initializers],
+        overridable=[each for each in given if each.name in initializers],
+        outputs=[_node_arg(value, sizes) for value in graph.output],
+        metadata=ModelMetadata(
+            producer_name=model.producer_name,
+            graph_name=graph.name,
+            domain=model.domain,
+            description=model.doc_string,
+            graph_description=graph.doc_string,
+            version=model.model_version if model.HasField("model_version") else NO_VERSION,
+            custom_metadata_map={entry.key: entry.value for entry in model.metadata_props},
+        ),
+    )
+
+
+def completed(
+    outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo], sizes: Mapping[str, int]
+) -> list[NodeArg]:
+    """Return outputs with the types and dimensions that follow from the network.
+
+    Args:
+        outputs: As the model declares them.
+        infos: What was inferred.
+        sizes: As in :func:`describe`.
+    """
+    return [_completed(each, infos[each.name], sizes) for each in outputs]
+
+
+def _completed(declared: NodeArg, info: TensorInfo, sizes: Mapping[str, int]) -> NodeArg:
+    inferred = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in info.shape or ()]
+    shape = declared.shape if declared.shape else list(inferred)
+    if len(shape) == len(inferred):
+        pairs = zip(shape, inferred, strict=True)
+        shape = [new if isinstance(new, int) else old for old, new in pairs]
+    number = element_number(info.data_type.numpy_dtype)
+    return NodeArg(declared.name, type_name(number), shape)
+
+
+def _decoded(source: str | bytes) -> onnx.ModelProto:
+    import onnx  # the parser needs it, so it is there where a model can be parsed
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    where = "model" if isinstance(source, bytes) else f"model from {source}"
+    if not isinstance(source, bytes):
+        if not os.path.exists(source):
+            raise NoSuchFile(f"Load {where} failed: Load model {source} failed. File doesn't exist")
+        try:
+            with open(source, "rb") as file:
+                source = file.read()
+        except OSError as error:
+            raise Fail(f"Load {where} failed: {error}") from error
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(source)
+    except DecodeError as error:
+        raise InvalidProtobuf(f"Load {where} failed: Protobuf parsing failed.") from error
+    return model
+
+
+def _node_arg(value: onnx.ValueInfoProto, sizes: Mapping[str, int]) -> NodeArg:
+    kind = value.type.WhichOneof("value") or "tensor_type"
+    if kind != "tensor_type":
+        return NodeArg(value.name, kind.removesuffix("_type"), [])
+    tensor = value.type.tensor_type
+    shape = [_dimension(dim, sizes) for dim in tensor.shape.dim]
+    return NodeArg(value.name, type_name(tensor.elem_type), shape)
+
+
+def _dimension(dim: onnx.TensorShapeProto.Dimension, sizes: Mapping[str, int]) -> int | str | None:
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    return sizes.get(dim.dim_param, dim.dim_param) or None

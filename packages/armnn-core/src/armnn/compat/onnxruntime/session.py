@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: MIT
+"""``InferenceSession``: a model that was loaded, run as onnxruntime's users run it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.compat.onnxruntime import model
+from armnn.compat.onnxruntime.binding import IOBinding
+from armnn.compat.onnxruntime.errors import Fail, InvalidArgument, translated
+from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn.compat.onnxruntime.options import RunOptions, SessionOptions
+from armnn.compat.onnxruntime.providers import Providers, choose
+from armnn.compat.onnxruntime.values import OrtValue, element_number, type_name
+from armnn.errors import CancelledError, InvalidArgumentError
+from armnn.parsing import parse
+from armnn.profiling import Recorder, write_chrome_trace
+from armnn.runtime import default_runtime
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
+
+_NO_FALLBACK = "session.disable_cpu_ep_fallback"
+
+
+class InferenceSession:
+    """A loaded model.
+
+    Args:
+        path_or_bytes: The model, or its file; data in other files is found beside that.
+        sess_options: See :class:`SessionOptions`.
+        providers: Execution providers, the preferred one first; see
+            :func:`armnn.compat.onnxruntime.providers.choose`.
+        provider_options: The options of each.
+        options: Other arguments of onnxruntime, which have no effect.
+
+    Raises:
+        NoSuchFile: There is no such file.
+        InvalidProtobuf: It is no ONNX file.
+        InvalidGraph: It is malformed.
+        NotImplemented: It uses operators that no layer computes.
+        InvalidArgument: An option is wrong.
+        Fail: No backend can run it, or it cannot be loaded for another reason.
+        TypeError: ``path_or_bytes`` is neither.
+        ValueError: ``providers`` is not a list of names.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, object]] | None = None,
+        **options: object,
+    ) -> None:
+        del options
+        if not isinstance(path_or_bytes, (str, bytes, os.PathLike)):
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        self._sess_options = SessionOptions() if sess_options is None else sess_options
+        self._source: str | bytes = os.fspath(path_or_bytes)  # which leaves bytes as they are
+        self._model_path = None if isinstance(self._source, bytes) else self._source
+        self._recorder = Recorder() if self._sess_options.enable_profiling else None
+        self._start_ns = time.perf_counter_ns()
+        self._load(providers, provider_options)
+
+    def _load(
+        self,
+        providers: Providers | None,
+        provider_options: Sequence[Mapping[str, object]] | None,
+    ) -> None:
+        said = self._sess_options
+        if said.optimized_model_filepath:
+            raise NotImplementedStatus(
+                f"the optimized model cannot be written to {said.optimized_model_filepath!r}: "
+                "networks are prepared in memory only"
+            )
+        if not providers and said.providers:
+            providers = list(said.providers.items())
+        described = model.describe(self._source, said.free_dimensions)
+        with translated():
+            choice = choose(
+                providers,
+                provider_options,
+                threads=said.intra_op_num_threads,
+                with_defaults=said.config_entries.get(_NO_FALLBACK) != "1",
+            )
+            network = default_runtime().load_model(
+                parse(self._source, suffix="onnx"),
+                choice.backends or None,
+                backend_options=choice.options,
+                profiler=self._recorder,
+            )
+        self._network = network
+        self._providers = choice.providers
+        self._inputs = described.inputs
+        self._overridable = described.overridable
+        self._outputs = model.completed(described.outputs, network.outputs, said.free_dimensions)
+        self._metadata = described.metadata
+        self._dtypes = {n: info.data_type.numpy_dtype for n, info in network.inputs.items()}
+        # The runtime keeps what is loaded, so a session that is gone has to say so.
+        weakref.finalize(self, network.unload).atexit = False
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs that every run needs."""
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the inputs that have a value in the model; runs take no other for them."""
+        return self._overridable
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return what the file says about itself."""
+        return self._metadata
+
+    def get_session_options(self) -> SessionOptions:
+        """Return the options that the session was made with."""
+        return self._sess_options
+
+    def get_providers(self) -> list[str]:
+        """Return the providers that take part."""
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the providers that take part, with their options."""
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    def set_providers(
+        self,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
+        """Load the model again for other providers."""
+        before = self._network
+        self._load(providers, provider_options)
+        before.unload()
+
+    def enable_fallback(self) -> None:
+        """Do nothing: a layer that a backend does not take goes to the next one in any case."""
+
+    def disable_fallback(self) -> None:
+        """Do nothing; the entry "session.disable_cpu_ep_fallback" keeps to the named backends."""
+
+    # -- running --------------------------------------------------------------------------------
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[NDArray[Any]]:
+        """Run the model. May be called from many threads at once.
+
+        Args:
+            output_names: Which outputs are wanted; None or none for all of them.
+            input_feed: An array, a list or an :class:`OrtValue` for each input.
+            run_options: See :class:`RunOptions`.
+
+        Returns:
+            The outputs in the order of ``output_names``.
+
+        Raises:
+            ValueError: An input is missing.
+            InvalidArgument: There is no input or output of a name, or an input has a wrong type or
+                shape.
+            Fail: The run failed, or was told to end.
+        """
+        names = self._output_names(output_names)
+        feed = self._feed(input_feed)
+        try:
+            with translated():
+                results = self._network.run(feed, cancel=run_options, profiler=self._recorder)
+        except Fail as error:
+            if isinstance(error.__cause__, CancelledError):
+                raise Fail("Exiting due to terminate flag being set to true.") from error
+            raise
+        return [results[name] for name in names]
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Run the model as :meth:`run` does, from values to values."""
+        return [OrtValue(a) for a in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[NDArray[Any]], Any, str], object],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run the model in another thread, which calls back with outputs, data and error text."""
+        feed = dict(input_feed)
+
+        def work() -> None:
+            try:
+                results = self.run(output_names, feed, run_options)
+            except Exception as error:
+                callback([], user_data, str(error))
+            else:
+                callback(results, user_data, "")
+
+        threading.Thread(target=work, name="armnn run_async").start()
+
+    def io_binding(self) -> IOBinding:
+        """Return a binding for :meth:`run_with_iobinding`."""
+        return IOBinding(self)
+
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
+        """Run the model from and to what is bound."""
+        iobinding.run(run_options)
+
+    # -- profiling ------------------------------------------------------------------------------
+
+    def end_profiling(self) -> str:
+        """Write what took time as a Chrome trace, and return the name of the file.
+
+        Returns:
+            An empty text if the options did not enable profiling.
+        """
+        if self._recorder is None:
+            return ""
+        stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
+        path = f"{self._sess_options.profile_file_prefix}{stamp}.json"
+        write_chrome_trace(self._recorder.events, path)
+        self._recorder = None
+        return path
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when the session was made, on the clock of ``time.perf_counter_ns``."""
+        return self._start_ns
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _output_names(self, wanted: Sequence[str] | None) -> list[str]:
+        known = [output.name for output in self._outputs]
+        if isinstance(wanted, str):
+            raise TypeError(f"output_names is the text {wanted!r}: expected a list of names")
+        for name in wanted or ():
+            if name not in known:
+                raise InvalidArgument(f"Invalid output name: {name}; the model has {known}")
+        return list(wanted or known)
+
+    def _feed(self, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"the inputs are given as {type(given).__name__}: expected arrays by name"
+            )
+        missing = [each.name for each in self._inputs if each.name not in given]
+        if missing:
+            raise InvalidArgumentError(
+                f"Required inputs ({missing}) are missing from input feed ({list(given)})."
+            )
+        names = [each.name for each in self._inputs]
+        for name in given:
+            if name in [each.name for each in self._overridable]:
+                raise NotImplementedStatus(
+                    f"the input {name!r} has a value in the model, which is a constant here: leave "
+                    "it out of the feed"
+                )
+            if name not in names:
+                raise InvalidArgument(f"Invalid input name: {name}; the model has {names}")
+        return {each.name: self._array(each, given[each.name]) for each in self._inputs}
+
+    def _array(self, declared: NodeArg, value: Any) -> NDArray[Any]:
+        name, dtype = declared.name, self._dtypes[declared.name]
+        if isinstance(value, OrtValue):
+            value = value.numpy()
+        if not isinstance(value, (np.ndarray, np.generic)):
+            try:
+                value = np.asarray(value, dtype)
+            except (TypeError, ValueError) as error:
+                raise RuntimeError(
+                    f"Input must be a list of dictionaries or a single numpy array for input "
+                    f"'{name}': {error}"
+                ) from error
+        array = np.asarray(value)
+        if array.dtype != dtype:
+            raise InvalidArgument(
+                f"Unexpected input data type for {name}. Actual: ({_kind(array)}) , expected: "
+                f"({declared.type})"
+            )
+        _check_shape(declared, array.shape)
+        return array
+
+
+def _kind(array: NDArray[Any]) -> str:
+    try:
+        return type_name(element_number(array.dtype))
+    except RuntimeError:
+        return str(array.dtype)
+
+
+def _check_shape(declared: NodeArg, shape: tuple[int, ...]) -> None:
+    """Refuse what onnxruntime refuses; a model that declares no dimensions takes any."""
+    expected = declared.shape
+    advice = "Please fix either the inputs/outputs or the model."
+    if not expected and shape:
+        return  # no shape and a scalar look alike in onnxruntime's descriptions
+    if len(expected) != len(shape):
+        raise InvalidArgument(
+            f"Invalid rank for input: {declared.name} Got: {len(shape)} Expected: {len(expected)} "
+            f"{advice}"
+        )
+    wrong = [
+        f" index: {index} Got: {got} Expected: {dim}"
+        for index, (got, dim) in enumerate(zip(shape, expected, strict=True))
+        if isinstance(dim, int) and dim != got
+    ]
+    if wrong:
+        raise InvalidArgument(
+            f"Got invalid dimensions for input: {declared.name} for the following indices\n"
+            + "\n".join(wrong)
+            + f"\n {advice}"
+        )
