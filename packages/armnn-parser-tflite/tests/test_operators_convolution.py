@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -339,4 +340,60 @@ def test_another_batch_than_that_of_the_input_is_refused(lite: Any) -> None:
     }
     op = lite.Op("TRANSPOSE_CONV", ["s", "w", "x"], options={"strideH": 2, "strideW": 2})
     with pytest.raises(ParseError, match="its output is to have 5 images, but there are 1"):
+        parse(lite.build(op, tensors))
+
+
+def bias_options(kind: int, width: int, height: int) -> bytes:
+    return struct.pack("<3i", kind, width, height)
+
+
+@pytest.mark.parametrize("kernel", [(2, 2), (3, 4)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_mediapipes_transposed_convolution_is_the_builtin_one_with_another_order(
+    lite, rng, kernel, padding
+):
+    kind = 1 if padding == "SAME" else 2
+    stride_height, stride_width = 2, 1
+    rows, columns = 4 * stride_height, 5 * stride_width
+    if padding == "VALID":
+        rows, columns = 3 * stride_height + kernel[0], 4 * stride_width + kernel[1]
+    x = rng.standard_normal((1, 4, 5, 3), np.float32)
+    tensors = {
+        "x": lite.Tensor("float32", x.shape),
+        "w": lite.constant(rng.standard_normal((2, *kernel, 3), np.float32)),
+        "b": lite.constant(rng.standard_normal(2, np.float32)),
+        "size": lite.constant(np.array([1, rows, columns, 2], np.int32)),
+        "y": lite.Tensor(),
+    }
+    custom = lite.Op(
+        "Convolution2DTransposeBias",
+        ["x", "w", "b"],
+        custom_options=bias_options(kind, stride_width, stride_height),
+    )
+    options = {"padding": kind - 1, "strideH": stride_height, "strideW": stride_width}
+    builtin = lite.Op("TRANSPOSE_CONV", ["size", "w", "x", "b"], options=options, version=3)
+    (ours,) = lite.run(lite.build(custom, tensors), {"x": x}).values()
+    (theirs,) = lite.run_litert(lite.build(builtin, tensors), {"x": x}).values()
+    np.testing.assert_allclose(ours, theirs, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "message"),
+    [
+        (b"\1\0\0\0", 2, "its options have 4 bytes: expected 12"),
+        (bias_options(3, 1, 1), 2, "the padding is 3: expected SAME"),
+        (bias_options(1, 0, 1), 2, r"the strides are \[1, 0\]: expected 1 to"),
+        (bias_options(1, 3, 3), 2, "its kernel is smaller than its stride"),
+    ],
+)
+def test_mediapipes_transposed_convolution_with_other_options_is_refused(
+    lite, options, size, message
+):
+    tensors = {
+        "x": lite.Tensor("float32", (1, 4, 4, 1)),
+        "w": lite.constant(np.ones((1, size, size, 1), np.float32)),
+        "y": lite.Tensor(),
+    }
+    op = lite.Op("Convolution2DTransposeBias", ["x", "w"], custom_options=options)
+    with pytest.raises(ParseError, match=message):
         parse(lite.build(op, tensors))

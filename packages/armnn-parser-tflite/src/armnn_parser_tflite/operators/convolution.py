@@ -3,19 +3,28 @@
 
 from __future__ import annotations
 
+import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from armnn.layers.convolution import Convolution2dDescriptor, DepthwiseConvolution2dDescriptor
+from armnn.layers.convolution import (
+    Convolution2dDescriptor,
+    DepthwiseConvolution2dDescriptor,
+    TransposeConvolution2dDescriptor,
+)
 from armnn.types import DataLayout
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.weights import bias, static_weights
-from armnn_parser_tflite.window import padding, positive
+from armnn_parser_tflite.window import LARGEST, padding, positive
 
 if TYPE_CHECKING:
     from armnn.graph import Value
     from armnn_parser_tflite.operation import Operation
+
+_BIAS_OPTIONS = struct.Struct("<3i")
+_SAME, _VALID = 1, 2
 
 
 @operator("CONV_2D", newest=8)
@@ -117,31 +126,30 @@ def transpose_convolution(operation: Operation) -> Value:
     stride_y, stride_x = (positive(operation, options, f"Stride{axis}") for axis in "HW")
     rows, columns = _target(operation)
     # The padding is that of the convolution which leads from the output back to the input.
-    top, bottom = padding(operation, options, rows, height, stride_y)
-    left, right = padding(operation, options, columns, width, stride_x)
+    parameters = _transposed(
+        padding(operation, options, rows, height, stride_y),
+        padding(operation, options, columns, width, stride_x),
+        (stride_y, stride_x),
+    )
     said = operation.known_integers(0)[:1] if operation.input(0).constant is not None else ()
     batch = image[0] if isinstance(image[0], int) else None
     if said and batch is not None and said != (batch,):
         raise operation.error(f"its output is to have {said[0]} images, but there are {batch}")
-    target = () if batch is None else (batch, rows, columns, channels)
+    if batch is not None:
+        target = (batch, rows, columns, channels)
+        parameters = replace(parameters, output_shape_enabled=True, output_shape=target)
+    inputs = [operation.input(2), weights, bias(operation, 3, operation.input(2))]
     return fused(
         operation,
         options,
-        lambda label: operation.network.add_transpose_convolution2d(
-            operation.input(2),
-            weights,
-            bias(operation, 3, operation.input(2)),
-            pad_top=top,
-            pad_bottom=bottom,
-            pad_left=left,
-            pad_right=right,
-            stride_y=stride_y,
-            stride_x=stride_x,
-            data_layout=DataLayout.NHWC,
-            output_shape_enabled=bool(target),
-            output_shape=target,
-            name=label,
-            output=operation.info(),
+        lambda label: (
+            operation.network.add(
+                "TransposeConvolution2d",
+                inputs,
+                parameters,
+                name=label,
+                outputs=[operation.info()],
+            ).output
         ),
     )
 
@@ -157,3 +165,50 @@ def _target(operation: Operation) -> tuple[int, int]:
     if len(said) != 4 or min(said[1:3]) < 1:
         raise RefusedError("the height and width of its output are not known")
     return said[1], said[2]
+
+
+@operator("Convolution2DTransposeBias", custom=True)
+def transpose_convolution_with_bias(operation: Operation) -> Value:
+    """Add TransposeConvolution2d: MediaPipe's operator, whose inputs are data, weights and bias.
+
+    Its options are three 32-bit integers: 1 for SAME padding or 2 for VALID, and the strides along
+    the width and the height. SAME makes the output as many times as large as the stride says.
+    """
+    options = operation.custom_options()
+    if len(options) != _BIAS_OPTIONS.size:
+        raise operation.error(
+            f"its options have {len(options)} bytes: expected {_BIAS_OPTIONS.size}"
+        )
+    kind, stride_x, stride_y = _BIAS_OPTIONS.unpack(options)
+    if kind not in (_SAME, _VALID):
+        raise operation.error(f"the padding is {kind}: expected SAME (1) or VALID (2)")
+    if not (0 < stride_x <= LARGEST and 0 < stride_y <= LARGEST):
+        raise operation.error(f"the strides are {[stride_y, stride_x]}: expected 1 to {LARGEST}")
+    weights, (_, height, width, _) = static_weights(operation, 4, operation.input())
+    # The output has (n - 1) * stride + size - pads rows; SAME leaves n * stride of them.
+    extra = [height - stride_y, width - stride_x] if kind == _SAME else [0, 0]
+    if min(extra) < 0:
+        raise RefusedError("its kernel is smaller than its stride")
+    rows, columns = ((total // 2, total - total // 2) for total in extra)
+    return operation.network.add(
+        "TransposeConvolution2d",
+        [operation.input(), weights, bias(operation, 2, operation.input())],
+        _transposed(rows, columns, (stride_y, stride_x)),
+        name=operation.layer_name(),
+        outputs=[operation.info()],
+    ).output
+
+
+def _transposed(
+    rows: tuple[int, int], columns: tuple[int, int], strides: tuple[int, int]
+) -> TransposeConvolution2dDescriptor:
+    """Return the parameters, of the padding before and after the rows and the columns."""
+    return TransposeConvolution2dDescriptor(
+        pad_top=rows[0],
+        pad_bottom=rows[1],
+        pad_left=columns[0],
+        pad_right=columns[1],
+        stride_y=strides[0],
+        stride_x=strides[1],
+        data_layout=DataLayout.NHWC,
+    )
