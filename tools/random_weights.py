@@ -49,17 +49,23 @@ def fill_with_random_weights(source: bytes) -> bytes:
 
 
 def _distribution_per_weight(graph: onnx.GraphProto) -> dict[str, Distribution]:
-    """What each weight is drawn from, by the operator that reads it."""
+    """What each weight is drawn from, by the operator that reads it, in its shape or another."""
     roles: dict[str, tuple[Distribution, ...]] = {
         "Conv": (_kernel, _offset),
         "BatchNormalization": (_factor, _offset, _offset, _factor),
         "Gemm": (_matrix, _offset),
+        "Mul": (_factor,),
+        "Add": (_offset,),
     }
-    return {
+    distributions = {
         name: distribution
         for node in graph.node
         for name, distribution in zip(node.input[1:], roles.get(node.op_type, ()), strict=False)
     }
+    for node in graph.node:
+        if node.op_type in ("Reshape", "Unsqueeze") and node.output[0] in distributions:
+            distributions[node.input[0]] = distributions[node.output[0]]
+    return distributions
 
 
 def _kernel(random: RandomState, shape: Shape) -> np.ndarray:
