@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,39 +48,29 @@ def test_the_example_of_a_readme_runs(
     assert run.returncode == 0, run.stderr
 
 
-@pytest.fixture(scope="module")
-def acme(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which the backend of docs/writing-a-backend.md is installed."""
-    folder = tmp_path_factory.mktemp("acme")
-    document = REPOSITORY / "docs" / "writing-a-backend.md"
-    (project,) = code_blocks(document, "toml")
-    module, example = code_blocks(document, "python")
-    (folder / "pyproject.toml").write_text(project)
-    (folder / "acme_backend.py").write_text(module)
-    (folder / "example.py").write_text(example)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", folder / "site", folder], check=True)
-    return folder
+def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
+    quotes = [block for block in tutorial("python") if block.startswith("# armnn_backend_custom/")]
+    assert len(quotes) == 3
+    for quote in quotes:
+        first, _, code = quote.partition("\n")
+        source = REPOSITORY / "packages/armnn-backend-custom/src" / first.removeprefix("# ")
+        assert code in source.read_text()
+    (project,) = tutorial("toml")
+    declared = tomllib.loads(
+        (REPOSITORY / "packages/armnn-backend-custom/pyproject.toml").read_text()
+    )
+    shown = tomllib.loads(project)["project"]
+    assert shown == {name: declared["project"][name] for name in shown}
 
 
-def run(folder: Path, *command: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=folder / "site",
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+def test_the_examples_of_the_tutorial_print_what_it_says() -> None:
+    examples = [block for block in tutorial("python") if not block.startswith("# armnn_backend")]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(examples)], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "".join(tutorial("text"))
 
 
-def test_the_backend_of_the_guide_takes_the_layers_that_it_can_run(acme: Path) -> None:
-    lines = run(acme, str(acme / "example.py")).splitlines()
-    assert lines == ["[2. 3.]", "total AcmeNpu", "root CpuRef"]
-
-
-def test_the_backend_of_the_guide_is_listed_beside_the_others(acme: Path) -> None:
-    listing = json.loads(run(acme, "-m", "armnn", "backends", "--json"))
-    owners = {row["id"]: row["distribution"] for row in listing}
-    assert (owners["AcmeNpu"], owners["CpuRef"]) == ("acme-backend", "armnn-backend-ref")
+def tutorial(language: str) -> list[str]:
+    return code_blocks(REPOSITORY / "docs" / "writing-a-backend.md", language)
