@@ -56,6 +56,22 @@ class IncompatibleBackendError(BackendUnavailableError):
     """A backend needs a Backend API that this core does not provide."""
 
 
+class NotFoundError(BackendError, LookupError):
+    """A backend does not find what was named, for example a device."""
+
+
+class ResourceExhaustedError(BackendError, MemoryError):
+    """A backend has no memory left, or reached another limit."""
+
+
+class UnimplementedError(BackendError, NotImplementedError):
+    """A backend cannot do that at all."""
+
+
+class IncompatibleBlobError(BackendError):
+    """A serialised program cannot be read by this backend."""
+
+
 class OptimizationError(ArmnnError, RuntimeError):
     """A network cannot be prepared for the backends that were asked for."""
 

@@ -5,43 +5,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.backends import ArrayHandle
+from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import Allocator, MemoryManager, ProfilingSink, Step, TensorHandle
+    from armnn.backends import Allocator, MemoryManager, Step, TensorHandle
+    from armnn.backends.control import RunControl
     from armnn.graph import Layer
-
-
-class CancelToken(Protocol):
-    """Anything that can say that a run shall stop; ``threading.Event`` is one."""
-
-    def is_set(self) -> bool:
-        """Whether the run shall stop before its next layer."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RunControl:
-    """What a caller watches or limits in one run; runs without it take the short way.
-
-    Attributes:
-        deadline_ns: When the run must have ended (``time.perf_counter_ns``), if ever.
-        cancel: Asked before each layer.
-        profiler: Gets one event per layer.
-    """
-
-    deadline_ns: int | None = None
-    cancel: CancelToken | None = None
-    profiler: ProfilingSink | None = None
 
 
 class ExecutionContext:
@@ -92,7 +70,11 @@ class ExecutionContext:
             if control is None:
                 self._run_steps()
             else:
-                self._run_watched_steps(control)
+                token = current_control.set(control)
+                try:
+                    self._run_watched_steps(control)
+                finally:
+                    current_control.reset(token)
             return {name: _copy_out(handle) for name, handle in self._outputs}
         finally:
             for manager in self._managers:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
-from armnn.runtime.context import CancelToken, RunControl
 from armnn.runtime.gate import Gate
 from armnn.tensor import TensorInfo, format_shape
 

@@ -15,8 +15,8 @@ from armnn.runtime.plan import Plan
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
-    from armnn.runtime.context import RunControl
 
 MakePlan = Callable[["Prepared"], Plan]
 

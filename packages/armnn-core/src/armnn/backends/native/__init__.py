@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from armnn.backends.native.backend import NativeBackend
+from armnn.backends.native.devices import NativeDevice
 from armnn.backends.native.library import NativeLibrary, NativeLoadError
 
-__all__ = ["NativeLibrary", "NativeLoadError"]
+__all__ = ["NativeBackend", "NativeDevice", "NativeLibrary", "NativeLoadError"]

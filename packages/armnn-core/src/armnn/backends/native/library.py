@@ -11,6 +11,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from armnn.backends.loading import VALID_ID
+from armnn.backends.native.host import Host
+from armnn.backends.native.lifetimes import shut_down_at_exit
 from armnn.backends.native.table import (
     TableError,
     functions_of,
@@ -71,6 +73,8 @@ class NativeLibrary:
         vendor: Who made it.
         api_version: The Backend API version that it needs.
         table: A copy of its table; functions that it lacks are NULL.
+        host: What the host does for its backends.
+        has_ended: Whether the process is ending and nothing of it may be called any more.
     """
 
     def __init__(self, path: str) -> None:
@@ -80,6 +84,7 @@ class NativeLibrary:
             NativeLoadError: It cannot be used.
         """
         self.path = path
+        self.has_ended = False
         self._exports = self._open()
         try:
             self._stage = "id"
@@ -96,6 +101,8 @@ class NativeLibrary:
         except TableError as error:
             raise self._error(str(error)) from None
         self._functions = functions_of(self.table)
+        self.host = Host(self.id)
+        shut_down_at_exit(self)
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, id: str | None = None) -> NativeLibrary:

@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
+from armnn.backends.native.memory import copied, end_of
 from armnn_backend_api import ctypes_mirror as abi
 
 REQUIRED: Final = (
@@ -24,10 +25,7 @@ REQUIRED: Final = (
 TEXT_LIMIT: Final = 256
 """Bytes of an id, a version or a vendor's name; a longer one is a stale pointer."""
 
-_SMALLEST: Final = max(
-    getattr(abi.BackendApi, name).offset + getattr(abi.BackendApi, name).size for name in REQUIRED
-)
-_HEADER_SIZE: Final = ctypes.sizeof(abi.Header)
+_SMALLEST: Final = max(end_of(abi.BackendApi, name) for name in REQUIRED)
 
 
 class TableError(ValueError):
@@ -56,9 +54,7 @@ def read_table(address: int) -> abi.BackendApi:
         raise TableError(
             f"struct_size of the table is {header.struct_size}, expected at least {_SMALLEST}"
         )
-    table = abi.BackendApi()
-    known = min(header.struct_size, ctypes.sizeof(table))
-    ctypes.memmove(ctypes.addressof(table), address, known)
+    table = copied(abi.BackendApi, address)
     missing = [name for name in REQUIRED if not getattr(table, name)]
     if missing:
         raise TableError(

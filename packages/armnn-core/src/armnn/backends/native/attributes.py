@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The parameters of a layer as attributes: one per field of its descriptor, by name."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.backends.native.memory import Arena
+    from armnn.layers import Descriptor
+    from armnn_backend_api import BackendVersion
+
+_OLDEST: Final = (1, 0)
+
+
+def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena) -> Any:
+    """Return the attributes of a layer that a backend of that version knows.
+
+    A younger field has its default value here (the layer is not offered otherwise), which is what a
+    backend does that does not know the field. What the attributes point to lives in the arena.
+    """
+    fields = [
+        (field, since)
+        for field in dataclasses.fields(descriptor)
+        if (since := field.metadata.get("since", _OLDEST)) <= (version.major, version.minor)
+    ]
+    attributes = arena.structs(abi.Attribute, len(fields))
+    for attribute, (field, since) in zip(attributes, fields, strict=True):
+        elements = _flattened(getattr(descriptor, field.name))
+        attribute.name = arena.text(field.name)
+        attribute.since_minor = since[1]
+        attribute.type = attribute_type(str(field.type))
+        attribute.count = len(elements)
+        attribute.data = _data(attribute.type, elements, arena)
+    return attributes
+
+
+def attribute_type(annotation: str) -> int:
+    """Return the attribute type of a descriptor field, by its declared type.
+
+    The value will not do: 1 is a float in a field of floats, and an empty tuple says nothing.
+    """
+    if annotation == "str":
+        return abi.ATTRIBUTE_STRING
+    return abi.ATTRIBUTE_FLOAT64 if "float" in annotation else abi.ATTRIBUTE_INT64
+
+
+def _flattened(value: Any) -> tuple[Any, ...]:
+    """Return the elements of a value; pairs follow each other."""
+    if not isinstance(value, tuple):
+        return (value,)
+    return tuple(n for item in value for n in (item if isinstance(item, tuple) else (item,)))
+
+
+def _data(kind: int, elements: tuple[Any, ...], arena: Arena) -> int:
+    if kind == abi.ATTRIBUTE_STRING:
+        return ctypes.addressof(arena.filled(abi.String, map(arena.text, elements)))
+    element = ctypes.c_double if kind == abi.ATTRIBUTE_FLOAT64 else ctypes.c_int64
+    return ctypes.addressof(arena.filled(element, elements))

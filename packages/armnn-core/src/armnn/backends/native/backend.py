@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""A table of ``armnn/backend.h`` as a :class:`armnn.backends.Backend`."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from armnn.backends.base import Backend, BackendContext, ModelContext
+from armnn.backends.native.allocator import NativeAllocator
+from armnn.backends.native.codes import attempt, call
+from armnn.backends.native.compiling import compile_layer, compile_view
+from armnn.backends.native.devices import NativeDevice, read_capabilities, read_devices
+from armnn.backends.native.graph import NativeGraph
+from armnn.backends.native.library import NativeLoadError
+from armnn.backends.native.lifetimes import NativeObject
+from armnn.backends.native.memory import Arena
+from armnn.backends.native.model import DEVICE_OPTION, NativeModelContext, option_array
+from armnn.backends.native.program import NativeProgram, check_open
+from armnn.backends.native.query import query
+from armnn.backends.native.workload import NativeWorkload
+from armnn.backends.support import SUPPORTED, Support
+from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.backends.base import CreationOptions, OptionValue, Workload
+    from armnn.backends.memory import Allocator
+    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.views import OptimizationViews, SubgraphView
+    from armnn.graph import Layer
+
+
+class NativeBackend(Backend):
+    """A backend in C.
+
+    Each runtime has its own, even of the same library. The C backend is created when it is first
+    needed, and destroyed after its last program.
+    """
+
+    def __init__(self, library: NativeLibrary, *, source: str = "") -> None:
+        """Stand for the backend of a library.
+
+        Args:
+            library: It was opened and checked.
+            source: Where it was found, for messages; the library's path if left out.
+        """
+        # Python backends say these two per class; here they are known per library.
+        vars(self).update(id=library.id, api_version=library.api_version)
+        self.library = library
+        self.source = source or library.path
+        self._lock = threading.Lock()
+        self._backend: NativeObject | None = None
+        self._options: dict[str, OptionValue] = {}
+        self._allocator: NativeAllocator | None = None
+
+    def start(self, options: Mapping[str, OptionValue] | None = None) -> NativeObject:
+        """Return the C backend; the first call creates it.
+
+        Args:
+            options: The options of the runtime for the backend; None if there is nothing to say.
+
+        Raises:
+            NativeLoadError: ``create`` failed (stage "create").
+            InvalidArgumentError: It was created with other options.
+        """
+        with self._lock:
+            check_open(self.library)
+            if self._backend is None:
+                self._options = dict(options or {})
+                self._backend = self._create()
+            elif options is not None and dict(options) != self._options:
+                raise InvalidArgumentError(
+                    f"backend {self.id!r} was created with the options {self._options}: another "
+                    f"runtime of the same process cannot give it {dict(options)}"
+                )
+            return self._backend
+
+    def devices(self) -> tuple[NativeDevice, ...]:
+        """Return the devices that it can run on, the best first; empty if it does not say.
+
+        Raises:
+            ArmnnError: It failed to tell.
+        """
+        return read_devices(self.start())
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What it can do."""
+        return read_capabilities(self.start())
+
+    def score(self) -> int:
+        """Return the score of its table; one that is not above 0 takes it out."""
+        return max(0, self.library.table.score)
+
+    @property
+    def cache_file_count(self) -> int:
+        """One file per program, if programs can be serialised."""
+        return 0 if self.library.function("serialize") is None else 1
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Ask it about a layer; the reason for a no is its own."""
+        if layer.type == "PreCompiled":
+            return self._support_of_compiled(layer)
+        for value in layer.outputs:
+            if not value.info.is_static:
+                return Support.no(
+                    f"the shape of {value.name!r} is known only when it is computed, and the C "
+                    "interface takes outputs of known shape"
+                )
+        backend = self.start()
+        with NativeGraph.of_layer(layer, self.api_version) as graph:
+            (answer,) = query(backend, _own(model).device, graph)
+        return answer
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
+        """Compile a layer, or take the program that a PreCompiled layer holds.
+
+        Raises:
+            ArmnnError: It cannot be compiled.
+        """
+        if layer.type != "PreCompiled":
+            return compile_layer(self.start(), self.api_version, layer, _own(model))
+        if not isinstance(layer.compiled, NativeProgram):
+            raise BackendError(
+                f"layer {layer.name!r} holds {layer.compiled!r}, expected a program of backend "
+                f"{self.id!r}"
+            )
+        return NativeWorkload(layer.compiled, range(len(layer.inputs)))
+
+    def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
+        """Compile the subgraph into PreCompiled layers; what it refuses goes to the next backend.
+
+        Raises:
+            ArmnnError: It failed.
+        """
+        return compile_view(self.start(), self.api_version, view, _own(model))
+
+    def create_context(self, options: CreationOptions) -> BackendContext:
+        """Create the C backend with the runtime's options, and give it the user's allocator.
+
+        Raises:
+            BackendUnavailableError: The hardware or driver is not there.
+            InvalidArgumentError: It is in use already, with other options or another allocator.
+        """
+        backend = self.start(options.backend_options.get(self.id))
+        allocator = options.custom_allocators.get(self.id)
+        if allocator is not None and self.library.function("use_allocator") is not None:
+            self._use(allocator, backend)
+        return NativeBackendContext(backend)
+
+    def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
+        """Return the options of one network; ``Device`` selects a device by its id.
+
+        Raises:
+            NotFoundError: It has no such device.
+        """
+        others = {key: value for key, value in options.items() if key != DEVICE_OPTION}
+        if DEVICE_OPTION not in options:
+            return NativeModelContext(others)
+        wanted = str(options[DEVICE_OPTION])
+        devices = self.devices()
+        for device in devices:
+            if device.id == wanted:
+                return NativeModelContext(others, device)
+        known = ", ".join(repr(device.id) for device in devices)
+        raise NotFoundError(
+            f"backend {self.id!r} has no device {wanted!r}: expected one of {known or 'none'}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<NativeBackend {self.id!r} {self.source!r}>"
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _create(self) -> NativeObject:
+        library, arena, pointer = self.library, Arena(), ctypes.c_void_p()
+        failure = attempt(
+            library.required("create"),
+            library.host.table,
+            option_array(self._options, arena),
+            len(self._options),
+            ctypes.byref(pointer),
+        )
+        if failure is not None:
+            raise NativeLoadError(
+                self.source,
+                "create",
+                str(failure.exception(library, "be created")),
+            )
+        if pointer.value is None:
+            raise NativeLoadError(
+                self.source, "create", "it returned neither a backend nor an error"
+            )
+        return NativeObject(library, pointer.value, library.required("destroy"), None)
+
+    def _support_of_compiled(self, layer: Layer) -> Support:
+        program = layer.compiled
+        if isinstance(program, NativeProgram) and program.library is self.library:
+            return SUPPORTED
+        return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
+
+    def _use(self, allocator: Allocator, backend: NativeObject) -> None:
+        with self._lock:
+            if self._allocator is not None:
+                if self._allocator.allocator is allocator:
+                    return
+                raise InvalidArgumentError(
+                    f"backend {self.id!r} uses the custom allocator of another runtime: got a "
+                    "second one"
+                )
+            self._allocator = NativeAllocator(allocator)
+            table = self._allocator.table
+            call(self.library, "use_allocator", "take an allocator", backend.pointer, table)
+            backend.hold(self._allocator)
+
+
+class NativeBackendContext(BackendContext):
+    """Tells a native backend what happens to the networks of one runtime."""
+
+    def __init__(self, backend: NativeObject) -> None:
+        self._backend = backend
+
+    def before_load_network(self, network_id: int) -> None:
+        """Ask whether the network may be loaded.
+
+        Raises:
+            ArmnnError: The backend refuses.
+        """
+        self._tell(abi.BEFORE_LOAD, network_id, "load")
+
+    def after_load_network(self, network_id: int) -> None:
+        """Say that the network was loaded."""
+        self._tell(abi.AFTER_LOAD, network_id, "finish the loading of")
+
+    def before_unload_network(self, network_id: int) -> None:
+        """Say that the network goes."""
+        self._tell(abi.BEFORE_UNLOAD, network_id, "prepare the unloading of")
+
+    def after_unload_network(self, network_id: int) -> None:
+        """Say that the network is gone."""
+        self._tell(abi.AFTER_UNLOAD, network_id, "finish the unloading of")
+
+    def _tell(self, event: int, network_id: int, action: str) -> None:
+        library = self._backend.library
+        if library.function("network_event") is not None and not library.has_ended:
+            action = f"{action} network {network_id}"
+            call(library, "network_event", action, self._backend.pointer, event, network_id)
+
+
+def _own(model: ModelContext) -> NativeModelContext:
+    """Return the context as this module made it; a plain one has options only."""
+    if isinstance(model, NativeModelContext):
+        return model
+    return NativeModelContext(model.options)

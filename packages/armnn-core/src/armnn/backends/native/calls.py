@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Calls into a backend: what a caller watches in them, and what went wrong in host callbacks.
+
+An exception must not travel through C. A callback of the host stores it for the call that its
+thread is in; the adapter raises it when that call has returned. So Ctrl-C works during execute.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from armnn.backends.control import current_control
+
+if TYPE_CHECKING:
+    from armnn.backends.control import RunControl
+
+NOBODY: Final = 0
+"""The call_id of a call that nobody watches."""
+
+_log = logging.getLogger(__name__)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+_numbers: Final = itertools.count(1)
+_watched: Final[dict[int, RunControl]] = {}
+_pending: Final[dict[int, BaseException]] = {}
+
+
+@contextmanager
+def watched_call() -> Iterator[tuple[int, int]]:
+    """Give a call a number under which callbacks find its control.
+
+    Yields:
+        The call_id and the deadline_ns (0: none); both 0 if nobody watches.
+    """
+    control = current_control.get()
+    if control is None:
+        yield NOBODY, 0
+        return
+    number = next(_numbers)
+    _watched[number] = control
+    try:
+        yield number, 0 if control.deadline_ns is None else control.deadline_ns
+    finally:
+        del _watched[number]
+
+
+def control_of(call_id: int) -> RunControl | None:
+    """Return what the caller of a running call watches, if anything."""
+    return _watched.get(call_id)
+
+
+def is_profiled() -> bool:
+    """Whether anybody reads profiling events."""
+    return any(control.profiler is not None for control in tuple(_watched.values()))
+
+
+def must_stop(call_id: int) -> bool:
+    """Whether a running call shall stop: cancelled, out of time, or interrupted by the user."""
+    if threading.get_ident() in _pending:
+        return True
+    control = _watched.get(call_id)
+    if control is None:
+        return False
+    return _is_cancelled(control) or _is_late(control)
+
+
+def is_late() -> bool:
+    """Whether this thread's run is to stop because of its deadline alone."""
+    control = current_control.get()
+    return control is not None and _is_late(control) and not _is_cancelled(control)
+
+
+def _is_cancelled(control: RunControl) -> bool:
+    return control.cancel is not None and control.cancel.is_set()
+
+
+def _is_late(control: RunControl) -> bool:
+    return control.deadline_ns is not None and time.perf_counter_ns() > control.deadline_ns
+
+
+def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
+    """Make a callback that never raises: it stores the exception and returns ``safe``."""
+
+    def decorate(function: Callable[_P, _T]) -> Callable[_P, _T | _S]:
+        def callback(*args: _P.args, **kwargs: _P.kwargs) -> _T | _S:
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                _store(error)
+                return safe
+
+        return callback
+
+    return decorate
+
+
+def has_stored() -> bool:
+    """Whether a callback of any thread stored an exception; cheap."""
+    return bool(_pending)
+
+
+def raise_stored() -> None:
+    """Raise what a callback stored during this thread's last call, if anything."""
+    if _pending:
+        error = _pending.pop(threading.get_ident(), None)
+        if error is not None:
+            raise error
+
+
+def _store(error: BaseException) -> None:
+    frame = inspect.currentframe()
+    callback = None if frame is None else frame.f_back
+    if callback is not None and callback.f_back is not None:
+        _pending.setdefault(threading.get_ident(), error)  # the first one is the cause
+        return
+    # A thread of the backend's own: no Python call is waiting for it.
+    _log.error("a callback failed in a thread of the backend: %r", error, exc_info=error)

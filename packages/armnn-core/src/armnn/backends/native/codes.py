@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""From the code and the error struct of a failed call to the exception that says the same."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from armnn.backends.native.calls import raise_stored
+from armnn.errors import (
+    ArmnnError,
+    BackendError,
+    BackendUnavailableError,
+    CancelledError,
+    DeadlineExceededError,
+    IncompatibleBlobError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.backends.native.library import NativeLibrary
+
+TEXT_LIMIT: Final = 4096
+"""Bytes of a message or a reason that are read; the rest is cut off."""
+
+NODES_LIMIT: Final = 1 << 20
+"""More nodes than this no graph has: the count of a stale error."""
+
+_KINDS: Final[dict[int, tuple[str, type[ArmnnError]]]] = {
+    abi.CANCELLED: ("ARMNN_CANCELLED", CancelledError),
+    abi.UNKNOWN: ("ARMNN_UNKNOWN", BackendError),
+    abi.INVALID_ARGUMENT: ("ARMNN_INVALID_ARGUMENT", InvalidArgumentError),
+    abi.DEADLINE_EXCEEDED: ("ARMNN_DEADLINE_EXCEEDED", DeadlineExceededError),
+    abi.NOT_FOUND: ("ARMNN_NOT_FOUND", NotFoundError),
+    abi.RESOURCE_EXHAUSTED: ("ARMNN_RESOURCE_EXHAUSTED", ResourceExhaustedError),
+    abi.FAILED_PRECONDITION: ("ARMNN_FAILED_PRECONDITION", BackendError),
+    abi.UNIMPLEMENTED: ("ARMNN_UNIMPLEMENTED", UnimplementedError),
+    abi.INTERNAL: ("ARMNN_INTERNAL", BackendError),
+    abi.UNAVAILABLE: ("ARMNN_UNAVAILABLE", BackendUnavailableError),
+    abi.INCOMPATIBLE_BLOB: ("ARMNN_INCOMPATIBLE_BLOB", IncompatibleBlobError),
+    abi.UNSUPPORTED_NODE: ("ARMNN_UNSUPPORTED_NODE", BackendError),
+}
+
+
+def new_error() -> abi.Error:
+    """Return an error struct for a callee to fill."""
+    error = abi.Error()
+    reset_error(error)
+    return error
+
+
+def reset_error(error: abi.Error) -> None:
+    """Make a struct that was filled ready for the next call."""
+    ctypes.memset(ctypes.addressof(error), 0, ctypes.sizeof(error))
+    error.header.struct_size = ctypes.sizeof(error)
+    error.header.struct_id = abi.STRUCT_IDS[abi.Error]
+    error.node_id = -1
+
+
+class Failure:
+    """A call that failed, as the callee tells it; the callee's memory is given back.
+
+    Attributes:
+        code: What the function returned.
+        text: The message; may be empty.
+        detail: JSON for tools; may be empty.
+        nodes: The ids of the nodes that it is about.
+    """
+
+    def __init__(self, code: int, error: abi.Error) -> None:
+        self.code = code
+        try:
+            self.text = text_of(error.message)
+            self.detail = text_of(error.detail)
+            self.nodes = _nodes_of(error)
+        finally:
+            if bool(error.release):
+                error.release(error)
+
+    def exception(
+        self, library: NativeLibrary, action: str, names: Sequence[str] = ()
+    ) -> ArmnnError:
+        """Return the exception that says what failed, where and why.
+
+        Args:
+            library: Whose function failed.
+            action: What it was to do, as in "compile".
+            names: The names of the layers, by node id.
+        """
+        name, kind = _KINDS.get(self.code, (f"code {self.code}", BackendError))
+        layers = ", ".join(repr(names[node]) for node in self.nodes if 0 <= node < len(names))
+        where = f" layer {layers}" if layers else ""
+        return kind(
+            f"backend {library.id!r} ({library.path}) failed to {action}{where}: "
+            f"{self.text or 'no message'} ({name})"
+        )
+
+
+def call(
+    library: NativeLibrary, name: str, action: str, *args: object, names: Sequence[str] = ()
+) -> None:
+    """Call a function of the table that takes an error as its last argument.
+
+    Raises:
+        ArmnnError: It failed; the kind is that of its code.
+        BaseException: A host callback failed during the call, for example with KeyboardInterrupt.
+    """
+    failure = attempt(library.required(name), *args)
+    if failure is not None:
+        raise failure.exception(library, action, names)
+
+
+def attempt(function: Callable[..., int], *args: object) -> Failure | None:
+    """Call a function that takes an error as its last argument; return how it failed, if it did.
+
+    Raises:
+        BaseException: A host callback failed during the call.
+    """
+    error = new_error()
+    code = function(*args, error)
+    failure = None if code == abi.OK else Failure(code, error)
+    raise_stored()
+    return failure
+
+
+def text_of(text: abi.String) -> str:
+    """Return a text of a backend, cut to a sane length; bytes that are not UTF-8 are replaced."""
+    if not text.data or not text.size:
+        return ""
+    return ctypes.string_at(text.data, min(text.size, TEXT_LIMIT)).decode("utf-8", "replace")
+
+
+def _nodes_of(error: abi.Error) -> tuple[int, ...]:
+    if bool(error.nodes) and 0 < error.num_nodes <= NODES_LIMIT:
+        return tuple(error.nodes[: error.num_nodes])
+    return (error.node_id,) if error.node_id >= 0 else ()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""From layers to programs: one layer as a workload, whole subgraphs as PreCompiled layers."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import TYPE_CHECKING
+
+from armnn.backends.native.calls import watched_call
+from armnn.backends.native.codes import Failure, attempt
+from armnn.backends.native.graph import NativeGraph
+from armnn.backends.native.memory import Arena, struct
+from armnn.backends.native.model import NativeModelContext, option_array
+from armnn.backends.native.program import NativeProgram
+from armnn.backends.native.query import device_pointer, query
+from armnn.backends.native.workload import NativeWorkload
+from armnn.backends.views import OptimizationViews, Substitution
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from armnn.backends.native.lifetimes import NativeObject
+    from armnn.backends.views import SubgraphView
+    from armnn.graph import Layer, Network
+    from armnn_backend_api import BackendVersion
+
+
+def compile_layer(
+    backend: NativeObject, version: BackendVersion, layer: Layer, model: NativeModelContext
+) -> NativeWorkload:
+    """Return the workload of one layer.
+
+    Raises:
+        ArmnnError: The backend cannot compile it.
+    """
+    with NativeGraph.of_layer(layer, version) as graph:
+        outcome = _compile(backend, graph, model)
+        if isinstance(outcome, Failure):
+            raise outcome.exception(backend.library, "compile", graph.names)
+        positions = [layer.inputs.index(value) for value in graph.inputs]
+    return NativeWorkload(outcome, positions)
+
+
+def compile_view(
+    backend: NativeObject, version: BackendVersion, view: SubgraphView, model: NativeModelContext
+) -> OptimizationViews:
+    """Compile a subgraph into as few programs as the backend's refusals allow.
+
+    Raises:
+        ArmnnError: The backend failed for another reason than that it does not support a layer.
+    """
+    if not view.outputs:
+        return OptimizationViews(untouched=[view])
+    with NativeGraph.of_view(view, version) as graph:
+        answers = query(backend, model.device, graph)
+    refused = {
+        layer: answer.reason
+        for layer, answer in zip(view.layers, answers, strict=True)
+        if not answer
+    }
+    views = OptimizationViews()
+    waiting = list(_runs(view.layers, refused))
+    while waiting:
+        layers = waiting.pop(0)
+        part = view if len(layers) == len(view.layers) else view.part(*layers)
+        with NativeGraph.of_view(part, version) as graph:
+            outcome = _compile(backend, graph, model)
+        if isinstance(outcome, Failure):
+            reason = outcome.text or "the backend cannot compile it"
+            named = [layers[node] for node in outcome.nodes if 0 <= node < len(layers)]
+            refused.update(dict.fromkeys(named if named else layers, reason))
+            waiting[:0] = _runs(layers, refused)
+        else:
+            views.substitutions.append(Substitution(part, _replacement(part, outcome)))
+    if refused:
+        views.failed.append(view.part(*refused))
+        views.reasons.update({layer.name: reason for layer, reason in refused.items()})
+    return views
+
+
+def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tuple[Layer, ...]]:
+    """Yield the layers between refused ones.
+
+    What stands together in topological order has no way out and back in again, so each run can be
+    one program.
+    """
+    for is_refused, run in itertools.groupby(layers, refused.__contains__):
+        if not is_refused:
+            yield tuple(run)
+
+
+def _compile(
+    backend: NativeObject, graph: NativeGraph, model: NativeModelContext
+) -> NativeProgram | Failure:
+    """Return the program, or which layers the backend refuses.
+
+    Raises:
+        ArmnnError: The backend failed for another reason.
+    """
+    library = backend.library
+    arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
+    args.options = option_array(model.options, arena)
+    args.num_options = len(model.options)
+    with watched_call() as (args.call_id, args.deadline_ns):
+        failure = attempt(
+            library.required("compile"),
+            backend.pointer,
+            device_pointer(model.device),
+            graph.struct,
+            args,
+            ctypes.byref(pointer),
+        )
+    if failure is None:
+        return NativeProgram(backend, pointer.value, graph.names)
+    if failure.code == abi.UNSUPPORTED_NODE:
+        return failure
+    raise failure.exception(library, f"compile {graph.title}", graph.names)
+
+
+def _replacement(view: SubgraphView, program: NativeProgram) -> Network:
+    """Return a network with one PreCompiled layer; constants went into the program."""
+    fragment = view.replacement()
+    stand_ins = zip(view.inputs, fragment.inputs, strict=True)
+    operands = [layer.output for value, layer in stand_ins if value.constant is None]
+    results = fragment.add_pre_compiled(
+        operands, outputs=[value.info for value in view.outputs], name=program.label
+    )
+    results[0].producer.compiled = program
+    for index, result in enumerate(results):
+        fragment.add_output(f"output {index}", result)
+    return fragment

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""What a backend says of itself: its devices and its capabilities, copied out of its memory."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn.backends.native.codes import call, text_of
+from armnn.backends.native.memory import copied, end_of
+from armnn.errors import BackendError
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.backends.base import OptionValue
+    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.native.lifetimes import NativeObject
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+
+COUNT_LIMIT: Final = 1024
+"""Devices or capabilities at most; a larger count comes from a stale pointer."""
+
+_SMALLEST: Final = end_of(abi.Device, "num_info")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeDevice:
+    """A device that a backend can run on.
+
+    Attributes:
+        id: What the user selects it by, as in the option ``Device``.
+        name: As in "Mali-G710".
+        kind: "cpu", "gpu", "npu" or the vendor's word.
+        memory_bytes: Its memory; 0 if that is not known.
+        fingerprint: What a serialised program depends on.
+        info: Further facts.
+        address: Where the backend's own description is.
+    """
+
+    id: str
+    name: str
+    kind: str
+    memory_bytes: int
+    fingerprint: str
+    info: Mapping[str, OptionValue]
+    address: int
+
+
+def read_devices(backend: NativeObject) -> tuple[NativeDevice, ...]:
+    """Return the devices of a backend, the best first; none if it does not tell them.
+
+    Raises:
+        ArmnnError: The backend failed to tell.
+    """
+    library = backend.library
+    if library.function("devices") is None:
+        return ()
+    pointers, count = ctypes.POINTER(ctypes.POINTER(abi.Device))(), ctypes.c_uint64()
+    call(library, "devices", "list its devices", backend.pointer, pointers, count)
+    addresses = _elements(library, "devices", pointers, count.value)
+    return tuple(_device(library, element) for element in addresses)
+
+
+def read_capabilities(backend: NativeObject) -> dict[str, OptionValue]:
+    """Return the capabilities of a backend by name.
+
+    Raises:
+        ArmnnError: The backend failed to tell.
+    """
+    library = backend.library
+    if library.function("capabilities") is None:
+        return {}
+    options, count = ctypes.POINTER(abi.Option)(), ctypes.c_uint64()
+    call(library, "capabilities", "list its capabilities", backend.pointer, options, count)
+    return _facts(library, "capabilities", options, count.value)
+
+
+def value_of(text: str) -> OptionValue:
+    """Return what a text stands for: a Boolean, a number, or itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def spelling_of(value: OptionValue) -> str:
+    """Return an option as text: numbers in decimal, Booleans as true or false."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+def _device(library: NativeLibrary, pointer: ctypes._Pointer[abi.Device]) -> NativeDevice:
+    if not bool(pointer):
+        raise BackendError(f"backend {library.id!r} ({library.path}) lists a device that is NULL")
+    address = ctypes.addressof(pointer.contents)
+    header, expected = pointer.contents.header, abi.STRUCT_IDS[abi.Device]
+    if header.struct_id != expected or header.struct_size < _SMALLEST:
+        raise BackendError(
+            f"backend {library.id!r} ({library.path}) lists a device with struct_id "
+            f"{header.struct_id:#x} and struct_size {header.struct_size}: expected {expected:#x} "
+            f"and at least {_SMALLEST}"
+        )
+    device = copied(abi.Device, address)
+    return NativeDevice(
+        id=text_of(device.id),
+        name=text_of(device.name),
+        kind=text_of(device.kind),
+        memory_bytes=device.memory_bytes,
+        fingerprint=text_of(device.fingerprint),
+        info=_facts(library, "facts about a device", device.info, device.num_info),
+        address=address,
+    )
+
+
+def _facts(
+    library: NativeLibrary, what: str, options: ctypes._Pointer[abi.Option], count: int
+) -> dict[str, OptionValue]:
+    rows = _elements(library, what, options, count)
+    return {text_of(row.key): value_of(text_of(row.value)) for row in rows}
+
+
+def _elements(library: NativeLibrary, what: str, array: Any, count: int) -> list[Any]:
+    if not count:
+        return []
+    if count > COUNT_LIMIT or not bool(array):
+        where = "the array is NULL" if count <= COUNT_LIMIT else f"at most {COUNT_LIMIT} expected"
+        raise BackendError(f"backend {library.id!r} ({library.path}) lists {count} {what}: {where}")
+    return [array[index] for index in range(count)]

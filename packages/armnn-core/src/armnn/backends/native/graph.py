@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Layers of a network as the flat arrays of ``armnn_graph``."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn.backends.native.attributes import attributes_of
+from armnn.backends.native.constants import DROP, KEEP, constants
+from armnn.backends.native.memory import Arena, struct
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from armnn.backends.views import SubgraphView
+    from armnn.graph import Layer, Value
+    from armnn.tensor import TensorInfo
+    from armnn_backend_api import BackendVersion
+
+ABSENT: Final = -1
+
+
+class NativeGraph:
+    """What a backend is to judge or to compile; use it as a context manager.
+
+    Attributes:
+        layers: The nodes; the id of a node is its position.
+        inputs: The values that execute receives, in its order: those that are not constant.
+        outputs: The values that execute writes, in its order.
+        struct: The ``armnn_graph``, valid until the end of the ``with`` statement.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        version: BackendVersion,
+        fingerprint: str = "",
+    ) -> None:
+        """Lay the layers out.
+
+        Args:
+            layers: In topological order.
+            inputs: What the layers read and others make.
+            outputs: What the layers make and others read.
+            version: The Backend API version of the backend that shall read it.
+            fingerprint: The sha256 of the graph in hexadecimal, if it was computed.
+        """
+        self.layers = tuple(layers)
+        self.inputs = tuple(value for value in inputs if value.constant is None)
+        self.outputs = tuple(outputs)
+        self._version = version
+        self._arena = Arena()
+        self._lent: list[int] = []
+        produced = (value for layer in self.layers for value in layer.outputs)
+        self._values = dict.fromkeys(itertools.chain(inputs, produced))
+        self._index = {value: index for index, value in enumerate(self._values)}
+        self.struct = struct(abi.Graph)
+        self._fill(fingerprint)
+
+    @classmethod
+    def of_layer(cls, layer: Layer, version: BackendVersion) -> NativeGraph:
+        """Return the graph of one layer, with all of its outputs."""
+        inputs = dict.fromkeys(value for value in layer.inputs if value is not None)
+        return cls((layer,), tuple(inputs), layer.outputs, version)
+
+    @classmethod
+    def of_view(
+        cls, view: SubgraphView, version: BackendVersion, fingerprint: str = ""
+    ) -> NativeGraph:
+        """Return the graph of a subgraph."""
+        return cls(view.layers, view.inputs, view.outputs, version, fingerprint)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the layers, by node id."""
+        return tuple(layer.name for layer in self.layers)
+
+    @property
+    def title(self) -> str:
+        """The layers in a word or two, for messages."""
+        first, last = self.layers[0].name, self.layers[-1].name
+        return repr(first) if len(self.layers) == 1 else f"{first!r} to {last!r}"
+
+    def __enter__(self) -> NativeGraph:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        while self._lent:
+            constants.drop(self._lent.pop())
+
+    def _fill(self, fingerprint: str) -> None:
+        graph, arena = self.struct, self._arena
+        values = arena.structs(abi.Value, len(self._values))
+        for row, value in zip(values, self._values, strict=True):
+            self._fill_value(row, value)
+        nodes = arena.structs(abi.Node, len(self.layers))
+        for number, (row, layer) in enumerate(zip(nodes, self.layers, strict=True)):
+            row.id = number
+            self._fill_node(row, layer)
+        graph.value_stride = ctypes.sizeof(abi.Value)
+        graph.node_stride = ctypes.sizeof(abi.Node)
+        graph.attribute_stride = ctypes.sizeof(abi.Attribute)
+        graph.values, graph.num_values = values, len(values)
+        graph.nodes, graph.num_nodes = nodes, len(nodes)
+        graph.inputs, graph.num_inputs = self._indices(self.inputs), len(self.inputs)
+        graph.outputs, graph.num_outputs = self._indices(self.outputs), len(self.outputs)
+        graph.fingerprint = arena.text(fingerprint)
+        graph.keep, graph.drop = KEEP, DROP
+
+    def _fill_value(self, row: abi.Value, value: Value) -> None:
+        info = value.info
+        row.name = self._arena.text(value.name)
+        row.data_type = int(info.data_type)
+        row.ndim = -1 if info.shape is None else len(info.shape)
+        dims = (d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in info.shape or ())
+        row.shape = self._arena.filled(ctypes.c_int64, dims)
+        if info.scales:
+            row.quantization = ctypes.pointer(self._quantization(info))
+        if value.constant is not None:
+            row.constant_ref, row.constant = constants.lend(value.constant)
+            self._lent.append(row.constant_ref)
+
+    def _quantization(self, info: TensorInfo) -> abi.Quantization:
+        made = abi.Quantization()
+        made.scheme = abi.PER_TENSOR if info.axis is None else abi.PER_AXIS
+        made.axis = -1 if info.axis is None else info.axis
+        made.count = len(info.scales)
+        made.scales = self._arena.filled(ctypes.c_float, info.scales)
+        made.zero_points = self._arena.filled(ctypes.c_int32, info.zero_points)
+        return made
+
+    def _fill_node(self, row: abi.Node, layer: Layer) -> None:
+        arena = self._arena
+        row.since_minor = layer.spec.since[1]
+        row.type, row.name = arena.text(layer.type), arena.text(layer.name)
+        row.inputs, row.num_inputs = self._indices(layer.inputs), len(layer.inputs)
+        row.outputs, row.num_outputs = self._indices(layer.outputs), len(layer.outputs)
+        attributes = attributes_of(layer.descriptor, self._version, arena)
+        row.attributes, row.num_attributes = attributes, len(attributes)
+
+    def _indices(self, values: Sequence[Value | None]) -> Any:
+        return self._arena.filled(
+            ctypes.c_int32, (ABSENT if value is None else self._index[value] for value in values)
+        )

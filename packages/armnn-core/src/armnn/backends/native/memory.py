@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Memory of the host that C reads: it lives as long as the object that allocated it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from armnn_backend_api import ctypes_mirror as abi
+
+_S = TypeVar("_S", bound=ctypes.Structure)
+
+
+class Arena:
+    """Arrays and texts for one call or one object; all go together."""
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def array(self, kind: type[Any], count: int) -> Any:
+        """Return a zeroed array; at least one element is there, so that it has an address."""
+        made = (kind * max(count, 1))()
+        self._held.append(made)
+        return made
+
+    def filled(self, kind: type[Any], elements: Iterable[Any]) -> Any:
+        """Return an array of numbers."""
+        numbers = tuple(elements)
+        made = self.array(kind, len(numbers))
+        made[: len(numbers)] = numbers
+        return made
+
+    def structs(self, kind: type[_S], count: int) -> Any:
+        """Return an array of growable structs with their headers set."""
+        made = (kind * count)()
+        self._held.append(made)
+        size, struct_id = ctypes.sizeof(kind), abi.STRUCT_IDS[kind]
+        for each in made:
+            each.header.struct_size = size
+            each.header.struct_id = struct_id
+        return made
+
+    def text(self, text: str) -> abi.String:
+        """Return a text."""
+        raw = text.encode("utf-8", "replace")
+        buffer = ctypes.create_string_buffer(raw)
+        self._held.append(buffer)
+        return abi.String(ctypes.addressof(buffer), len(raw))
+
+    def hold(self, thing: object) -> None:
+        """Keep something alive as long as the arena."""
+        self._held.append(thing)
+
+
+def struct(kind: type[_S]) -> _S:
+    """Return a growable struct with its header set and the rest zero."""
+    made = kind()
+    made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
+    return made
+
+
+def end_of(kind: type[ctypes.Structure], field: str) -> int:
+    """Return where a field ends: the struct_size of a filler that knows no later one."""
+    place = getattr(kind, field)
+    end: int = place.offset + place.size
+    return end
+
+
+def copied(kind: type[_S], address: int) -> _S:
+    """Return a copy of a growable struct of the other side; fields that it does not know are zero.
+
+    The caller has checked struct_id and the smallest struct_size that makes sense.
+    """
+    made = kind()
+    theirs = abi.Header.from_address(address).struct_size
+    ctypes.memmove(ctypes.addressof(made), address, min(theirs, ctypes.sizeof(kind)))
+    return made

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Compiled graphs: immutable, shared by threads; each execution context has one of its own."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from armnn.backends.native.calls import is_late, raise_stored
+from armnn.backends.native.codes import Failure, call, reset_error
+from armnn.backends.native.lifetimes import NativeObject
+from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.backends.native.library import NativeLibrary
+
+
+class NativeProgram(NativeObject):
+    """A compiled graph.
+
+    Attributes:
+        names: The names of its layers, by node id.
+    """
+
+    __slots__ = ("backend", "names")
+
+    def __init__(self, backend: NativeObject, pointer: int | None, names: tuple[str, ...]) -> None:
+        """Own what compile or deserialize returned.
+
+        Raises:
+            BackendError: That was NULL.
+        """
+        library = backend.library
+        if pointer is None:
+            raise BackendError(
+                f"backend {library.id!r} ({library.path}) returned no program and no error for "
+                f"layer {names[0]!r}"
+            )
+        super().__init__(library, pointer, library.required("program_destroy"), backend)
+        self.backend = backend
+        self.names = names
+
+    @property
+    def title(self) -> str:
+        """The layers in a word or two, for messages."""
+        first, last = self.names[0], self.names[-1]
+        return repr(first) if len(self.names) == 1 else f"{first!r} to {last!r}"
+
+    @property
+    def label(self) -> str:
+        """The name of the PreCompiled layer that holds it."""
+        first, last = self.names[0], self.names[-1]
+        return first if len(self.names) == 1 else f"{first} to {last}"
+
+    def context(self) -> NativeObject:
+        """Return a new execution context.
+
+        Raises:
+            ArmnnError: The backend made none.
+        """
+        check_open(self.library)
+        pointer = ctypes.c_void_p()
+        action = f"make an execution context for {self.title}"
+        call(self.library, "context_create", action, self.pointer, ctypes.byref(pointer))
+        if pointer.value is None:
+            raise BackendError(
+                f"backend {self.library.id!r} ({self.library.path}) failed to {action}: it "
+                "returned neither a context nor an error"
+            )
+        destroy = self.library.required("context_destroy")
+        return NativeObject(self.library, pointer.value, destroy, self)
+
+    def failure(self, code: int, error: abi.Error) -> ArmnnError:
+        """Return the exception of an execute that failed; make the error ready for the next."""
+        failure = Failure(code, error)
+        reset_error(error)
+        raise_stored()
+        if code == abi.CANCELLED and is_late():
+            failure.code = abi.DEADLINE_EXCEEDED  # the backend was told to stop, not why
+        made = failure.exception(self.library, f"execute {self.title}", self.names)
+        return made if isinstance(made, ExecutionError) else _execution_error(made)
+
+
+def check_open(library: NativeLibrary) -> None:
+    """Check that the library may still be called.
+
+    Raises:
+        ClosedError: The process is ending and the library was shut down.
+    """
+    if library.has_ended:
+        raise ClosedError(f"backend {library.id!r} was shut down, as the process is ending")
+
+
+def _execution_error(cause: ArmnnError) -> ExecutionError:
+    made = ExecutionError(str(cause))
+    made.__cause__ = cause
+    return made
