@@ -215,6 +215,12 @@ def plain(draw: st.DrawFn) -> Case:
     return [floats(*draw(st.lists(SIZE, max_size=4)))], {}
 
 
+@st.composite
+def squares(draw: st.DrawFn) -> Case:
+    size = draw(SIZE)
+    return [floats(*draw(st.lists(SIZE, max_size=2)), size, size)], {}
+
+
 CASES: dict[str, st.SearchStrategy[Case]] = {
     "LayerNormalization": normalized(),
     "RmsNormalization": normalized(),
@@ -231,11 +237,15 @@ CASES: dict[str, st.SearchStrategy[Case]] = {
     "Where": either(),
     "TopK": chosen(),
     "CumSum": along_axis(),
+    "CumProd": along_axis(),
     "OneHot": hot(),
     "Trilu": triangular(),
     "GatherElements": by_element(with_updates=False),
     "ScatterElements": by_element(with_updates=True),
     "Compress": compressed(),
+    "Unique": along_axis(),
+    "Determinant": squares(),
+    "BitCast": plain(),
     "Range": counted(),
     "Attention": attended(),
     "RotaryEmbedding": rotated(),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from armnn.layers.matmul import (
     BatchMatMulDescriptor,
+    DeterminantDescriptor,
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
@@ -57,6 +58,14 @@ def test_quantised_fully_connected_by_hand(run_layer: RunLayer) -> None:
         "FullyConnected", [(x, x_info)], constants=[(weights, w_info), bias], outputs=[y_info]
     )
     assert y.tolist() == [[3, 25]]
+
+
+def test_a_bias_of_fully_connected_may_have_a_scale_of_its_own(run_layer: RunLayer) -> None:
+    x_info = TensorInfo((1, 1), DataType.QASYMM_S8, 0.5)
+    bias_info = TensorInfo((1,), DataType.QASYMM_S8, 0.25, 2)
+    operands = [(np.int8([[4]]), x_info), (np.int8([[3]]), x_info), (np.int8([10]), bias_info)]
+    (y,) = run_layer("FullyConnected", operands)
+    assert y.tolist() == [[10]]  # 2 * 1.5 + 8 * 0.25 = 5
 
 
 @pytest.mark.parametrize(
@@ -202,3 +211,8 @@ def test_zero_points_of_rows_are_taken_off_rows(compute):
     assert result.tolist() == [[0, 1], [0, 1]]
     result = compute(MatMulIntegerDescriptor(), x[None], y, np.uint8([[[1], [3]]]), None)
     assert result.tolist() == [[[0, 1], [0, 1]]]
+
+
+def test_determinants_agree_with_onnxruntime(compute, onnx_run):
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
+    np.testing.assert_allclose(compute(DeterminantDescriptor(), x), onnx_run("Det", x), 1e-4)

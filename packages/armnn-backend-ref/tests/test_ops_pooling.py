@@ -227,3 +227,20 @@ def test_quantised_averages_are_those_of_real_values(run_layer: RunLayer) -> Non
     d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)
     (y,) = run_layer("Pooling2d", [(x, x_info)], d, outputs=[y_info])
     assert y.item() == 12, "2.875 is 11.5 steps, and halves are rounded away from zero"
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+def test_dilated_windows_agree_with_onnxruntime(run_layer, onnx_run, operator, ceil_mode):
+    x = np.random.default_rng(0).standard_normal((2, 3, 9, 10)).astype(np.float32)
+    kind = PoolingAlgorithm.MAX if operator == "MaxPool" else PoolingAlgorithm.AVERAGE
+    d = Pooling2dDescriptor(
+        pool_type=kind, pool_height=2, pool_width=3, stride_y=2, stride_x=2, pad_top=1,
+        pad_left=2, pad_right=1, dilation_y=3, dilation_x=2,
+        output_shape_rounding=OutputShapeRounding(ceil_mode),
+    )  # fmt: skip
+    expected = onnx_run(
+        operator, x, kernel_shape=[2, 3], strides=[2, 2], pads=[1, 2, 0, 1],
+        dilations=[3, 2], ceil_mode=ceil_mode,
+    )  # fmt: skip
+    np.testing.assert_allclose(run_layer("Pooling2d", [x], d)[0], expected, 1e-5, 1e-6)

@@ -177,6 +177,18 @@ def test_dequantize_gives_real_values(run_layer, data_type):
     assert y.tolist() == [-5.0, 0.0, 122.5]
 
 
+def test_dequantize_to_float64_rounds_nothing(run_layer):
+    x = (np.int16([32767, -32768]), TensorInfo((2,), DataType.QSYMM_S16, 0.1))
+    (y,) = run_layer("Dequantize", [x], outputs=[DataType.FLOAT64])
+    assert y.tolist() == [32767 * 0.1, -32768 * 0.1]
+
+
+def test_dequantize_widens_half_precision(run_layer):
+    (y,) = run_layer("Dequantize", [np.float16([0.1, -INF])], outputs=[DataType.FLOAT32])
+    assert y.dtype == np.float32
+    assert y.tolist() == [float(np.float16(0.1)), -INF]
+
+
 def test_half_precision_is_widened_exactly_and_narrowed_to_the_nearest(run_layer):
     x = np.float16([0.1, 65504, INF, NAN])
     (wide,) = run_layer("ConvertFp16ToFp32", [x])
@@ -253,3 +265,13 @@ def test_what_an_eight_bit_float_cannot_hold_saturates_if_asked(run_layer, data_
         saturated.astype(np.float32), np.float32([largest, -largest, 1.5, np.nan])
     )
     assert not np.isfinite(lost[:2].astype(np.float32)).any()
+
+
+def test_bits_stay_when_their_type_changes(run_layer):
+    x = np.float32([[1.0, -0.0], [np.nan, 2.0**-149]])
+    (bits,) = run_layer("BitCast", [x.T], outputs=[DataType.UNSIGNED32])
+    assert bits.tolist() == [[0x3F800000, 0x7FC00000], [0x80000000, 1]]
+    halves = np.arange(2**16, dtype=np.uint16)
+    (numbers,) = run_layer("BitCast", [halves], outputs=[DataType.BFLOAT16])
+    (again,) = run_layer("BitCast", [numbers], outputs=[DataType.SIGNED16])
+    np.testing.assert_array_equal(again.view(np.uint16), halves)

@@ -8,6 +8,7 @@ import pytest
 
 from armnn.layers.reduction import (
     ArgMinMaxDescriptor,
+    CumProdDescriptor,
     CumSumDescriptor,
     MeanDescriptor,
     ReduceDescriptor,
@@ -186,3 +187,10 @@ def test_running_sums_wrap_around_and_do_not_subtract(compute):
     sums = compute(CumSumDescriptor(exclusive=True), np.float32([1, np.inf, 2]))
     assert sums.tolist() == [0, 1, np.inf]
     assert compute(CumSumDescriptor(exclusive=True), np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_running_products_wrap_around(compute):
+    assert compute(CumProdDescriptor(), np.int8([100, 2, 3])).tolist() == [100, -56, 88]
+    products = compute(CumProdDescriptor(exclusive=True, reverse=True), np.float32([5, 0.5, 4]))
+    assert products.tolist() == [2, 4, 1]
+    assert compute(CumProdDescriptor(exclusive=True), np.zeros((0, 2))).shape == (0, 2)

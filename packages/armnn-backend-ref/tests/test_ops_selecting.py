@@ -16,6 +16,7 @@ from armnn.layers.selecting import (
     ScatterElementsDescriptor,
     TopKDescriptor,
     TriluDescriptor,
+    UniqueDescriptor,
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType, ScatterNdFunction
@@ -181,3 +182,14 @@ def test_a_compressed_tensor_gets_the_shape_that_it_has():
         loaded = runtime.load_network(runtime.optimize(network, backends=["CpuRef"]))
         feeds = {"x": np.float16([[1, 2], [3, 4]]), "condition": np.array([False, True])}
         assert loaded.run(feeds)["y"].tolist() == [[2], [4]]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_unique_slices_agree_with_onnxruntime(compute, onnx_run, axis, ordered, dtype):
+    x = np.random.default_rng(0).integers(0, 2, (9, 3)).astype(dtype)
+    expected = onnx_run("Unique", x, outputs=4, axis=axis, sorted=int(ordered))
+    results = compute(UniqueDescriptor(axis=axis, sorted=ordered), x)
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)

@@ -330,6 +330,14 @@ def test_integers_are_taken_where_they_mean_something(
             ("Compress", [info(F32, 2), info(S32, 2)]),
         ),
         (
+            "the output 'output' is Unsigned8, expected 32 bits as Float32 has",
+            ("BitCast", [info(F32, 2)], None, [DataType.UNSIGNED8]),
+        ),
+        (
+            "the input 'input' is QAsymmS8, expected a plain type of 8 bits or more",
+            ("BitCast", [info(S8, 2)], None, [DataType.SIGNED8]),
+        ),
+        (
             "the input 'limit' is Signed64, expected Signed32 as the input 'start'",
             ("Range", [info(S32), info(S64), info(S32)]),
         ),

@@ -52,7 +52,7 @@ def test_weights_that_do_not_fit_are_refused(infer, operands, message):
     ],
 )
 def test_products_have_the_shape_of_numpys_matmul(infer, x, y):
-    expected = np.matmul(np.empty(x), np.empty(y)).shape
+    expected = np.matmul(np.zeros(x), np.zeros(y)).shape
     assert infer("BatchMatMul", [x, y])[0].shape == expected
 
 
@@ -157,3 +157,10 @@ def test_products_of_small_integers_are_signed32(infer):
 def test_integer_matrices_that_do_not_fit_are_refused(infer, operands, message):
     with pytest.raises(ShapeError, match=message):
         infer("MatMulInteger", operands)
+
+
+def test_determinants_are_those_of_square_matrices(infer):
+    assert infer("Determinant", [("n", 2, 3, 3)])[0].shape == ("n", 2)
+    for shape in ((3,), (2, 3)):
+        with pytest.raises(ShapeError, match="expected square matrices in the last two axes"):
+            infer("Determinant", [shape])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armnn.errors import ShapeError
+from armnn.errors import InvalidArgumentError, ShapeError
 from armnn.layers import LAYERS, infer_outputs
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, OutputShapeRounding
@@ -120,3 +120,13 @@ def test_boxes_are_pooled_along_three_axes(onnx_shapes):
 def test_what_does_not_fit_is_refused(shape, message):
     with pytest.raises(ShapeError, match=message):
         _shape(shape, pool_width=3, pool_height=3, stride_x=1, stride_y=1)
+
+
+def test_a_dilated_window_reaches_further():
+    size = {"pool_width": 3, "pool_height": 2, "stride_x": 1, "stride_y": 2}
+    reach = {**size, "dilation_x": 2, "dilation_y": 3, "pad_bottom": 1}
+    assert _shape((1, 1, 7, 9), **reach) == (1, 1, 3, 5)
+    with pytest.raises(ShapeError, match="a window of 3 with dilation 5 does not fit"):
+        _shape((1, 1, 7, 9), **size, dilation_x=5)
+    with pytest.raises(InvalidArgumentError, match="'dilation_x' is 0, expected at least 1"):
+        _shape((1, 1, 7, 9), **size, dilation_x=0)

@@ -92,3 +92,5 @@ def test_running_sums_keep_the_shape(infer):
     assert infer("CumSum", [("n", 3), TensorInfo((), DataType.SIGNED32)])[0].shape == ("n", 3)
     with pytest.raises(ShapeError, match="axis 2 is not an axis of a tensor of rank 2"):
         infer("CumSum", [("n", 3)], axis=2)
+    with pytest.raises(ShapeError, match="axis -3 is not an axis of a tensor of rank 2"):
+        infer("CumProd", [("n", 3)], axis=-3)

@@ -76,3 +76,11 @@ def test_how_many_slices_stay_is_not_known(infer):
         infer("Compress", [(2, 3), condition])
     with pytest.raises(ShapeError, match=r"'condition' has shape \[1,1\]: expected rank 1"):
         infer("Compress", [(2, 3), TensorInfo((1, 1), DataType.BOOLEAN)])
+
+
+def test_how_many_slices_differ_is_not_known_before(infer):
+    values, indices, inverse, counts = infer("Unique", [("n", 3)], axis=-1)
+    assert values.shape == ("n", None)
+    assert (indices.shape, inverse.shape, counts.shape) == ((None,), (3,), (None,))
+    with pytest.raises(ShapeError, match="axis 0 is not an axis of a tensor of rank 0"):
+        infer("Unique", [()])

@@ -54,6 +54,8 @@ POOLING = {
     "output_shape_rounding": OutputShapeRounding.FLOOR,
     "padding_method": PaddingMethod.EXCLUDE,
     "data_layout": NCHW,
+    "dilation_x": 1,
+    "dilation_y": 1,
 }
 SCALES = {
     "input_intermediate_scale": 0,
@@ -203,6 +205,7 @@ DEFAULTS = {
         "pad_front": 0,
         "pad_back": 0,
         "pool_depth": 0,
+        "dilation_z": 1,
         "stride_z": 0,
         "data_layout": DataLayout.NCDHW,
     },
@@ -236,11 +239,13 @@ DEFAULTS = {
     "ReverseSequence": {"batch_axis": 1, "time_axis": 0},
     "TopK": {"k": 1, "axis": -1, "largest": True, "sorted": True},
     "CumSum": {"axis": 0, "exclusive": False, "reverse": False},
+    "CumProd": {"axis": 0, "exclusive": False, "reverse": False},
     "OneHot": {"depth": 0, "axis": -1, "wrap_negative": True},
     "Trilu": {"upper": True, "k": 0},
     "GatherElements": {"axis": 0},
     "ScatterElements": {"axis": 0, "function": ScatterNdFunction.UPDATE},
     "Compress": {"axis": 0},
+    "Unique": {"axis": 0, "sorted": True},
     "Attention": {"scale": 0, "causal": False, "causal_from_end": False, "softcap": 0},
     "RoiAlign": {
         "output_height": 1,
@@ -325,12 +330,12 @@ def test_a_layer_without_a_kernel_says_why() -> None:
 
 def test_layers_that_count_what_they_find_depend_on_data() -> None:
     found = {spec.name for spec in LAYERS.values() if spec.data_dependent}
-    assert found == {"NonZero", "Compress", "NonMaxSuppression"}
+    assert found == {"NonZero", "Compress", "Unique", "NonMaxSuppression"}
 
 
 def test_an_input_that_fills_a_field_is_optional_and_read_by_the_shape_function() -> None:
     slots = [s for spec in LAYERS.values() for s in spec.inputs if s.fills is not None]
-    assert len(slots) == 21
+    assert len(slots) == 22
     assert all(s.optional and s.shapes_output and s.fills == s.name for s in slots)
 
 

@@ -114,6 +114,10 @@ OWN = {
     "DynamicQuantize": 1025,
     "Compress": 1026,
     "RoiAlign": 1027,
+    "CumProd": 1028,
+    "Unique": 1029,
+    "Determinant": 1030,
+    "BitCast": 1031,
 }
 
 FAMILY_MEMBERS = {
@@ -124,21 +128,21 @@ FAMILY_MEMBERS = {
     "IsNaN IsInf",
     "convolution": "Convolution2d DepthwiseConvolution2d TransposeConvolution2d Convolution3d "
     "ConvolutionInteger",
-    "matmul": "FullyConnected BatchMatMul Einsum MatMulInteger",
+    "matmul": "FullyConnected BatchMatMul Einsum MatMulInteger Determinant",
     "pooling": "Pooling2d Pooling3d",
     "normalization": "BatchNormalization InstanceNormalization L2Normalization Normalization "
     "Softmax LogSoftmax LayerNormalization RmsNormalization GroupNormalization",
-    "reduction": "ArgMinMax Mean Reduce CumSum",
+    "reduction": "ArgMinMax Mean Reduce CumSum CumProd",
     "reshaping": "Reshape Permute Transpose SpaceToDepth DepthToSpace SpaceToBatchNd "
     "BatchToSpaceNd ChannelShuffle BroadcastTo Tile Pad ReverseV2",
     "indexing": "Gather GatherNd ScatterNd Slice StridedSlice NonZero",
     "joining": "Concat Stack Splitter",
     "resizing": "Resize GridSample RoiAlign",
     "quantizing": "Quantize Dequantize Cast ConvertFp16ToFp32 ConvertFp32ToFp16 FakeQuantization "
-    "DynamicQuantize",
+    "DynamicQuantize BitCast",
     "recurrent": "Lstm UnidirectionalSequenceLstm QLstm QuantizedLstm",
     "sequence": "Rnn Gru SequenceLstm ReverseSequence",
-    "selecting": "TopK OneHot Trilu GatherElements ScatterElements Compress",
+    "selecting": "TopK OneHot Trilu GatherElements ScatterElements Compress Unique",
     "attention": "Attention RotaryEmbedding",
     "detection": "DetectionPostProcess NonMaxSuppression",
     "dimensions": "Rank Shape Fill Range",

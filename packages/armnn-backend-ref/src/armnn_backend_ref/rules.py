@@ -23,7 +23,7 @@ from armnn.types import (
     ReduceOperation,
     UnaryOperation,
 )
-from armnn_backend_ref.ops.recurrent import BIASES
+from armnn_backend_ref.ops._lstm_cell import BIASES
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -33,6 +33,7 @@ Rule: TypeAlias = Callable[["Layer"], str]
 """Returns why a layer is refused, "" if it is not."""
 
 FLOATS = (DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64)
+HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
 INTEGERS = (
     DataType.SIGNED8,
@@ -45,6 +46,9 @@ INTEGERS = (
     DataType.UNSIGNED64,
 )
 BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
+WIDE_INTEGERS = (DataType.SIGNED64, DataType.UNSIGNED64)
+"""Integers that float64 does not hold."""
+NARROW_INTEGERS = tuple(kind for kind in INTEGERS if kind not in WIDE_INTEGERS)
 BOOLEANS = (DataType.BOOLEAN,)
 REAL = FLOATS + QUANTIZED
 NUMBERS = REAL + INTEGERS
@@ -115,6 +119,14 @@ def alike(*names: str) -> Rule:
     return rule
 
 
+def summed(layer: Layer) -> str:
+    """The output has the data type of the input, but sums of BFloat16 may stay Float32."""
+    wide = _info(layer, "output").data_type is DataType.FLOAT32
+    if wide and _info(layer, "input").data_type is DataType.BFLOAT16:
+        return ""
+    return alike("input", "output")(layer)
+
+
 def scaled(layer: Layer) -> str:
     """Quantised tensors say what their steps are."""
     names = [slot.name for slot in layer.spec.inputs]
@@ -135,7 +147,10 @@ def resolved(layer: Layer) -> str:
 
 
 def weighted(layer: Layer) -> str:
-    """Weights and bias go with the data: quantised ones count in steps of their own."""
+    """Weights and bias go with the data: quantised ones count in steps of their own.
+
+    A bias beside quantised data is Signed32; FullyConnected takes, as in Arm NN, quantised ones.
+    """
     data = _info(layer, "input")
     expected: tuple[DataType, ...] = WEIGHTS if data.is_quantized else (data.data_type,)
     reason = takes("weights", expected)(layer)
@@ -143,7 +158,9 @@ def weighted(layer: Layer) -> str:
         return reason or takes("bias", {data.data_type: None, DataType.FLOAT32: None})(layer)
     if data.is_per_axis:
         return f"the input 'input' has {len(data.scales)} scales, expected one"
-    return takes("bias", (DataType.SIGNED32,))(layer) or _scales_per_output(layer)
+    own_steps = QUANTIZED if layer.type == "FullyConnected" else ()
+    bias = takes("bias", (DataType.SIGNED32, *own_steps))
+    return bias(layer) or _scales_per_output(layer)
 
 
 def _scales_per_output(layer: Layer) -> str:
@@ -202,7 +219,8 @@ def unary(layer: Layer) -> str:
         return takes("input", BOOLEANS)(layer)
     if d.operation is UnaryOperation.BITWISE_NOT:
         return takes("input", INTEGERS)(layer)
-    return takes("input", NUMBERS if d.operation in INTEGER_OPERATIONS else REAL)(layer)
+    exact = d.operation in INTEGER_OPERATIONS
+    return takes("input", NUMBERS if exact else REAL + NARROW_INTEGERS)(layer)
 
 
 def binary(layer: Layer) -> str:
@@ -210,6 +228,20 @@ def binary(layer: Layer) -> str:
     d = layer.descriptor
     bitwise = isinstance(d, ElementwiseBinaryDescriptor) and d.operation in BITWISE_OPERATIONS
     return takes("input", INTEGERS if bitwise else NUMBERS)(layer)
+
+
+def plain_bits(layer: Layer) -> str:
+    """Elements keep their size; quantised ones are more than their bits."""
+    (what, data), (made, output) = *_tensors(layer, "input"), *_tensors(layer, "output")
+    for name, info in ((what, data), (made, output)):
+        if info.data_type not in ANY or info.is_quantized:
+            return f"{name} is {info.data_type.arm_name}, expected a plain type of 8 bits or more"
+    if data.data_type.bits != output.data_type.bits:
+        return (
+            f"{made} is {output.data_type.arm_name}, expected {data.data_type.bits} bits as "
+            f"{data.data_type.arm_name} has"
+        )
+    return ""
 
 
 def reducible(layer: Layer) -> str:

@@ -13,6 +13,7 @@ from armnn_backend_ref.rules import (
     BOOLEANS,
     BYTES,
     FLOATS,
+    HALVES,
     INDICES,
     INTEGERS,
     NUMBERS,
@@ -25,10 +26,12 @@ from armnn_backend_ref.rules import (
     binary,
     has_steps,
     local_brightness,
+    plain_bits,
     poolable,
     reducible,
     resolved,
     scaled,
+    summed,
     takes,
     takes_each,
     unary,
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
 
 _LIKE_INPUT = alike("input", "output")
-_CONVOLUTION = (takes("input", REAL), _LIKE_INPUT, weighted)
+_CONVOLUTION = (takes("input", REAL), summed, weighted)
 _ARITHMETIC = (takes("input", NUMBERS), alike("input", "other", "output"))
 _REAL = (takes("input", REAL), _LIKE_INPUT)
 _MOVES = (takes("input", ANY), _LIKE_INPUT)
@@ -88,6 +91,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         alike("input", "input_zero_point"),
         alike("other", "other_zero_point"),
     ),
+    "Determinant": _REAL,
     "Pooling2d": (poolable, _LIKE_INPUT),
     "Pooling3d": (poolable, _LIKE_INPUT),
     "BatchNormalization": (
@@ -106,6 +110,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "Mean": (takes("input", NUMBERS), _LIKE_INPUT),
     "Reduce": (reducible, _LIKE_INPUT),
     "CumSum": (takes("input", NUMBERS), _LIKE_INPUT),
+    "CumProd": (takes("input", NUMBERS), _LIKE_INPUT),
     "Rnn": _SEQUENCE,
     "Gru": _SEQUENCE,
     "SequenceLstm": (*_SEQUENCE, alike("input", "cell_state_in", "cell_state_out")),
@@ -125,6 +130,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         takes("indices", INDICES),
         alike("input", "updates", "output"),
     ),
+    "Unique": (takes("input", ANY), alike("input", "values")),
     "Compress": (takes("input", ANY), takes("condition", BOOLEANS), _LIKE_INPUT),
     "Range": (takes("start", FLOATS + INTEGERS), alike("start", "limit", "delta", "output")),
     "Lstm": (
@@ -134,8 +140,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
         alike("cell_state_in", "cell_state_out"),
     ),
     "UnidirectionalSequenceLstm": (
-        takes("input", FLOATS),
-        takes_each(".*_weights|.*_bias|.*_state_in", REAL),
+        takes("input", REAL),
+        takes_each(".*_weights|.*_state_in", REAL),
+        takes_each(".*_bias", (*REAL, DataType.SIGNED32)),
         alike("input", "output_state_in", "output_state_out", "output"),
         alike("cell_state_in", "cell_state_out"),
     ),
@@ -190,8 +197,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "RoiAlign": (*_REAL, takes("boxes", REAL), takes("batch_indices", INDICES)),
     "GridSample": (*_REAL, takes("grid", REAL)),
     "Quantize": (takes("input", REAL), takes("output", QUANTIZED)),
-    "Dequantize": (takes("input", QUANTIZED), takes("output", FLOATS)),
+    "Dequantize": (takes("input", (*QUANTIZED, *HALVES)), takes("output", FLOATS)),
     "Cast": (),
+    "BitCast": (plain_bits,),
     "DynamicQuantize": (takes("input", FLOATS),),
     "ConvertFp16ToFp32": (),
     "ConvertFp32ToFp16": (),

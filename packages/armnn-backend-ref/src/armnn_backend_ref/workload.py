@@ -51,7 +51,8 @@ class RefWorkload(Workload):
         typed = (layer.output_infos,) if op.typed else ()
         seen = (layer.input_infos,) if op.sees_inputs else ()
         self._function = partial(op.function, layer.descriptor, *typed, *seen)
-        as_stored = op.moves and _store_alike(layer.input_infos, layer.output_infos)
+        alike = op.moves and _store_alike(layer.input_infos, layer.output_infos)
+        as_stored = op.stored or alike
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
         self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]
 

@@ -28,6 +28,7 @@ class Op:
             outputs, because it rounds to steps that follow from theirs. Such a one is ``typed``.
         moves: Whether it only moves elements: it is then given the stored values as they are,
             provided that inputs and outputs store alike.
+        stored: Whether it is given the stored values whatever they stand for, and returns such.
 
     Unless it only moves elements, an operation works on real values: quantised, Float16 and
     BFloat16 tensors arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's
@@ -39,6 +40,7 @@ class Op:
     typed: bool
     sees_inputs: bool
     moves: bool
+    stored: bool
 
 
 OPS: dict[str, Op] = {}
@@ -48,7 +50,12 @@ _F = TypeVar("_F", bound=Callable[..., "Array | tuple[Array, ...]"])
 
 
 def op(
-    layer: str, *, typed: bool = False, sees_inputs: bool = False, moves: bool = False
+    layer: str,
+    *,
+    typed: bool = False,
+    sees_inputs: bool = False,
+    moves: bool = False,
+    stored: bool = False,
 ) -> Callable[[_F], _F]:
     """Enter the decorated function into the table; see :class:`Op`.
 
@@ -59,7 +66,7 @@ def op(
     def enter(function: _F) -> _F:
         if layer in OPS:
             raise ValueError(f"the layer type {layer!r} has two operations: keep one of them")
-        OPS[layer] = Op(layer, function, typed, sees_inputs, moves)
+        OPS[layer] = Op(layer, function, typed, sees_inputs, moves, stored)
         return function
 
     return enter

@@ -98,6 +98,7 @@ def sliding(
     *,
     stride: int = 1,
     before: int = 0,
+    dilation: int = 1,
 ) -> Array:
     """Combine what a window over one axis reads, at each of its places.
 
@@ -110,6 +111,7 @@ def sliding(
         size: How many elements it reads.
         stride: The distance between two places.
         before: How many elements of padding stand before the first one.
+        dilation: The distance between two elements that it reads.
 
     Returns:
         An array like ``x`` with ``places`` elements along the axis.
@@ -117,6 +119,6 @@ def sliding(
     result = np.full((*x.shape[:axis], places, *x.shape[axis + 1 :]), start, x.dtype)
     source, target = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
     for index in range(size):
-        written, read = overlap(len(source), places, index - before, stride)
+        written, read = overlap(len(source), places, index * dilation - before, stride)
         combine(target[written], source[read], out=target[written])
     return result

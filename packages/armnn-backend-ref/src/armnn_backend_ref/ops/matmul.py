@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armnn.layers import Descriptor
     from armnn.layers.matmul import (
         BatchMatMulDescriptor,
+        DeterminantDescriptor,
         EinsumDescriptor,
         FullyConnectedDescriptor,
     )
@@ -64,6 +65,12 @@ def mat_mul_integer(
     # Doubles hold the sums of 2^37 such products exactly, and their products are fast.
     product: Array = np.matmul(left, right)
     return product.astype(np.int64).astype(np.int32)
+
+
+@op("Determinant")
+def determinant(_d: DeterminantDescriptor, x: Array) -> Array:
+    """Return the determinants of the matrices in the last two axes."""
+    return np.asarray(np.linalg.det(x))
 
 
 def _matrices(x: Array, layout: DataLayout, transpose: bool, adjoint: bool) -> Array:

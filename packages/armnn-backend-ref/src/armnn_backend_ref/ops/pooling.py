@@ -41,20 +41,28 @@ def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[i
     result = np.square(x) if d.pool_type is PoolingAlgorithm.L2 else x
     read = covered = np.ones((), int)
     whole = []  # axes with one place, which reads all there is: reduced at once, that is faster
-    for axis, wanted, stride, (before, after) in zip(
-        d.data_layout.spatial_axes, d.window, d.strides, d.padding, strict=True
+    for axis, wanted, stride, dilation, (before, after) in zip(
+        d.data_layout.spatial_axes, d.window, d.strides, d.dilations, d.padding, strict=True
     ):
         length, places = x.shape[axis], shape[axis]
         size = wanted if wanted else length
-        if places == 1 and size - before >= length:
+        if places == 1 and dilation == 1 and size - before >= length:
             whole.append(axis)
         else:
             result = sliding(
-                combine, start, result, axis, places, size, stride=stride, before=before
+                combine,
+                start,
+                result,
+                axis,
+                places,
+                size,
+                stride=stride,
+                before=before,
+                dilation=dilation,
             )
         first = (np.arange(places) * stride - before).reshape(-1, *(1,) * (x.ndim - 1 - axis))
-        read = read * _common(first, size, 0, length)
-        covered = covered * _common(first, size, -before, length + after)
+        read = read * _common(first, size, dilation, 0, length)
+        covered = covered * _common(first, size, dilation, -before, length + after)
     if whole:
         result = combine.reduce(result, tuple(whole), x.dtype, keepdims=True, initial=start)
     if not is_max:
@@ -65,10 +73,11 @@ def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[i
     return result if read.all() else np.where(read > 0, result, np.zeros((), x.dtype))
 
 
-def _common(first: Array, size: int, low: int, high: int) -> Array:
-    """Return how many of the ``size`` positions from ``first`` on lie in low..high."""
-    common: Array = np.minimum(first + size, high) - np.maximum(first, low)
-    return np.maximum(common, 0)
+def _common(first: Array, size: int, dilation: int, low: int, high: int) -> Array:
+    """Return how many of ``size`` positions, ``dilation`` apart from ``first`` on, lie in range."""
+    below, up_to = (np.clip(-((first - end) // dilation), 0, size) for end in (low, high))
+    common: Array = up_to - below
+    return common
 
 
 def _lowest(dtype: np.dtype[Any]) -> float:

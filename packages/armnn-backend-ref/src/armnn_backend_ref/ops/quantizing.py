@@ -32,6 +32,13 @@ def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
     return _computable(x) if info.is_quantized else to_type(x, info.data_type.numpy_dtype)
 
 
+@op("BitCast", typed=True, stored=True)
+def bit_cast(_d: Descriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
+    """Return the bits of the input as numbers of the data type of the output."""
+    bits: Array = x.view(outputs[0].data_type.numpy_dtype)
+    return bits
+
+
 @op("Quantize")
 def quantize(_d: Descriptor, x: Array) -> Array:
     """Return the real values, which the framework stores in steps of the output."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up: Reduce, Mean and ArgMinMax into one element, CumSum into as many."""
+"""Axes summed up: Reduce, Mean, ArgMinMax into one element, CumSum and CumProd into as many."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from armnn_backend_ref.ops.elementwise import divide
 if TYPE_CHECKING:
     from armnn.layers.reduction import (
         ArgMinMaxDescriptor,
+        CumProdDescriptor,
         CumSumDescriptor,
         MeanDescriptor,
         ReduceDescriptor,
@@ -61,15 +62,27 @@ def arg_min_max(d: ArgMinMaxDescriptor, x: Array) -> Array:
 @op("CumSum")
 def cum_sum(d: CumSumDescriptor, x: Array) -> Array:
     """Return the running sums along ``d.axis``; integers wrap around."""
+    return _cumulated(np.add, 0, d, x)
+
+
+@op("CumProd")
+def cum_prod(d: CumProdDescriptor, x: Array) -> Array:
+    """Return the running products along ``d.axis``; integers wrap around."""
+    return _cumulated(np.multiply, 1, d, x)
+
+
+def _cumulated(
+    combine: np.ufunc, start: int, d: CumSumDescriptor | CumProdDescriptor, x: Array
+) -> Array:
     elements = np.moveaxis(x, d.axis, 0)
     if d.reverse:
         elements = elements[::-1]
-    sums = np.zeros_like(elements)
+    results = np.full_like(elements, start)
     if d.exclusive:
-        np.cumsum(elements[:-1], 0, x.dtype, out=sums[1:])
+        combine.accumulate(elements[:-1], 0, x.dtype, out=results[1:])
     else:
-        np.cumsum(elements, 0, x.dtype, out=sums)
-    return np.moveaxis(sums[::-1] if d.reverse else sums, 0, d.axis)
+        combine.accumulate(elements, 0, x.dtype, out=results)
+    return np.moveaxis(results[::-1] if d.reverse else results, 0, d.axis)
 
 
 def _axes(d: MeanDescriptor | ReduceDescriptor, x: Array) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ScatterElementsDescriptor,
         TopKDescriptor,
         TriluDescriptor,
+        UniqueDescriptor,
     )
     from armnn_backend_ref.ops._registry import Array
 
@@ -87,6 +89,20 @@ def scatter_elements(
 def compress(d: CompressDescriptor, x: Array, condition: Array) -> Array:
     """Keep the slices for which the condition holds."""
     return np.compress(condition, x, d.axis)
+
+
+@op("Unique")
+def unique(d: UniqueDescriptor, x: Array) -> tuple[Array, Array, Array, Array]:
+    """Return each different slice once, where it stands first, which each is, how often it is."""
+    slices = np.moveaxis(x, d.axis, 0)
+    rows = slices.reshape(len(slices), math.prod(slices.shape[1:]))
+    keys, along = (rows[:, 0], None) if rows.shape[1] == 1 else (rows, 0)
+    _, indices, inverse, counts = np.unique(keys, True, True, True, axis=along)
+    inverse = inverse.reshape(-1)
+    if not d.sorted:
+        order = np.argsort(indices)
+        indices, counts, inverse = indices[order], counts[order], np.argsort(order)[inverse]
+    return np.moveaxis(slices[indices], 0, d.axis), indices, inverse, counts
 
 
 def _elements(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:

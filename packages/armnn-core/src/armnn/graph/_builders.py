@@ -45,6 +45,7 @@ from armnn.layers.indexing import (
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
 from armnn.layers.matmul import (
     BatchMatMulDescriptor,
+    DeterminantDescriptor,
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
@@ -73,6 +74,7 @@ from armnn.layers.plumbing import (
 )
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.layers.quantizing import (
+    BitCastDescriptor,
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,
@@ -89,6 +91,7 @@ from armnn.layers.recurrent import (
 )
 from armnn.layers.reduction import (
     ArgMinMaxDescriptor,
+    CumProdDescriptor,
     CumSumDescriptor,
     MeanDescriptor,
     ReduceDescriptor,
@@ -115,6 +118,7 @@ from armnn.layers.selecting import (
     ScatterElementsDescriptor,
     TopKDescriptor,
     TriluDescriptor,
+    UniqueDescriptor,
 )
 from armnn.layers.sequence import (
     GruDescriptor,
@@ -1900,6 +1904,34 @@ class LayerBuilders(Protocol):
             outputs=[output],
         ).output
 
+    def add_determinant(
+        self,
+        input: Operand,
+        *,
+        name: str | None = None,
+        output: Requested = None,
+    ) -> Value:
+        """Add a Determinant layer.
+
+        The determinants of matrices (ONNX: Det).
+
+        Args:
+            input: Square matrices, [...,M,M].
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
+                None to leave it to the layer.
+
+        Returns:
+            The output. [...].
+        """
+        return self.add(
+            "Determinant",
+            [input],
+            DeterminantDescriptor(),
+            name=name,
+            outputs=[output],
+        ).output
+
     def add_batch_normalization(
         self,
         input: Operand,
@@ -2529,6 +2561,8 @@ class LayerBuilders(Protocol):
         output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR,
         padding_method: PaddingMethod = PaddingMethod.EXCLUDE,
         data_layout: DataLayout = DataLayout.NCHW,
+        dilation_x: int = 1,
+        dilation_y: int = 1,
         name: str | None = None,
         output: Requested = None,
     ) -> Value:
@@ -2556,6 +2590,8 @@ class LayerBuilders(Protocol):
             output_shape_rounding: Whether a last window that is not whole counts.
             padding_method: Whether padding counts in the divisor of an average.
             data_layout: NCHW or NHWC.
+            dilation_x: Columns from one element of a window to the next.
+            dilation_y: Rows from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
                 None to leave it to the layer.
@@ -2579,6 +2615,8 @@ class LayerBuilders(Protocol):
                 output_shape_rounding=output_shape_rounding,
                 padding_method=padding_method,
                 data_layout=data_layout,
+                dilation_x=dilation_x,
+                dilation_y=dilation_y,
             ),
             name=name,
             outputs=[output],
@@ -2604,6 +2642,9 @@ class LayerBuilders(Protocol):
         output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR,
         padding_method: PaddingMethod = PaddingMethod.EXCLUDE,
         data_layout: DataLayout = DataLayout.NCDHW,
+        dilation_x: int = 1,
+        dilation_y: int = 1,
+        dilation_z: int = 1,
         name: str | None = None,
         output: Requested = None,
     ) -> Value:
@@ -2629,6 +2670,9 @@ class LayerBuilders(Protocol):
             output_shape_rounding: Whether a last window that is not whole counts.
             padding_method: Whether padding counts in the divisor of an average.
             data_layout: NCDHW or NDHWC.
+            dilation_x: Columns from one element of a window to the next.
+            dilation_y: Rows from one element of a window to the next.
+            dilation_z: Planes from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
                 None to leave it to the layer.
@@ -2656,6 +2700,9 @@ class LayerBuilders(Protocol):
                 output_shape_rounding=output_shape_rounding,
                 padding_method=padding_method,
                 data_layout=data_layout,
+                dilation_x=dilation_x,
+                dilation_y=dilation_y,
+                dilation_z=dilation_z,
             ),
             name=name,
             outputs=[output],
@@ -2746,6 +2793,34 @@ class LayerBuilders(Protocol):
             CastDescriptor(
                 saturate=saturate,
             ),
+            name=name,
+            outputs=[output],
+        ).output
+
+    def add_bit_cast(
+        self,
+        input: Operand,
+        *,
+        name: str | None = None,
+        output: Requested = None,
+    ) -> Value:
+        """Add a BitCast layer.
+
+        The same bits as numbers of another data type of the same size (ONNX, TFLite: BitCast).
+
+        Args:
+            input: Of any type.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
+                None to leave it to the layer.
+
+        Returns:
+            The output. The maker of the layer says its data type.
+        """
+        return self.add(
+            "BitCast",
+            [input],
+            BitCastDescriptor(),
             name=name,
             outputs=[output],
         ).output
@@ -2964,9 +3039,9 @@ class LayerBuilders(Protocol):
             outputs: The same for each output: a TensorInfo, a DataType, or None.
 
         Returns:
-            scratch_buffer: [N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open.
-            output_state_out: [N,O]. cell_state_out: [N,U]. output: [N,O], the same as
-            output_state_out.
+            scratch_buffer: [N,4*U], or [N,3*U] if ``cifg_enabled``; its values are open. A
+            quantised layer keeps its gates in the steps of this output. output_state_out: [N,O].
+            cell_state_out: [N,U]. output: [N,O], the same as output_state_out.
         """
         return self.add(
             "Lstm",
@@ -3063,6 +3138,10 @@ class LayerBuilders(Protocol):
         """Add a UnidirectionalSequenceLstm layer.
 
         A long short-term memory run over a sequence; the parameters are those of Lstm.
+
+        Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
+        data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
+        normalisation in 1/1024 of the steps of its weights.
 
         Args:
             input: [N,T,I], or [T,N,I] if ``time_major``.
@@ -3205,6 +3284,9 @@ class LayerBuilders(Protocol):
         """Add a QLstm layer.
 
         One step of a long short-term memory in 8 bits, with a cell in 16.
+
+        Activated gates have the steps of the cell. A bias counts in steps of the data times those of
+        the weights, or behind layer normalisation in 1/1024 of the steps of its weights.
 
         Args:
             input: [N,I], QAsymmS8.
@@ -3515,6 +3597,46 @@ class LayerBuilders(Protocol):
             "CumSum",
             [input, computed_axis],
             CumSumDescriptor(
+                axis=axis,
+                exclusive=exclusive,
+                reverse=reverse,
+            ),
+            name=name,
+            outputs=[output],
+        ).output
+
+    def add_cum_prod(
+        self,
+        input: Operand,
+        computed_axis: Operand | None = None,
+        *,
+        axis: int = 0,
+        exclusive: bool = False,
+        reverse: bool = False,
+        name: str | None = None,
+        output: Requested = None,
+    ) -> Value:
+        """Add a CumProd layer.
+
+        The product of each element and those before it along an axis (ONNX: CumProd).
+
+        Args:
+            input: Of any rank but 0.
+            computed_axis: Instead of ``axis``, known when the network runs: One integer.
+            axis: The axis; counted from the end if negative.
+            exclusive: Whether the element itself does not count; the first product is 1.
+            reverse: Whether the elements after it count instead.
+            name: Unique in the network; made from the type if left out.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
+                None to leave it to the layer.
+
+        Returns:
+            The output.
+        """
+        return self.add(
+            "CumProd",
+            [input, computed_axis],
+            CumProdDescriptor(
                 axis=axis,
                 exclusive=exclusive,
                 reverse=reverse,
@@ -4369,6 +4491,41 @@ class LayerBuilders(Protocol):
             name=name,
             outputs=[output],
         ).output
+
+    def add_unique(
+        self,
+        input: Operand,
+        *,
+        axis: int = 0,
+        sorted: bool = True,
+        name: str | None = None,
+        outputs: Sequence[Requested] | None = None,
+    ) -> tuple[Value, ...]:
+        """Add a Unique layer.
+
+        The slices along an axis that differ (ONNX: Unique; TensorFlow: UniqueV2).
+
+        Args:
+            input: Of any rank but 0.
+            axis: The axis; counted from the end if negative.
+            sorted: Whether the values are in rising order, else in that of their first occurrence.
+            name: Unique in the network; made from the type if left out.
+            outputs: The same for each output: a TensorInfo, a DataType, or None.
+
+        Returns:
+            values: Each different slice once. indices: Where each stands first along the axis.
+            inverse_indices: Which of the values each slice is. counts: How often each occurs.
+        """
+        return self.add(
+            "Unique",
+            [input],
+            UniqueDescriptor(
+                axis=axis,
+                sorted=sorted,
+            ),
+            name=name,
+            outputs=outputs,
+        ).outputs
 
     def add_rnn(
         self,

@@ -116,3 +116,7 @@ class LayerType(IntEnum):
     DynamicQuantize = 1025
     Compress = 1026
     RoiAlign = 1027
+    CumProd = 1028
+    Unique = 1029
+    Determinant = 1030
+    BitCast = 1031

@@ -308,3 +308,25 @@ class MatMulIntegerDescriptor(Descriptor):
 
     Leading axes broadcast; sums wrap around modulo 2^32.
     """
+
+
+def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    if len(shape) < 2 or not same_dimension(shape[-2], shape[-1]):
+        raise ShapeError(
+            f"the input has shape {format_shape(shape)}: expected square matrices in the last two "
+            "axes"
+        )
+    return [shape[:-2]]
+
+
+@layer(
+    "Determinant",
+    1030,
+    inputs=[slot("input", "Square matrices, [...,M,M].")],
+    outputs=[result("output", "[...].")],
+    infer=_determinant,
+)
+@descriptor
+class DeterminantDescriptor(Descriptor):
+    """The determinants of matrices (ONNX: Det)."""

@@ -29,6 +29,7 @@ def _pooled(
             output[axis],
             window,
             stride=stride,
+            dilation=descriptor.dilations[index],
             padding=descriptor.padding[index],
             round_up=descriptor.output_shape_rounding is OutputShapeRounding.CEILING,
         )
@@ -65,6 +66,8 @@ class Pooling2dDescriptor(Descriptor):
         output_shape_rounding: Whether a last window that is not whole counts.
         padding_method: Whether padding counts in the divisor of an average.
         data_layout: NCHW or NHWC.
+        dilation_x: Columns from one element of a window to the next.
+        dilation_y: Rows from one element of a window to the next.
     """
 
     pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
@@ -79,11 +82,14 @@ class Pooling2dDescriptor(Descriptor):
     output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
     padding_method: PaddingMethod = PaddingMethod.EXCLUDE
     data_layout: DataLayout = DataLayout.NCHW
+    dilation_x: int = 1
+    dilation_y: int = 1
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
         self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
         self.require_at_least(0, "pool_width", "pool_height", "stride_x", "stride_y")
+        self.require_at_least(1, "dilation_x", "dilation_y")
         self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
 
     @property
@@ -100,6 +106,11 @@ class Pooling2dDescriptor(Descriptor):
     def strides(self) -> tuple[int, ...]:
         """The stride along each spatial axis, height first."""
         return (self.stride_y, self.stride_x)
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """The dilation along each spatial axis, height first."""
+        return (self.dilation_y, self.dilation_x)
 
 
 @layer(
@@ -130,6 +141,9 @@ class Pooling3dDescriptor(Descriptor):
         output_shape_rounding: Whether a last window that is not whole counts.
         padding_method: Whether padding counts in the divisor of an average.
         data_layout: NCDHW or NDHWC.
+        dilation_x: Columns from one element of a window to the next.
+        dilation_y: Rows from one element of a window to the next.
+        dilation_z: Planes from one element of a window to the next.
     """
 
     pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
@@ -148,6 +162,9 @@ class Pooling3dDescriptor(Descriptor):
     output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
     padding_method: PaddingMethod = PaddingMethod.EXCLUDE
     data_layout: DataLayout = DataLayout.NCDHW
+    dilation_x: int = 1
+    dilation_y: int = 1
+    dilation_z: int = 1
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
@@ -155,6 +172,7 @@ class Pooling3dDescriptor(Descriptor):
         self.require_at_least(0, "pad_front", "pad_back")
         self.require_at_least(0, "pool_width", "pool_height", "pool_depth")
         self.require_at_least(0, "stride_x", "stride_y", "stride_z")
+        self.require_at_least(1, "dilation_x", "dilation_y", "dilation_z")
         self.require_choice("data_layout", (DataLayout.NCDHW, DataLayout.NDHWC))
 
     @property
@@ -175,3 +193,8 @@ class Pooling3dDescriptor(Descriptor):
     def strides(self) -> tuple[int, ...]:
         """The stride along each spatial axis, depth first."""
         return (self.stride_z, self.stride_y, self.stride_x)
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """The dilation along each spatial axis, depth first."""
+        return (self.dilation_z, self.dilation_y, self.dilation_x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From one data type to another: Quantize, Dequantize, Cast and the conversions."""
+"""From one data type to another: Quantize, Dequantize, Cast, BitCast and the conversions."""
 
 from __future__ import annotations
 
@@ -77,6 +77,18 @@ class CastDescriptor(Descriptor):
     """
 
     saturate: bool = False
+
+
+@layer(
+    "BitCast",
+    1031,
+    inputs=[slot("input", "Of any type.")],
+    outputs=[result("output", "The maker of the layer says its data type.")],
+    infer=same_as_input,
+)
+@descriptor
+class BitCastDescriptor(Descriptor):
+    """The same bits as numbers of another data type of the same size (ONNX, TFLite: BitCast)."""
 
 
 @layer(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up: Reduce, Mean and ArgMinMax into one element, CumSum into as many."""
+"""Axes summed up: Reduce, Mean, ArgMinMax into one element, CumSum and CumProd into as many."""
 
 from __future__ import annotations
 
@@ -105,17 +105,22 @@ class ReduceDescriptor(Descriptor):
     reduce_operation: ReduceOperation = ReduceOperation.SUM
 
 
-def _cumulated(descriptor: CumSumDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _cumulated(
+    descriptor: CumSumDescriptor | CumProdDescriptor, inputs: Inputs
+) -> Sequence[Shape | None]:
     shape = inputs.shape("input")
     if not inputs.awaits("axis"):
         normalized_axis(descriptor.axis, len(shape))
     return [shape]
 
 
+_CUMULATED = (slot("input", "Of any rank but 0."), filling("axis", "One integer."))
+
+
 @layer(
     "CumSum",
     1013,
-    inputs=[slot("input", "Of any rank but 0."), filling("axis", "One integer.")],
+    inputs=_CUMULATED,
     outputs=[result()],
     infer=_cumulated,
 )
@@ -126,6 +131,28 @@ class CumSumDescriptor(Descriptor):
     Attributes:
         axis: The axis; counted from the end if negative.
         exclusive: Whether the element itself does not count; the first sum is 0.
+        reverse: Whether the elements after it count instead.
+    """
+
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+
+@layer(
+    "CumProd",
+    1028,
+    inputs=_CUMULATED,
+    outputs=[result()],
+    infer=_cumulated,
+)
+@descriptor
+class CumProdDescriptor(Descriptor):
+    """The product of each element and those before it along an axis (ONNX: CumProd).
+
+    Attributes:
+        axis: The axis; counted from the end if negative.
+        exclusive: Whether the element itself does not count; the first product is 1.
         reverse: Whether the elements after it count instead.
     """
 

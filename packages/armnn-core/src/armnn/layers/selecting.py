@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements selected by rank, mask, index or place: TopK, Compress, OneHot, Trilu and their kin."""
+"""Elements selected by rank, mask, index or place: TopK, Compress, OneHot, Unique and their kin."""
 
 from __future__ import annotations
 
@@ -245,3 +245,39 @@ class CompressDescriptor(Descriptor):
     """
 
     axis: int = 0
+
+
+def _uniques(descriptor: UniqueDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    shape = inputs.shape("input")
+    axis = normalized_axis(descriptor.axis, len(shape))
+    values = (*shape[:axis], None, *shape[axis + 1 :])
+    return [values, (None,), (shape[axis],), (None,)]
+
+
+_PLACES = (DataType.SIGNED64, DataType.SIGNED32)
+
+
+@layer(
+    "Unique",
+    1029,
+    inputs=[slot("input", "Of any rank but 0.")],
+    outputs=[
+        result("values", "Each different slice once."),
+        result("indices", "Where each stands first along the axis.", data_types=_PLACES),
+        result("inverse_indices", "Which of the values each slice is.", data_types=_PLACES),
+        result("counts", "How often each occurs.", data_types=_PLACES),
+    ],
+    infer=_uniques,
+    data_dependent=True,
+)
+@descriptor
+class UniqueDescriptor(Descriptor):
+    """The slices along an axis that differ (ONNX: Unique; TensorFlow: UniqueV2).
+
+    Attributes:
+        axis: The axis; counted from the end if negative.
+        sorted: Whether the values are in rising order, else in that of their first occurrence.
+    """
+
+    axis: int = 0
+    sorted: bool = True

@@ -10,13 +10,14 @@ import numpy as np
 
 from armnn.layers.matmul import (
     BatchMatMulDescriptor,
+    DeterminantDescriptor,
     EinsumDescriptor,
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
 )
 from armnn.testing.cases import EDGE, LayerCase, case, cases
 from armnn.testing.cases_convolution import SUMS
-from armnn.testing.operands import FLOATS, NUMBERS, REAL, bias_tensor, tensor, values
+from armnn.testing.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
 from armnn.types import DataLayout, DataType
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
     yield case(data_type, "without bias", d, [x, w], expected, tolerance=tolerance)
 
 
+@cases(FullyConnectedDescriptor, types=QUANTIZED)
+def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[LayerCase]:
+    """A bias that has a scale of its own, in place of one in 32 bits."""
+    x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 2), -1, 1, seed=2)
+    b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)
+    expected = _product(x.real, w.real) + b.real
+    d = FullyConnectedDescriptor()
+    yield case(data_type, "a bias with a scale", d, [x, w, b], expected, tags=[EDGE])
+
+
 @cases(BatchMatMulDescriptor, types=NUMBERS)
 def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
     """Batches that broadcast, either side transposed, channels last."""
@@ -95,6 +106,16 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
     expected = np.moveaxis(product, 1, -1)
     tolerance = SUMS.get(data_type)
     yield case(data_type, "NHWC", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    ndhwc = DataLayout.NDHWC
+    x, y = (values(data_type, shape, seed=4) for shape in ((1, 2, 2, 3, 2), (1, 2, 3, 2, 2)))
+    product = _product(np.moveaxis(x.real, -1, 1), np.moveaxis(y.real, -1, 1))
+    d = BatchMatMulDescriptor(data_layout_x=ndhwc, data_layout_y=ndhwc)
+    expected = np.moveaxis(product, 1, -1)
+    yield case(data_type, "NDHWC", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    d = BatchMatMulDescriptor(data_layout_x=DataLayout.NCDHW, data_layout_y=DataLayout.NCDHW)
+    x, y = (values(data_type, shape, seed=5) for shape in ((1, 2, 2, 2, 3), (1, 2, 2, 3, 2)))
+    expected = _product(x.real, y.real)
+    yield case(data_type, "NCDHW", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
     # The adjoint of [[a, b], [c, d]] is [[d, -b], [-c, a]].
     x, y = tensor(data_type, [[1.0, 2.0], [3.0, 5.0]]), values(data_type, (2, 3), seed=3)
     (a, b), (c, e) = x.real
@@ -102,6 +123,10 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
     d = BatchMatMulDescriptor(adjoint_x=True)
     expected = _product(adjoint, y.real)
     yield case(data_type, "adjoint", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    d = BatchMatMulDescriptor(transpose_x=True, adjoint_y=True)
+    expected = _product(y.real.T, adjoint)
+    name = "adjoint on the right"
+    yield case(data_type, name, d, [y, x], expected, tolerance=tolerance, tags=[EDGE])
 
 
 @cases(EinsumDescriptor, types=REAL)
@@ -142,3 +167,35 @@ def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
     for name, (inputs, expected) in rows.items():
         d = MatMulIntegerDescriptor()
         yield case(data_type, name, d, inputs, expected, outputs=[DataType.SIGNED32], tags=[EDGE])
+
+
+@cases(DeterminantDescriptor, types=REAL)
+def determinant(data_type: DataType) -> Iterator[LayerCase]:
+    """One matrix, several, matrices of one element and of none."""
+    for name, shape, tags in (
+        ("one matrix", (3, 3), []),
+        ("several", (2, 1, 2, 2), []),
+        ("one element", (2, 1, 1), [EDGE]),
+        ("no element", (2, 0, 0), [EDGE]),
+    ):
+        x = values(data_type, shape, seed=1)
+        expected = _determinants(x.real)
+        yield case(
+            data_type,
+            name,
+            DeterminantDescriptor(),
+            [x],
+            expected,
+            tolerance=SUMS.get(data_type),
+            tags=tags,
+        )
+
+
+def _determinants(x: NDArray[Any]) -> NDArray[Any]:
+    """Expand along the first row (Laplace)."""
+    size = x.shape[-1]
+    total = np.full(x.shape[:-2], float(size == 0))
+    for column in range(size):
+        minor = np.delete(x[..., 1:, :], column, -1)
+        total += (-1) ** column * x[..., 0, column] * _determinants(minor)
+    return total

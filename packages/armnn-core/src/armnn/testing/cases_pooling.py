@@ -37,8 +37,10 @@ def _pooled(
     """Return [N,C,*Y] of x [N,C,*X]; a window of padding only gives zero."""
     rounding = math.ceil if d.output_shape_rounding is OutputShapeRounding.CEILING else math.floor
     sizes = []
+    steps = d.dilations
+    reach = [step * (size - 1) + 1 for step, size in zip(steps, window, strict=True)]
     for length, size, stride, (before, after) in zip(
-        x.shape[2:], window, strides, pads, strict=True
+        x.shape[2:], reach, strides, pads, strict=True
     ):
         places = rounding((length + before + after - size) / stride) + 1
         # A window must not begin behind the input and the padding before it.
@@ -48,12 +50,12 @@ def _pooled(
     y = np.zeros((*x.shape[:2], *sizes), x.dtype)
     for image, channel, *place in np.ndindex(*y.shape):
         covered, spans = 1, []
-        for p, length, size, stride, (before, after) in zip(
-            place, x.shape[2:], window, strides, pads, strict=True
+        for p, length, size, stride, step, (before, after) in zip(
+            place, x.shape[2:], window, strides, steps, pads, strict=True
         ):
-            first = p * stride - before
-            spans.append(range(max(first, 0), min(first + size, length)))
-            covered *= min(first + size, length + after) - first
+            read = range(p * stride - before, p * stride - before + step * size, step)
+            spans.append([at for at in read if 0 <= at < length])
+            covered *= sum(at < length + after for at in read)
         inside = [x[(image, channel, *at)] for at in itertools.product(*spans)]
         if inside:
             y[(image, channel, *place)] = _summary(inside, covered, d)
@@ -96,6 +98,18 @@ _ROWS: dict[str, dict[str, Any]] = {
         "stride_x": 2,
         "stride_y": 2,
         "output_shape_rounding": OutputShapeRounding.CEILING,
+    },
+    "dilated": {
+        "pool_width": 3,
+        "pool_height": 2,
+        "stride_x": 2,
+        "stride_y": 1,
+        "pad_left": 2,
+        "pad_right": 1,
+        "pad_bottom": 2,
+        "dilation_x": 2,
+        "dilation_y": 3,
+        "padding_method": IGNORE_VALUE,
     },
     "padding only": {
         "pool_width": 2,
@@ -170,6 +184,9 @@ def pooling3d(data_type: DataType) -> Iterator[LayerCase]:
         "pad_top": 1,
         "pad_left": 2,
         "pad_right": 1,
+        "dilation_z": 1,
+        "dilation_y": 2,
+        "dilation_x": 2,
     }
     for layout in (DataLayout.NCDHW, DataLayout.NDHWC):
         for algorithm, method in itertools.product(PoolingAlgorithm, PaddingMethod):
@@ -188,6 +205,49 @@ def pooling3d(data_type: DataType) -> Iterator[LayerCase]:
             )
             title = f"{algorithm.arm_name} {method.arm_name} {layout.arm_name}"
             yield case(data_type, title, d, [x], np.moveaxis(y, 1, channel), tags=[EDGE])
+
+
+_SOLID: dict[str, dict[str, Any]] = {
+    "padded in depth": {
+        "pool_depth": 3,
+        "pool_height": 1,
+        "pool_width": 1,
+        "stride_z": 2,
+        "stride_y": 1,
+        "stride_x": 1,
+        "pad_front": 1,
+        "pad_back": 2,
+    },
+    "padded below, rounded up": {
+        "pool_depth": 1,
+        "pool_height": 3,
+        "pool_width": 2,
+        "stride_z": 1,
+        "stride_y": 3,
+        "stride_x": 2,
+        "pad_bottom": 1,
+        "output_shape_rounding": OutputShapeRounding.CEILING,
+    },
+}
+
+
+@cases(Pooling3dDescriptor, types=REAL)
+def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
+    """Padding in front, behind and below; a last window that is not whole."""
+    for (name, parameters), algorithm, method in itertools.product(
+        _SOLID.items(), PoolingAlgorithm, PaddingMethod
+    ):
+        x = values(data_type, (1, 2, 3, 4, 5), -8, -1, seed=5)
+        d = Pooling3dDescriptor(pool_type=algorithm, padding_method=method, **parameters)
+        y = _pooled(
+            x.real,
+            d,
+            (d.pool_depth, d.pool_height, d.pool_width),
+            (d.stride_z, d.stride_y, d.stride_x),
+            [(d.pad_front, d.pad_back), (d.pad_top, d.pad_bottom), (d.pad_left, d.pad_right)],
+        )
+        title = f"{algorithm.arm_name} {method.arm_name} {name}"
+        yield case(data_type, title, d, [x], y, tags=[EDGE])
 
 
 @cases(Pooling3dDescriptor, types=INTEGERS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.quantizing import (
+    BitCastDescriptor,
     CastDescriptor,
     ConvertFp16ToFp32Descriptor,
     ConvertFp32ToFp16Descriptor,
@@ -23,6 +24,7 @@ from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases, 
 from armnn.testing.operands import (
     ANY,
     FLOATS,
+    INTEGERS,
     QUANTIZED,
     REAL,
     SYMMETRIC,
@@ -81,10 +83,8 @@ def dequantize(data_type: DataType) -> Iterator[LayerCase]:
     x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = DequantizeDescriptor()
     for target in FLOATS:
-        # A step is worth a float32, so no more digits than its own can be expected.
-        close = usual(DataType.FLOAT32 if target is DataType.FLOAT64 else target)
         name = f"to {target.arm_name}"
-        yield case(data_type, name, d, [x], x.real, outputs=[target], tolerance=close)
+        yield case(data_type, name, d, [x], x.real, outputs=[target], tolerance=usual(target))
     limits = np.iinfo(data_type.numpy_dtype)
     zero = 0 if data_type in SYMMETRIC else 100
     ends = stored_tensor(data_type, [limits.min, zero, limits.max], scale=0.25, zero_point=zero)
@@ -95,6 +95,22 @@ def dequantize(data_type: DataType) -> Iterator[LayerCase]:
     )
     empty = values(data_type, (3, 0), seed=2)
     yield case(data_type, "empty", d, [empty], empty.real, outputs=float32, tags=[EDGE])
+
+
+@cases(DequantizeDescriptor, types=(DataType.FLOAT16, DataType.BFLOAT16))
+def dequantize_halves(data_type: DataType) -> Iterator[LayerCase]:
+    """Halves that stand for weights: their values, the ends of the type, nothing at all."""
+    largest, least = {
+        DataType.FLOAT16: (65504.0, 2.0**-24),
+        DataType.BFLOAT16: (255 * 2.0**120, 2.0**-133),
+    }[data_type]
+    ends = [largest, -largest, least, np.nan, np.inf]
+    for name, numbers in (("values", [-1.5, 0.0, 0.25]), ("ends", ends), ("empty", [])):
+        x = tensor(data_type, np.array(numbers, np.float64))
+        outputs = [DataType.FLOAT32]
+        tags = [] if name == "values" else [EDGE]
+        d = DequantizeDescriptor()
+        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=tags)
 
 
 @cases(DequantizeDescriptor, types=SYMMETRIC)
@@ -339,3 +355,30 @@ def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
             tolerance=_SCALE,
             tags=tags,
         )
+
+
+_PLAIN_TYPES = (*FLOATS, *INTEGERS, DataType.BOOLEAN)
+
+
+@cases(BitCastDescriptor, types=_PLAIN_TYPES)
+def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
+    """Each type of the same size, by the bytes; a scalar and nothing at all."""
+    numbers = np.array([[0, 1, 0], [1, 1, 0]])
+    for target in _PLAIN_TYPES:
+        if target.bits != data_type.bits:
+            continue
+        for name, reals in (("matrix", numbers), ("scalar", numbers[0, 1]), ("empty", numbers[:0])):
+            real = reals.astype(np.bool_) if data_type is DataType.BOOLEAN else reals
+            x = tensor(data_type, real)
+            stored = np.frombuffer(x.stored.tobytes(), target.numpy_dtype).reshape(x.stored.shape)
+            expected = stored.astype(np.float64) if target in FLOATS else stored
+            yield case(
+                data_type,
+                f"{name} to {target.arm_name}",
+                BitCastDescriptor(),
+                [x],
+                expected,
+                outputs=[target],
+                tolerance=EXACT,
+                tags=[] if name == "matrix" else [EDGE],
+            )

@@ -11,6 +11,7 @@ import numpy as np
 
 from armnn.layers.reduction import (
     ArgMinMaxDescriptor,
+    CumProdDescriptor,
     CumSumDescriptor,
     MeanDescriptor,
     ReduceDescriptor,
@@ -155,3 +156,30 @@ def _running(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
     numbers = row.tolist()[::-1] if reverse else row.tolist()
     sums = [sum(numbers[: place + (0 if exclusive else 1)]) for place in range(len(numbers))]
     return sums[::-1] if reverse else sums
+
+
+@cases(CumProdDescriptor, types=NUMBERS)
+def cum_prod(data_type: DataType) -> Iterator[LayerCase]:
+    """Forward and backward, with and without the element itself, along each axis."""
+    x = values(data_type, (2, 3, 3), 1, 3, seed=1)
+    for axis in (0, 1, -1):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                expected = np.apply_along_axis(_products, axis, x.real, exclusive, reverse)
+                d = CumProdDescriptor(axis=axis, exclusive=exclusive, reverse=reverse)
+                yield case(
+                    data_type,
+                    f"axis {axis}, exclusive {exclusive}, reverse {reverse}",
+                    d,
+                    [x],
+                    expected.astype(x.real.dtype),
+                    tolerance=SUMS.get(data_type),
+                    tags=[EDGE] if axis == -1 else [],
+                )
+
+
+def _products(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
+    numbers = row.tolist()[::-1] if reverse else row.tolist()
+    ends = [place + (0 if exclusive else 1) for place in range(len(numbers))]
+    products = [math.prod(numbers[:end]) for end in ends]
+    return products[::-1] if reverse else products

@@ -15,12 +15,14 @@ from armnn.layers.selecting import (
     ScatterElementsDescriptor,
     TopKDescriptor,
     TriluDescriptor,
+    UniqueDescriptor,
 )
 from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
 from armnn.testing.operands import (
     ANY,
     INTEGERS,
     NUMBERS,
+    REAL,
     CaseTensor,
     stored_tensor,
     tensor,
@@ -63,6 +65,8 @@ def top_k(data_type: DataType) -> Iterator[LayerCase]:
     ):
         d = TopKDescriptor(k=k, axis=axis, largest=largest)
         yield _top(data_type, name, d, x, _INDEX_TYPES[index % 2], tags)
+    d = TopKDescriptor(k=1, axis=1, sorted=False)
+    yield _top(data_type, "one, in any order", d, x, DataType.SIGNED64, [EDGE])
     ties = tensor(data_type, np.array([[2, 3, 3, 2, 3]]))
     d = TopKDescriptor(k=4, axis=1)
     yield _top(data_type, "ties go to the lower index", d, ties, DataType.SIGNED64, [EDGE])
@@ -252,3 +256,41 @@ def compress(data_type: DataType) -> Iterator[LayerCase]:
             tolerance=EXACT,
             tags=tags,
         )
+
+
+@cases(UniqueDescriptor, types=ANY)
+def unique(data_type: DataType) -> Iterator[LayerCase]:
+    """A list, columns, rows from the end, all alike, nothing; sorted and as they come."""
+    for name, numbers, axis in (
+        ("a list", [1, 0, 1, 1, 0], 0),
+        ("columns", [[1, 0, 1, 1], [0, 1, 0, 1]], 1),
+        ("rows, from the end", [[1, 1], [0, 1], [1, 1]], -2),
+        ("all alike", [1, 1, 1], 0),
+        ("nothing", np.zeros((0, 2)), 0),
+    ):
+        plain = np.array(numbers, np.float64 if data_type in REAL else np.int64)
+        reals = plain.astype(np.bool_) if data_type is DataType.BOOLEAN else plain
+        x = tensor(data_type, reals)
+        for ordered in (True, False):
+            for places in _INDEX_TYPES:
+                yield case(
+                    data_type,
+                    f"{name}, sorted {ordered}, {places.arm_name}",
+                    UniqueDescriptor(axis=axis, sorted=ordered),
+                    [x],
+                    _uniques(x.real, axis, ordered),
+                    outputs=[x.info, places, places, places],
+                    tolerance=EXACT,
+                    tags=[] if name == "a list" else [EDGE],
+                )
+
+
+def _uniques(x: NDArray[Any], axis: int, ordered: bool) -> tuple[NDArray[Any], ...]:
+    slices = np.moveaxis(x, axis, 0)
+    keys = [tuple(piece.reshape(-1).tolist()) for piece in slices]
+    found = list(dict.fromkeys(keys))
+    found = sorted(found) if ordered else found
+    first = np.array([keys.index(key) for key in found], np.int64)
+    inverse = np.array([found.index(key) for key in keys], np.int64)
+    counts = np.array([keys.count(key) for key in found], np.int64)
+    return np.moveaxis(slices[first], 0, axis), first, inverse, counts
