@@ -10,7 +10,7 @@ import nox
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.10"
-nox.options.sessions = ["lint", "types", "tests", "e2e"]
+nox.options.sessions = ["lint", "types", "docs", "tests", "e2e"]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
@@ -46,6 +46,14 @@ def types(session: nox.Session) -> None:
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     tools = sorted(Path("tools").glob("*.py"))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", *tools)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site; a link that leads nowhere is an error."""
+    session.install(*nox.project.dependency_groups(PROJECT, "docs"))
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-n", "docs", ".cache/site")
+    session.log("Open .cache/site/README.html.")
 
 
 @nox.session(requires=["build"])

@@ -63,13 +63,25 @@ def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
     assert shown == {name: declared["project"][name] for name in shown}
 
 
-def test_the_examples_of_the_tutorial_print_what_it_says() -> None:
-    examples = [block for block in tutorial("python") if not block.startswith("# armnn_backend")]
+@pytest.mark.parametrize(
+    "page", ["quick-start", "choosing-backends", "coming-from-arm-nn", "writing-a-backend"]
+)
+def test_the_examples_of_a_page_print_what_it_says(
+    page: str, model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
+    (tmp_path / "model.tflite").symlink_to(model("pitch"))
+    document = REPOSITORY / "docs" / f"{page}.md"
+    blocks = code_blocks(document, "python")
+    examples = [block for block in blocks if not block.startswith("# armnn_backend")]
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(examples)], capture_output=True, text=True
+        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout == "".join(tutorial("text"))
+    assert run.stdout == "".join(code_blocks(document, "text"))
 
 
 def tutorial(language: str) -> list[str]:

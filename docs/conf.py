@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Settings of the documentation site, which Sphinx builds from the pages beside this file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "armnn"
+author = "Armnn-Python contributors"
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_title = "armnn"
+root_doc = "README"
+myst_heading_anchors = 3
+# Pages show programs, their output and shells; only the first need colours.
+highlight_language = "text"
+nitpicky = True
+
+_PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
+
+
+def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
+    """Make the menu of the pages that README.md links to: one list for both kinds of readers."""
+    if page == root_doc:
+        pages = dict.fromkeys(_PAGE.findall((Path(__file__).parent / "README.md").read_text()))
+        source[0] += "\n".join(["\n```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what changes pages while they are read."""
+    app.connect("source-read", add_contents)
