@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn.errors import BackendError, InvalidArgumentError
+from armnn.compat.threads import thread_options
+from armnn.errors import BackendError
 from armnn.runtime import default_runtime
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ CPU = "CPUExecutionProvider"
 """Stands for every backend of an installed package, in the order of the default preference."""
 
 _SUFFIX = "ExecutionProvider"
-_THREADS = "NumberOfThreads"
 
 Providers: TypeAlias = "Sequence[str | tuple[str, Mapping[str, object]]]"
 """Names, or names with options."""
@@ -86,10 +86,8 @@ def choose(
     if CPU not in chosen and (with_defaults or not backends):
         chosen[CPU] = {}
         backends |= {each: defaults[each] for each in defaults if each not in backends}
-    if threads > 0:
-        for backend in backends.values():
-            if _takes_threads(backend):
-                options[backend.id] = {_THREADS: threads, **options.get(backend.id, {})}
+    for backend_id, said in thread_options(backends.values(), threads).items():
+        options[backend_id] = {**said, **options.get(backend_id, {})}
     return Choice(chosen, list(backends), options)
 
 
@@ -107,14 +105,6 @@ def _backend(name: str) -> Backend | None:
         if backend_id in known:
             return registry.get(backend_id)
     return None
-
-
-def _takes_threads(backend: Backend) -> bool:
-    try:
-        backend.create_model_context({_THREADS: 1})
-    except InvalidArgumentError:
-        return False
-    return True
 
 
 def _normalized(

@@ -107,7 +107,7 @@ class InferenceSession:
         self._metadata = described.metadata
         self._dtypes = {n: info.data_type.numpy_dtype for n, info in network.inputs.items()}
         # The runtime keeps what is loaded, so a session that is gone has to say so.
-        weakref.finalize(self, network.unload).atexit = False
+        self._unload = weakref.finalize(self, network.unload)
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -145,9 +145,9 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, object]] | None = None,
     ) -> None:
         """Load the model again for other providers."""
-        before = self._network
+        unload_before = self._unload
         self._load(providers, provider_options)
-        before.unload()
+        unload_before()
 
     def enable_fallback(self) -> None:
         """Do nothing: a layer that a backend does not take goes to the next one in any case."""

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: MIT
+"""``Interpreter``: a TensorFlow Lite model, run as LiteRT's users run it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.compat.litert.delegates import Delegate, load_delegate
+from armnn.compat.litert.model import Model, Tensor, read
+from armnn.compat.litert.runner import SignatureRunner
+from armnn.compat.threads import thread_options
+from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
+from armnn.parsing import parse
+from armnn.runtime import default_runtime
+from armnn.tensor import TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.graph import Network
+
+
+class OpResolverType(Enum):
+    """Which kernels LiteRT would use; without effect, as backends bring their own."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+class Interpreter:
+    """A loaded model and its tensors.
+
+    Args:
+        model_path: The file.
+        model_content: Or what is in it.
+        experimental_delegates: What ``load_delegate`` returned.
+        num_threads: The threads of a layer, for the backends that have such an option.
+        experimental_op_resolver_type: Has no effect.
+        experimental_preserve_all_tensors: Must be false.
+        options: Other arguments of LiteRT, which have no effect.
+
+    Raises:
+        ValueError: There is no such file, it is no model or one that cannot be run, or an argument
+            is wrong.
+        BackendError: A backend that a delegate names cannot be used.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[Delegate] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        **options: object,
+    ) -> None:
+        del experimental_op_resolver_type, options
+        if experimental_preserve_all_tensors:
+            raise InvalidArgumentError(
+                "experimental_preserve_all_tensors is set: intermediate tensors are not kept, as "
+                "layers are fused and share memory"
+            )
+        self._threads = _checked_threads(num_threads)
+        self._backends = self._named_backends(experimental_delegates or ())
+        network, content = _read(model_path, model_content)
+        self.model: Model = read(content)
+        self._takes = self._free_inputs()
+        self._shapes = {tensor.index: tensor.shape for tensor in self.model.tensors}
+        self._arrays: dict[int, NDArray[Any]] = {}
+        self._is_allocated = False
+        self._may_run_again = True
+        self._unload: Callable[[], object] = lambda: None
+        self._load(network)
+
+    def _named_backends(self, delegates: Sequence[Delegate]) -> list[str]:
+        for delegate in delegates:
+            if not isinstance(delegate, Delegate):
+                raise InvalidArgumentError(
+                    f"experimental_delegates has {delegate!r}, which is made for another run time: "
+                    "expected what load_delegate() of this module returns"
+                )
+            if delegate.threads is not None:
+                self._threads = delegate.threads
+        return [backend for delegate in delegates for backend in delegate.backends]
+
+    # -- tensors --------------------------------------------------------------------------------
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Return what is known of each input."""
+        return [self._details(index) for index in self.model.inputs]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Return what is known of each output."""
+        return [self._details(index) for index in self.model.outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """Return what is known of each tensor of the main subgraph.
+
+        Raises:
+            InvalidArgumentError: Another subgraph is asked for.
+        """
+        if subgraph_index != 0:
+            raise InvalidArgumentError(
+                f"subgraph_index is {subgraph_index}: only the tensors of the main subgraph, 0, "
+                "are known"
+            )
+        return [self._details(tensor.index) for tensor in self.model.tensors]
+
+    def num_subgraphs(self) -> int:
+        """Return how many subgraphs the file has."""
+        return self.model.subgraphs
+
+    def resize_tensor_input(
+        self, input_index: int, tensor_size: Sequence[int], strict: bool = False
+    ) -> None:
+        """Give an input other dimensions; ``allocate_tensors`` must follow.
+
+        Args:
+            input_index: The index of its tensor.
+            tensor_size: As many dimensions as it has.
+            strict: Whether only dimensions may change that the model leaves open.
+
+        Raises:
+            RuntimeError: It is no input, or it cannot have these dimensions.
+        """
+        if input_index not in self._takes:
+            raise RuntimeError(
+                f"the tensor {input_index} cannot be resized: the inputs are {list(self._takes)}"
+            )
+        shape = tuple(int(size) for size in tensor_size)
+        now = self._shapes[input_index]
+        declared = self.model.tensors[input_index].signature or now
+        fits = len(shape) == len(declared) and all(size >= 0 for size in shape)
+        if fits and strict:
+            fits = all(dim in (-1, size) for dim, size in zip(declared, shape, strict=True))
+        if not fits:
+            raise RuntimeError(
+                f"the input {input_index} cannot be resized to {list(shape)}: its dimensions are "
+                f"{list(declared)}" + (", of which those may change that are -1" * strict)
+            )
+        if shape != now:
+            self._shapes[input_index] = shape
+            self._arrays.clear()
+            self._is_allocated = False
+
+    def allocate_tensors(self) -> None:
+        """Prepare the model for the dimensions that its inputs have now.
+
+        Raises:
+            ValueError: It cannot be run with them.
+        """
+        if self._is_allocated:
+            return
+        shapes = {index: self._shapes[index] for index in self._takes}
+        infos = self._optimized.inputs.values()
+        if not all(map(TensorInfo.accepts, infos, shapes.values())):
+            self._load(parse(self.model.resized(shapes), suffix="tflite"))
+        self._arrays = {index: self._zeros(index) for index in self._takes}
+        for index, info in self._inferred_outputs(shapes.values()):
+            if info.is_static:
+                self._shapes[index] = info.static_shape
+                self._arrays[index] = self._zeros(index)
+        self._is_allocated = self._may_run_again = True
+
+    def set_tensor(self, tensor_index: int, value: ArrayLike) -> None:
+        """Copy an array into an input.
+
+        Raises:
+            InvalidArgumentError: It is no input, or of another type or shape than the array.
+        """
+        tensor = self._input(tensor_index)
+        if not self._is_allocated:
+            raise InvalidArgumentError(
+                "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            )
+        array = np.asarray(value)
+        if array.dtype != tensor.dtype:
+            raise InvalidArgumentError(
+                f"Cannot set tensor: Got value of type {array.dtype} but expected type "
+                f"{np.dtype(tensor.dtype)} for input {tensor_index}, name: {tensor.name}"
+            )
+        target = self._arrays[tensor_index]
+        if array.shape != target.shape:
+            raise InvalidArgumentError(
+                f"Cannot set tensor: Dimension mismatch. Got {list(array.shape)} but expected "
+                f"{list(target.shape)} for input {tensor_index}, name: {tensor.name}"
+            )
+        target[...] = array
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
+        """Return a copy of an input, an output of the last run, or a constant.
+
+        Raises:
+            InvalidArgumentError: It is neither, or the model was not run yet.
+        """
+        del subgraph_index
+        return self._array(tensor_index).copy()
+
+    def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
+        """Return a function that gives an input or output itself, for reading and writing."""
+        return lambda: self._array(tensor_index)
+
+    # -- running --------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run the model.
+
+        Raises:
+            RuntimeError: ``allocate_tensors`` was not called, or the model keeps state, which
+                would be lost.
+        """
+        if not self._is_allocated:
+            raise RuntimeError("Invoke called on model that is not ready: call allocate_tensors()")
+        if not self._may_run_again:
+            raise RuntimeError(
+                "the model has variables, whose values are not kept from one run to the next: call "
+                "reset_all_variables() before each further run"
+            )
+        names = self._optimized.inputs
+        feed = {name: self._arrays[i] for name, i in zip(names, self._takes, strict=True)}
+        results = self._network.run(feed)
+        for index, result in zip(self.model.outputs, results.values(), strict=True):
+            self._shapes[index] = result.shape
+            self._arrays[index] = result
+        self._may_run_again = not any(tensor.is_variable for tensor in self.model.tensors)
+
+    def reset_all_variables(self) -> None:
+        """Set the variables of the model to zero."""
+        self._may_run_again = True
+
+    # -- signatures -----------------------------------------------------------------------------
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Return the names of the inputs and outputs of each signature."""
+        return {
+            key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
+            for key, signature in self.model.signatures.items()
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """Return a function that runs a signature.
+
+        Args:
+            signature_key: Which one; may be left out if there is only one.
+
+        Raises:
+            InvalidArgumentError: There is no such signature, or which one was not said.
+        """
+        if signature_key is None:
+            if len(self.model.signatures) != 1:
+                raise InvalidArgumentError(
+                    "SignatureDef signature_key is None and model has "
+                    f"{len(self.model.signatures)} Signatures. None is only allowed when the model "
+                    "has 1 SignatureDef"
+                )
+            (signature_key,) = self.model.signatures
+        return SignatureRunner(self, signature_key)
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _free_inputs(self) -> tuple[int, ...]:
+        """The inputs that the parser makes inputs: those that have no data in the file."""
+        return tuple(i for i in dict.fromkeys(self.model.inputs) if self.model.constant(i) is None)
+
+    def _load(self, network: Network) -> None:
+        runtime = default_runtime()
+        backends = runtime.registry.find_usable(self._backends or None)
+        self._optimized = runtime.optimize(
+            network,
+            self._backends or None,
+            backend_options=thread_options(backends, self._threads),
+        )
+        self._unload()
+        self._network = runtime.load_network(self._optimized)
+        # The runtime keeps what is loaded, so an interpreter that is gone has to say so.
+        self._unload = weakref.finalize(self, self._network.unload)
+
+    def _inferred_outputs(
+        self, shapes: Iterable[tuple[int, ...]]
+    ) -> Iterator[tuple[int, TensorInfo]]:
+        """Yield what is known of the outputs before a run, for shapes of the inputs."""
+        optimized = self._optimized
+        if optimized.value_inputs:
+            return  # the values that decide are not known yet
+        network = optimized.specialise(dict(zip(optimized.inputs, shapes, strict=True)), {}).network
+        found = {layer.name: layer.input_infos[0] for layer in network.outputs}
+        for name, index in zip(optimized.outputs, self.model.outputs, strict=True):
+            info = found.get(name)
+            if info is not None:
+                yield index, info
+
+    def _tensor(self, index: int) -> Tensor:
+        if not 0 <= index < len(self.model.tensors):
+            raise InvalidArgumentError(
+                f"Invalid tensor index {index} exceeds max tensor index {len(self.model.tensors)}"
+            )
+        return self.model.tensors[index]
+
+    def _input(self, index: int) -> Tensor:
+        tensor = self._tensor(index)
+        if index not in self._takes:
+            raise InvalidArgumentError(
+                f"the tensor {index} ({tensor.name!r}) is no input of the model: the inputs are "
+                f"{list(self._takes)}"
+            )
+        return tensor
+
+    def _details(self, index: int) -> dict[str, Any]:
+        return self._tensor(index).details(self._shapes[index])
+
+    def _zeros(self, index: int) -> NDArray[Any]:
+        return np.zeros(self._shapes[index], self._tensor(index).dtype)
+
+    def _array(self, index: int) -> NDArray[Any]:
+        tensor = self._tensor(index)
+        if index in self._arrays:
+            return self._arrays[index]
+        data = self.model.constant(index)
+        if data is None:
+            raise InvalidArgumentError(
+                f"Tensor data is null for the tensor {index} ({tensor.name!r}). Run "
+                "allocate_tensors() first, and invoke() for outputs; intermediate tensors are not "
+                "kept"
+            )
+        return data
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """Refuses custom operators, which are made for another run time.
+
+    Raises:
+        InvalidArgumentError: There are any.
+    """
+
+    def __init__(self, custom_op_registerers: Sequence[object] = (), **arguments: Any) -> None:
+        if custom_op_registerers:
+            raise InvalidArgumentError(
+                f"custom operators are given as {list(custom_op_registerers)}: they are made for "
+                "another run time, and a backend can bring operators instead"
+            )
+        super().__init__(**arguments)
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        return 0
+    if not isinstance(threads, int):
+        raise InvalidArgumentError(f"type of num_threads should be int: got {threads!r}")
+    if threads < 1:
+        raise InvalidArgumentError(f"num_threads should >= 1: got {threads}")
+    return threads
+
+
+def _read(path: str | os.PathLike[str] | None, content: bytes | None) -> tuple[Network, bytes]:
+    if path and content:
+        raise InvalidArgumentError("Can't both provide `model_path` and `model_content`")
+    if content:
+        data = bytes(content)
+        return parse(data, suffix="tflite"), data
+    if not path:
+        raise InvalidArgumentError("`model_path` or `model_content` must be specified.")
+    try:
+        network = parse(path, suffix="tflite")
+    except ModelFileNotFoundError as error:
+        raise InvalidArgumentError(f"Could not open {os.fspath(path)!r}.") from error
+    with open(path, "rb") as file:
+        return network, file.read()
+
+
+__all__ = [
+    "Delegate",
+    "Interpreter",
+    "InterpreterWithCustomOps",
+    "OpResolverType",
+    "SignatureRunner",
+    "load_delegate",
+]
