@@ -289,6 +289,23 @@ def test_unary_operations_keep_integers_where_they_mean_something(compute):
         assert result.tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("operation", "given", "expected"),
+    [
+        (UnaryOperation.EXP, [-1, 0, 5, 100], [0, 1, 148, 2**31 - 1]),
+        (UnaryOperation.SQRT, [0, 8, 9, -1], [0, 2, 3, 0]),
+        (UnaryOperation.RSQRT, [1, 2, 0, -1], [1, 0, 2**31 - 1, 0]),
+        (UnaryOperation.LOG, [1, 100, 0, -1], [0, 4, -(2**31), 0]),
+        (UnaryOperation.SIN, [0, 2, -2, 11], [0, 0, 0, 0]),
+        (UnaryOperation.TAN, [0, 2, 11, -11], [0, -2, -225, 225]),
+    ],
+)
+def test_functions_of_integers_are_cut_off_and_saturate(compute, operation, given, expected):
+    y = compute(ElementwiseUnaryDescriptor(operation=operation), np.int32(given))
+    assert y.dtype == np.int32
+    assert y.tolist() == expected
+
+
 def test_the_most_negative_integer_has_itself_as_its_absolute_value(compute):
     result = compute(ElementwiseUnaryDescriptor(operation=UnaryOperation.ABS), np.int8([-128]))
     assert result.tolist() == [-128]

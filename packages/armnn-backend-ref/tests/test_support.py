@@ -14,6 +14,7 @@ from armnn.layers.convolution import (
     DepthwiseConvolution2dDescriptor,
 )
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
+from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.plumbing import StandInDescriptor
@@ -202,6 +203,14 @@ PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
         (
             "the input 'input' is QAsymmS8 without a scale: give it one",
             ("Softmax", [TensorInfo((2,), S8)]),
+        ),
+        (
+            "axis_enabled is True, expected False: rows of indices name the leading axes",
+            (
+                "ScatterNd",
+                [info(F32, 3), TensorInfo((1, 1), S32), info(F32, 1)],
+                ScatterNdDescriptor(axis_enabled=True),
+            ),
         ),
         (
             "norm_method_type is LocalContrast, expected LocalBrightness",

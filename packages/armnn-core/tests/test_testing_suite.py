@@ -12,11 +12,13 @@ import pytest
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
+from armnn.layers.selecting import TopKDescriptor
 from armnn.testing import DeviceBackend, fakes, misbehaving
 from armnn.testing.cases import LayerCase, case
 from armnn.testing.operands import values
+from armnn.testing.running import NonconformityError
 from armnn.testing.subject import Subject
-from armnn.testing.suite import Outcome, Verdict, check_case, check_cell, claimed_case
+from armnn.testing.suite import Outcome, Verdict, check_case, check_cell, claimed_case, compare
 from armnn.types import DataType
 
 MakeSubject = Callable[[type], Subject]
@@ -138,6 +140,22 @@ def test_an_output_whose_values_are_open_may_hold_anything(make_subject: MakeSub
     anything = case(DataType.FLOAT32, "open", d, [x], np.zeros((2, 3)), open_outputs=[0])
     subject = make_subject(misbehaving.SmallBackend)
     assert check_case(subject, anything) == Outcome(Verdict.PASSED)
+
+
+def test_an_open_output_has_its_shape_and_the_others_their_values() -> None:
+    x = values(DataType.FLOAT32, (2, 4), seed=1)
+    d = TopKDescriptor(k=1)
+    numbers, places = np.zeros((2, 1)), np.zeros((2, 1), np.int64)
+    outputs = [None, DataType.SIGNED64]
+    both = case(
+        DataType.FLOAT32, "open", d, [x], (numbers, places), outputs=outputs, open_outputs=[0]
+    )
+    anything, right = np.full((2, 1), 7, np.float32), places.copy()
+    compare([anything, right], both, "the")
+    with pytest.raises(NonconformityError, match=r"the output 0 is wrong: shape \[2\], expected"):
+        compare([anything[:, 0], right], both, "the")
+    with pytest.raises(NonconformityError, match="the output 1 is wrong: 2 of 2 elements differ"):
+        compare([anything, right + 1], both, "the")
 
 
 def test_a_cell_is_as_bad_as_its_worst_case(make_subject: MakeSubject) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
+from armnn.layers.indexing import ScatterNdDescriptor
 from armnn.layers.matmul import FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
@@ -193,6 +194,14 @@ def poolable(layer: Layer) -> str:
         and d.pool_type is PoolingAlgorithm.MAX
     )
     return takes("input", NUMBERS if exact else REAL)(layer)
+
+
+def rowwise(layer: Layer) -> str:
+    """Rows of indices fix the leading axes; what another axis would mean, Arm NN does not say."""
+    d = layer.descriptor
+    if isinstance(d, ScatterNdDescriptor) and d.axis_enabled:
+        return "axis_enabled is True, expected False: rows of indices name the leading axes"
+    return ""
 
 
 def local_brightness(layer: Layer) -> str:

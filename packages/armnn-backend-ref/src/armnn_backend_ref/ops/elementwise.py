@@ -21,6 +21,7 @@ from armnn.types import (
 )
 from armnn_backend_ref.ops._erf import erf
 from armnn_backend_ref.ops._registry import op
+from armnn_backend_ref.ops.quantizing import to_type
 
 if TYPE_CHECKING:
     from armnn.layers import Descriptor
@@ -82,10 +83,13 @@ def minimum(_d: Descriptor, x: Array, y: Array) -> Array:
 def elementwise_unary(d: ElementwiseUnaryDescriptor, x: Array) -> Array:
     """Apply ``d.operation`` to each element.
 
-    Abs, Neg, Ceil, Round and Sign keep integers (Abs and Neg of the most negative one are itself);
-    the other arithmetic operations compute in floating point.
+    Abs, Neg, Ceil, Round and Sign keep integers (Abs and Neg of the most negative one are itself).
+    The other functions of an integer are computed in float64 and cut off, as Arm NN does.
     """
-    return _UNARY[d.operation](x)
+    function = _UNARY[d.operation]
+    if x.dtype.kind in "iu" and d.operation not in _OF_INTEGERS:
+        return to_type(function(x.astype(np.float64)), x.dtype)
+    return function(x)
 
 
 @op("Floor")
@@ -215,6 +219,16 @@ _UNARY: dict[UnaryOperation, Callable[[Array], Array]] = {
     UnaryOperation.RECIPROCAL: lambda x: 1 / x,
     UnaryOperation.BITWISE_NOT: np.invert,
 }
+
+_OF_INTEGERS = (
+    UnaryOperation.ABS,
+    UnaryOperation.NEG,
+    UnaryOperation.CEIL,
+    UnaryOperation.ROUND,
+    UnaryOperation.SIGN,
+    UnaryOperation.BITWISE_NOT,
+)
+"""What makes an integer of an integer."""
 
 _COMPARISONS: dict[ComparisonOperation, Callable[[Array, Array], Array]] = {
     ComparisonOperation.EQUAL: np.equal,

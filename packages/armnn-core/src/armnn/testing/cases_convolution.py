@@ -144,6 +144,7 @@ def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
         rows: list[tuple[str, dict[str, Any], int, int, int | None]]
         rows = [(name, parameters, 3, 2, None) for name, parameters in _ROWS.items()]
         rows += [("many channels", {}, 9, 1, None), ("scales per channel", {}, 3, 2, 3)]
+        rows.append(("without bias", {}, 3, 2, None))
         for name, parameters, channels, multiplier, axis in rows:
             shape = (2, channels, 6, 5)
             d = DepthwiseConvolution2dDescriptor(data_layout=layout, **parameters)
@@ -153,12 +154,13 @@ def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
             b = bias_tensor(np.linspace(-1, 2, channels * multiplier), x, w)
             kernel = w.real[0].transpose(2, 0, 1)[:, None]
             y = correlate(np.moveaxis(x.real, channel, 1), kernel, *_spatial(d))
+            bare = name == "without bias"
             yield case(
                 data_type,
                 f"{name} {layout.arm_name}",
                 d,
-                [x, w, b],
-                np.moveaxis(y + b.real.reshape(1, -1, 1, 1), 1, channel),
+                [x, w] if bare else [x, w, b],
+                np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
                 tags=[] if name in _ROWS else [EDGE],
             )
@@ -180,28 +182,41 @@ def _scattered(
 
 @cases(TransposeConvolution2dDescriptor, types=REAL)
 def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Strides apart for each axis, crops apart for each side, overlapping kernels and gaps."""
+    """Strides apart for each axis, crops apart for each side, overlapping kernels and gaps.
+
+    An output may be asked for that is larger than what the kernels reach; the bias is there, too.
+    """
     rows: dict[str, dict[str, Any]] = {
         "overlapping": {"stride_x": 1, "stride_y": 1},
         "strides": {"stride_x": 3, "stride_y": 2},
         "cropped": {"stride_x": 2, "stride_y": 2, "pad_left": 1, "pad_top": 2, "pad_bottom": 1},
+        "cropped on the right": {"stride_x": 1, "stride_y": 2, "pad_right": 2},
+        "larger": {"stride_x": 3, "stride_y": 2, "output_shape_enabled": True},
+        "without bias": {"stride_x": 2, "stride_y": 1},
     }
     for layout in (NHWC, NCHW):
         for name, parameters in rows.items():
-            d = TransposeConvolution2dDescriptor(data_layout=layout, **parameters)
             channel = layout.channel_axis
+            if name == "larger":
+                # Kernels reach 7 rows and 11 columns.
+                sizes = np.moveaxis(np.empty((2, 2, 8, 13)), 1, channel).shape
+                parameters = {**parameters, "output_shape": sizes}
+            d = TransposeConvolution2dDescriptor(data_layout=layout, **parameters)
             x = values(data_type, np.moveaxis(np.empty((2, 3, 3, 4)), 1, channel).shape, seed=1)
             w = _weights(data_type, np.moveaxis(np.empty((2, 3, 3, 2)), 1, channel).shape)
             b = bias_tensor([0.5, -1.0], x, w)
             y = _scattered(np.moveaxis(x.real, channel, 1), np.moveaxis(w.real, channel, 1), d)
+            if name == "larger":
+                y = np.pad(y, [(0, 0), (0, 0), (0, 1), (0, 2)])
+            bare = name == "without bias"
             yield case(
                 data_type,
                 f"{name} {layout.arm_name}",
                 d,
-                [x, w, b],
-                np.moveaxis(y + b.real.reshape(1, -1, 1, 1), 1, channel),
+                [x, w] if bare else [x, w, b],
+                np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
-                tags=[EDGE] if name == "cropped" else [],
+                tags=[EDGE] if name not in ("overlapping", "strides") else [],
             )
 
 
@@ -211,8 +226,12 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
     rows: dict[str, dict[str, Any]] = {
         "plain": {},
         "padded": {"pad_front": 1, "pad_top": 2, "pad_right": 1},
+        "padded behind": {"pad_back": 2, "pad_bottom": 1, "pad_left": 1},
         "strides": {"stride_z": 1, "stride_y": 2, "stride_x": 3, "pad_left": 1},
+        "strides in depth": {"stride_z": 2},
         "dilated": {"dilation_z": 2, "dilation_x": 2},
+        "dilated rows": {"dilation_y": 3},
+        "without bias": {},
     }
     for layout in (DataLayout.NDHWC, DataLayout.NCDHW):
         channel = layout.channel_axis
@@ -220,7 +239,7 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
             d = Convolution3dDescriptor(data_layout=layout, **parameters)
             shape = np.moveaxis(np.empty((1, 2, 4, 5, 6)), 1, channel).shape
             x = values(data_type, shape, seed=1)
-            w = _weights(data_type, (2, 1, 3, 2, 3))
+            w = _weights(data_type, (2, 2, 3, 2, 3))
             b = bias_tensor([0.5, -1.0, 2.0], x, w)
             pads = [
                 (d.pad_front, d.pad_back),
@@ -234,14 +253,15 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
                 (d.dilation_z, d.dilation_y, d.dilation_x),
                 pads,
             )
+            bare = name == "without bias"
             yield case(
                 data_type,
                 f"{name} {layout.arm_name}",
                 d,
-                [x, w, b],
-                np.moveaxis(y + b.real.reshape(1, -1, 1, 1, 1), 1, channel),
+                [x, w] if bare else [x, w, b],
+                np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
-                tags=[EDGE] if name == "dilated" else [],
+                tags=[EDGE] if name.startswith("dilated") else [],
             )
 
 
@@ -265,3 +285,12 @@ def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
             right = right - np.array([1, 2, 3]).reshape(3, 1, 1, 1)
         y = correlate(left, right, *_spatial(d)).astype(np.int64)
         yield case(data_type, name, d, inputs, y, outputs=[DataType.SIGNED32], tags=[EDGE])
+    for name, parameters in (*_ROWS.items(), *_POINTWISE.items()):
+        d = ConvolutionIntegerDescriptor(data_layout=NHWC, **parameters)
+        x = values(data_type, (2, 6, 7, 3), low, 9, seed=3)
+        w = values(data_type, (4, 3, 2, 3), low, 9, seed=4, constant=True)
+        left = np.moveaxis(x.real.astype(np.int64), -1, 1)
+        y = correlate(left, np.moveaxis(w.real.astype(np.int64), -1, 1), *_spatial(d))
+        expected = np.moveaxis(y, 1, -1).astype(np.int64)
+        outputs = [DataType.SIGNED32]
+        yield case(data_type, f"NHWC {name}", d, [x, w], expected, outputs=outputs)

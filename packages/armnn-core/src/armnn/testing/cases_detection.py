@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
 from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import REAL, values
+from armnn.testing.operands import FLOATS, REAL, tensor, values
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Rows: TypeAlias = list[list[float]]
 
 _DECODED = Tolerance("an exponential and products in float32", rtol=1e-4, atol=1e-5)
 
@@ -100,6 +102,115 @@ def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
             tolerance=_DECODED,
             tags=tags,
         )
+
+
+# Worked by hand. All anchors are one high and one wide and nothing is encoded, so a box is its
+# anchor; beside those of its column (the x of its centre) no box overlaps it.
+#   box  centre y, x   background  class 0  class 1
+#    0     0.0,  0.0      0.5       0.75     0.25     it shares with box 1: 0.75 / 1.25 = 0.6
+#    1     0.25, 0.0      0.5       0.75     0.5
+#    2     0.0, 10.0      0.5       0.25     0.75     it shares with box 3: 0.25 / 1.75 = 1/7
+#    3     0.75, 10.0     0.5       0.5      0.75
+_ANCHORS: Rows = [[0, 0, 1, 1], [0.25, 0, 1, 1], [0, 10, 1, 1], [0.75, 10, 1, 1]]
+_SCORES: Rows = [[0.5, 0.75, 0.25], [0.5, 0.75, 0.5], [0.5, 0.25, 0.75], [0.5, 0.5, 0.75]]
+_CORNERS: Rows = [
+    [-0.5, -0.5, 0.5, 0.5],
+    [-0.25, -0.5, 0.75, 0.5],
+    [-0.5, 9.5, 0.5, 10.5],
+    [0.25, 9.5, 1.25, 10.5],
+]
+_BY_HAND: tuple[tuple[str, dict[str, Any], list[int], list[int], list[float]], ...] = (
+    # All boxes have the same best score, so they come in their order; box 1 overlaps box 0.
+    ("ties in order", {"nms_iou_threshold": 0.5}, [0, 2, 3], [0, 1, 1], [0.75] * 3),
+    # Boxes 0 and 1 share 0.6 and no more, so both stay.
+    (
+        "an overlap below the threshold",
+        {"nms_iou_threshold": 0.625},
+        [0, 1, 2],
+        [0, 0, 1],
+        [0.75] * 3,
+    ),
+    # 1/7 is too much now: box 3 goes, too.
+    ("a small overlap", {"nms_iou_threshold": 0.125}, [0, 2], [0, 1], [0.75] * 2),
+    # A box whose score is the threshold stays.
+    (
+        "a score at the threshold",
+        {"nms_iou_threshold": 0.5, "nms_score_threshold": 0.75},
+        [0, 2, 3],
+        [0, 1, 1],
+        [0.75] * 3,
+    ),
+    # Class by class: of class 0 boxes 0 (1 overlaps it) and 3, of class 1 boxes 2 and 3. The best
+    # three of these four are those with 0.75, the class that comes first before the other.
+    (
+        "ties of classes",
+        {"nms_iou_threshold": 0.5, "use_regular_nms": True, "detections_per_class": 2},
+        [0, 2, 3],
+        [0, 1, 1],
+        [0.75] * 3,
+    ),
+    # One of each class, and the better one first; they are as good, so class 0 is.
+    (
+        "one of each class",
+        {"nms_iou_threshold": 0.5, "use_regular_nms": True, "detections_per_class": 1},
+        [0, 2],
+        [0, 1],
+        [0.75] * 2,
+    ),
+)
+
+
+_UNSCALED: dict[str, Any] = dict.fromkeys(_SCALES, 1.0)
+
+
+@cases(DetectionPostProcessDescriptor, types=FLOATS)
+def detections_by_hand(data_type: DataType) -> Iterator[LayerCase]:
+    """Equal scores, overlaps on both sides of the threshold, a score at it: see the table."""
+    for name, fields, boxes, labels, scores in _BY_HAND:
+        d = DetectionPostProcessDescriptor(max_detections=3, num_classes=2, **_UNSCALED, **fields)
+        results = np.zeros((1, 3, 4)), np.zeros((1, 3)), np.zeros((1, 3))
+        for result, found in zip(
+            results, ([_CORNERS[b] for b in boxes], labels, scores), strict=True
+        ):
+            result[0, : len(boxes)] = np.array(found)
+        operands = [
+            tensor(data_type, np.zeros((1, 4, 4))),
+            tensor(data_type, [_SCORES]),
+            tensor(data_type, _ANCHORS, constant=True),
+        ]
+        yield case(
+            data_type,
+            name,
+            d,
+            operands,
+            (*results, np.array([len(boxes)], np.float64)),
+            outputs=[DataType.FLOAT32] * 4,
+            tolerance=_DECODED,
+            tags=[EDGE],
+        )
+
+
+@cases(NonMaxSuppressionDescriptor, types=FLOATS)
+def suppression_by_hand(data_type: DataType) -> Iterator[LayerCase]:
+    """The boxes of the table above: equal scores, scores at the threshold."""
+    boxes = tensor(data_type, [_CORNERS])
+    scores = tensor(data_type, [np.array(_SCORES)[:, 1:].T])
+    rows: dict[str, tuple[dict[str, Any], list[list[int]]]] = {
+        # Class 0: 0, then 1 overlaps it, 3 and 2 share 1/7. Class 1: 2 and 3, then 1 and not 0.
+        "ties in order": (
+            {"iou_threshold": 0.5},
+            [[0, 0, 0], [0, 0, 3], [0, 0, 2], [0, 1, 2], [0, 1, 3], [0, 1, 1]],
+        ),
+        "scores at the threshold go": (
+            {"iou_threshold": 0.5, "score_threshold": 0.5},
+            [[0, 0, 0], [0, 1, 2], [0, 1, 3]],
+        ),
+    }
+    for name, (fields, found) in rows.items():
+        d = NonMaxSuppressionDescriptor(max_output_boxes_per_class=4, **fields)
+        outputs = [DataType.SIGNED64]
+        expected = np.array(found, np.int64)
+        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, tags=[EDGE])
 
 
 @cases(NonMaxSuppressionDescriptor, types=REAL)

@@ -285,6 +285,30 @@ def elementwise_unary_of_integers(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, operation.arm_name, d, [x], expected, tags=[EDGE])
 
 
+_NARROW = tuple(kind for kind in INTEGERS if kind.bits < 64)
+
+
+@cases(ElementwiseUnaryDescriptor, types=_NARROW)
+def functions_of_integers(data_type: DataType) -> Iterator[LayerCase]:
+    """Functions whose results are no integers: cut off toward zero, and saturated."""
+    limits = np.iinfo(data_type.numpy_dtype)
+    lowest = -4 if data_type in SIGNED else 4
+    for operation, numbers in (
+        (_U.EXP, [0, 1, 4, 9, 100]),
+        (_U.SQRT, [0, 1, 8, 9, 120]),
+        (_U.RSQRT, [1, 4]),
+        (_U.LOG, [1, 2, 20, 100]),
+        (_U.SIN, [0, 2, lowest]),
+        (_U.ATAN, [0, 2, lowest]),
+    ):
+        x = tensor(data_type, np.array(numbers))
+        function, *_ = _UNARY[operation]
+        results = [min(int(function(number)), limits.max) for number in numbers]
+        d = ElementwiseUnaryDescriptor(operation=operation)
+        expected = np.array(results, data_type.numpy_dtype)
+        yield case(data_type, operation.arm_name, d, [x], expected, tags=[EDGE])
+
+
 @cases(ElementwiseUnaryDescriptor, types=BOOLEANS)
 def logical_not(data_type: DataType) -> Iterator[LayerCase]:
     """Both truth values, one element, nothing."""

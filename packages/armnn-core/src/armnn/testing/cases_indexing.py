@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from armnn.layers.indexing import (
 )
 from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
 from armnn.testing.operands import ANY, NUMBERS, tensor, values
-from armnn.types import DataType, ScatterNdFunction
+from armnn.types import DataLayout, DataType, ScatterNdFunction
 
 INDEX = DataType.SIGNED32
 
@@ -173,14 +174,30 @@ def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
             (range(3), range(2, 3), range(5)),
             (3, 5),
         ),
+        "an ellipsis": (
+            {"begin": (1, 0, 1), "end": (3, 0, 4), "stride": (1, 1, 2), "ellipsis_mask": 2},
+            (range(1, 3), range(4), range(1, 4, 2)),
+            (2, 4, 2),
+        ),
+        "a new axis": (
+            {
+                "begin": (1, 0, 2),
+                "end": (3, 0, 4),
+                "stride": (1, 1, 1),
+                "new_axis_mask": 2,
+            },
+            (range(1, 3), range(2, 4), range(5)),
+            (2, 1, 2, 5),
+        ),
     }
+    layouts = itertools.cycle(DataLayout)  # it has no effect
     for name, (parameters, spans, shape) in rows.items():
         picked = [x.real[i, j, k] for i in spans[0] for j in spans[1] for k in spans[2]]
         expected = np.array(picked, x.real.dtype).reshape(shape)
         yield case(
             data_type,
             name,
-            StridedSliceDescriptor(**parameters),
+            StridedSliceDescriptor(**parameters, data_layout=next(layouts)),
             [x],
             expected,
             outputs=[x.info],

@@ -255,3 +255,7 @@ def group_normalization(data_type: DataType) -> Iterator[LayerCase]:
                 tolerance=_COARSE.get(data_type),
                 tags=[EDGE] if groups != 2 else [],
             )
+            if groups == 2:
+                name = f"without factors {layout.arm_name}"
+                tolerance = _COARSE.get(data_type)
+                yield case(data_type, name, d, [x], expected, tolerance=tolerance)

@@ -217,6 +217,7 @@ _SOLID: dict[str, dict[str, Any]] = {
         "stride_x": 1,
         "pad_front": 1,
         "pad_back": 2,
+        "dilation_z": 2,
     },
     "padded below, rounded up": {
         "pool_depth": 1,

@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.layers.resizing import GridSampleDescriptor, ResizeDescriptor, RoiAlignDescriptor
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
 from armnn.testing.cases_convolution import SUMS
-from armnn.testing.operands import FLOATS, REAL, tensor, values
-from armnn.types import DataLayout, DataType, GridPadding, PoolingAlgorithm, ResizeMethod
+from armnn.testing.operands import FLOATS, REAL, CaseTensor, tensor, values
+from armnn.types import (
+    DataLayout,
+    DataType,
+    GridPadding,
+    PoolingAlgorithm,
+    ResizeMethod,
+    ResizeRounding,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,17 +45,20 @@ def _place(d: ResizeDescriptor, index: int, size: int, target: int) -> float:
     return (index + 0.5) * scale - 0.5 if d.half_pixel_centers else index * scale
 
 
-def _taps(d: ResizeDescriptor, place: float, size: int) -> list[tuple[int, float]]:
+def _taps_anywhere(d: ResizeDescriptor, place: float) -> list[tuple[int, float]]:
+    """Return the samples around a place, and how much each counts; some may lie outside."""
     below = math.floor(place)
     t = place - below
     if d.method is ResizeMethod.CUBIC:
         a = d.cubic_coefficient
         near = [((a + 2) * s - (a + 3)) * s * s + 1 for s in (t, 1 - t)]
         far = [((s - 5) * s + 8) * s * a - 4 * a for s in (t + 1, 2 - t)]
-        taps = list(zip(range(below - 1, below + 3), (far[0], *near, far[1]), strict=True))
-    else:
-        taps = [(below, 1 - t), (below + 1, t)]
-    return [(min(max(at, 0), size - 1), weight) for at, weight in taps]
+        return list(zip(range(below - 1, below + 3), (far[0], *near, far[1]), strict=True))
+    return [(below, 1 - t), (below + 1, t)]
+
+
+def _taps(d: ResizeDescriptor, place: float, size: int) -> list[tuple[int, float]]:
+    return [(min(max(at, 0), size - 1), weight) for at, weight in _taps_anywhere(d, place)]
 
 
 def _resized(d: ResizeDescriptor, x: NDArray[Any]) -> NDArray[Any]:
@@ -92,6 +102,61 @@ def resize(data_type: DataType) -> Iterator[LayerCase]:
                     tolerance=_TOLERANCES.get(data_type),
                     tags=[] if name == "larger" else [EDGE],
                 )
+
+
+def _rounded(d: ResizeDescriptor, place: float) -> int:
+    """Return the sample that NearestNeighbor takes by one of ONNX's rules."""
+    rules: dict[ResizeRounding, Callable[[float], int]] = {
+        ResizeRounding.FLOOR: math.floor,
+        ResizeRounding.CEIL: math.ceil,
+        ResizeRounding.ROUND_PREFER_FLOOR: lambda at: math.ceil(at - 0.5),
+        ResizeRounding.ROUND_PREFER_CEIL: lambda at: math.floor(at + 0.5),
+    }
+    return rules[d.rounding](place)
+
+
+@cases(ResizeDescriptor, types=REAL)
+def resize_with_rules_of_onnx(data_type: DataType) -> Iterator[LayerCase]:
+    """Each rounding with ties; scales that are not the quotient of the sizes; cubic borders."""
+    x = values(data_type, (1, 2, 4, 4), seed=8)
+    for rounding, half in itertools.product(list(ResizeRounding)[1:], (False, True)):
+        d = ResizeDescriptor(
+            target_height=8, target_width=2, rounding=rounding, half_pixel_centers=half
+        )
+        shift = 0.5 if half else 0.0
+        rows, columns = (
+            [min(max(_rounded(d, (i + shift) * scale - shift), 0), 3) for i in range(count)]
+            for count, scale in ((8, 0.5), (2, 2.0))
+        )
+        expected = np.array([[[image[r][c] for c in columns] for r in rows] for image in x.real[0]])
+        name = f"{rounding.arm_name}, half {half}"
+        yield case(data_type, name, d, [x], expected[None], tolerance=EXACT, outputs=[x.info])
+    sizes: dict[str, Any] = {"target_height": 5, "target_width": 2}
+    for method in (ResizeMethod.BILINEAR, ResizeMethod.CUBIC):
+        d = ResizeDescriptor(**sizes, method=method, scale_height=1.3, scale_width=0.7)
+        yield _onnx_resized(data_type, f"{method.arm_name} with scales", d, x)
+    d = ResizeDescriptor(
+        **sizes, method=ResizeMethod.CUBIC, half_pixel_centers=True, exclude_outside=True
+    )
+    yield _onnx_resized(data_type, "without what lies outside", d, x)
+
+
+def _onnx_resized(data_type: DataType, name: str, d: ResizeDescriptor, x: CaseTensor) -> LayerCase:
+    """Make a case of a square image whose borders or scales are not TensorFlow's."""
+    size = x.real.shape[2]
+    shift = 0.5 if d.half_pixel_centers else 0.0
+    matrices = []
+    for count, scale in ((d.target_height, d.scale_height), (d.target_width, d.scale_width)):
+        weights = np.zeros((count, size))
+        for i in range(count):
+            place = (i + shift) / (scale if scale else count / size) - shift
+            for at, weight in _taps_anywhere(d, place):
+                if 0 <= at < size or not d.exclude_outside:
+                    weights[i, min(max(at, 0), size - 1)] += weight
+        matrices.append(weights / weights.sum(1, keepdims=True))
+    expected = np.einsum("ih,jw,nchw->ncij", *matrices, x.real)
+    tolerance = _TOLERANCES.get(data_type)
+    return case(data_type, name, d, [x], expected, tolerance=tolerance, tags=[EDGE])
 
 
 def _tap(picture: NDArray[Any], at: Sequence[int], d: GridSampleDescriptor) -> float:
