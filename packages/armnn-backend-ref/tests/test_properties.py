@@ -14,6 +14,7 @@ from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor
 from armnn.layers.reshaping import (
     BatchToSpaceNdDescriptor,
     PadDescriptor,
+    PermuteDescriptor,
     SpaceToBatchNdDescriptor,
     TransposeDescriptor,
 )
@@ -71,8 +72,59 @@ def test_joining_the_parts_of_a_split_gives_the_whole(
     np.testing.assert_array_equal(OPS["Concat"].function(ConcatDescriptor(axis=axis), *parts), x)
 
 
-@given(st.floats(2**-8, 4, width=32), st.integers(-128, 127))
-def test_stored_values_survive_being_read_and_stored_again(scale: float, zero_point: int) -> None:
-    info = TensorInfo((256,), DataType.QASYMM_S8, scale, zero_point)
-    stored = np.arange(-128, 128).astype(np.int8)
+@given(SIZES, st.permutations(range(3)))
+def test_a_permutation_is_the_transpose_by_its_inverse(shape: list[int], order: list[int]) -> None:
+    x = numbered(shape)
+    moved = OPS["Permute"].function(PermuteDescriptor(dim_mappings=tuple(order)), x)
+    inverse = TransposeDescriptor(dim_mappings=tuple(map(order.index, range(3))))
+    np.testing.assert_array_equal(moved, OPS["Transpose"].function(inverse, x))
+
+
+QUANTIZED = [DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16]
+
+
+@given(st.sampled_from(QUANTIZED), st.floats(2**-8, 4, width=32), st.integers(-128, 127))
+def test_stored_values_survive_being_read_and_stored_again(
+    data_type: DataType, scale: float, zero_point: int
+) -> None:
+    limits = np.iinfo(data_type.numpy_dtype)
+    stored = np.arange(limits.min, limits.max + 1).astype(data_type.numpy_dtype)
+    info = TensorInfo(stored.shape, data_type, scale, zero_point)
     np.testing.assert_array_equal(quantize(dequantize(stored, info), info), stored)
+
+
+@given(
+    st.sampled_from(QUANTIZED),
+    st.floats(2**-8, 4, width=32),
+    st.integers(-100, 100),
+    st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=20),
+)
+def test_what_is_stored_is_the_nearest_step_in_reach(
+    data_type: DataType, scale: float, zero_point: int, numbers: list[float]
+) -> None:
+    limits = np.iinfo(data_type.numpy_dtype)
+    info = TensorInfo((len(numbers),), data_type, scale, zero_point)
+    x = np.array(numbers, np.float32)
+    kept = dequantize(quantize(x, info), info).astype(np.float64)
+    low, high = ((limit - zero_point) * scale for limit in (limits.min, limits.max))
+    error = np.abs(kept - np.clip(x.astype(np.float64), low, high))
+    # Half a step, and what float32 loses of a quotient of up to 2^18.
+    assert (error <= scale * (0.5 + 2.0**-5)).all()
+
+
+@given(
+    st.lists(st.floats(2**-8, 4, width=32), min_size=1, max_size=4),
+    st.integers(0, 1),
+    st.integers(1, 4),
+)
+def test_each_index_of_an_axis_is_stored_in_its_own_steps(
+    scales: list[float], axis: int, others: int
+) -> None:
+    shape = (len(scales), others) if axis == 0 else (others, len(scales))
+    info = TensorInfo(shape, DataType.QSYMM_S8, scales, axis=axis)
+    stored = np.arange(-20, -20 + len(scales) * others, dtype=np.int8).reshape(shape)
+    real = dequantize(stored, info)
+    np.testing.assert_array_equal(quantize(real, info), stored)
+    for index, scale in enumerate(scales):
+        line = np.take(stored, index, axis)
+        np.testing.assert_array_equal(np.take(real, index, axis), line * np.float32(scale))
