@@ -47,6 +47,26 @@ _KINDS: Final[dict[int, tuple[str, type[ArmnnError]]]] = {
 }
 
 
+_CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (CancelledError, abi.CANCELLED),
+    (DeadlineExceededError, abi.DEADLINE_EXCEEDED),
+    (NotFoundError, abi.NOT_FOUND),
+    (MemoryError, abi.RESOURCE_EXHAUSTED),
+    (NotImplementedError, abi.UNIMPLEMENTED),
+    (BackendUnavailableError, abi.UNAVAILABLE),
+    (IncompatibleBlobError, abi.INCOMPATIBLE_BLOB),
+    (InvalidArgumentError, abi.INVALID_ARGUMENT),
+)
+
+
+def code_of(error: Exception) -> int:
+    """Return the code that says the same as an exception."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return abi.INTERNAL
+
+
 def new_error() -> abi.Error:
     """Return an error struct for a callee to fill."""
     error = abi.Error()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""Reads an ``armnn_graph`` back into a network: what a backend in Python sees of the C interface.
+
+Only what the header promises is relied on: strides, indices in range, UTF-8. Whatever else is found
+raises, so that a graph of a younger host is refused rather than misread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from armnn import types
+from armnn.backends.native.attributes import attribute_type
+from armnn.backends.native.codes import text_of
+from armnn.backends.native.memory import copied
+from armnn.errors import UnimplementedError
+from armnn.graph import Network
+from armnn.layers import LAYERS
+from armnn.tensor import TensorInfo
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Value
+    from armnn.layers import Descriptor
+
+_E = TypeVar("_E", bound=types.ArmnnEnum)
+_ELEMENTS: Final[dict[int, type[Any]]] = {
+    abi.ATTRIBUTE_INT64: ctypes.c_int64,
+    abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
+    abi.ATTRIBUTE_STRING: abi.String,
+}
+
+
+class DecodedGraph:
+    """A graph as a network of its own.
+
+    Attributes:
+        network: Its layers; the inputs of the graph are Input layers.
+        layers: The layers that stand for nodes, by position.
+        node_ids: The ids of the nodes, by position.
+        inputs: The values that execute receives, in its order.
+        outputs: The values that execute writes, in its order.
+        constant_refs: What to keep as long as the network lives.
+    """
+
+    def __init__(self, graph: abi.Graph) -> None:
+        """Read a graph; its constants are used where they lie.
+
+        Raises:
+            UnimplementedError: It holds something that this version of armnn does not know.
+        """
+        self.network = Network("from C")
+        self.layers: list[Layer] = []
+        self.node_ids: list[int] = []
+        self.constant_refs: list[int] = []
+        self._rows = list(_elements(abi.Value, graph.values, graph.value_stride, graph.num_values))
+        self._values: dict[int, Value] = {}
+        indices = list(graph.inputs[: graph.num_inputs])
+        for number, index in enumerate(indices):
+            info = _info_of(self._rows[index])
+            self._values[index] = self.network.add_input(f"input {number}", info)
+        self._add_constants()
+        for node in _elements(abi.Node, graph.nodes, graph.node_stride, graph.num_nodes):
+            self._add_node(node, graph.attribute_stride)
+        self.inputs = tuple(self._values[index] for index in indices)
+        self.outputs = tuple(self._values[index] for index in graph.outputs[: graph.num_outputs])
+
+    def _add_constants(self) -> None:
+        for index, row in enumerate(self._rows):
+            if bool(row.constant):
+                info = _info_of(row)
+                data = array_at(row.constant.contents, info)
+                self._values[index] = self.network.add_constant(data, info)
+                self.constant_refs.append(row.constant_ref)
+
+    def _add_node(self, node: abi.Node, attribute_stride: int) -> None:
+        type_name = text_of(node.type)
+        if type_name not in LAYERS:
+            raise UnimplementedError(f"the layer type {type_name!r} is not known here")
+        rows = _elements(abi.Attribute, node.attributes, attribute_stride, node.num_attributes)
+        descriptor = _descriptor_of(LAYERS[type_name].descriptor, rows)
+        inputs = [
+            None if index < 0 else self._values[index] for index in node.inputs[: node.num_inputs]
+        ]
+        outputs = node.outputs[: node.num_outputs]
+        layer = self.network.add(
+            type_name,
+            inputs,
+            descriptor,
+            name=self.network.unique_name(text_of(node.name) or type_name),
+            outputs=[_info_of(self._rows[index]) for index in outputs],
+        )
+        self._values.update(zip(outputs, layer.outputs, strict=True))
+        self.layers.append(layer)
+        self.node_ids.append(node.id)
+
+
+def array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
+    """Return an array on the memory of a tensor in host memory.
+
+    Raises:
+        UnimplementedError: It lies elsewhere, or not row by row.
+    """
+    if tensor.device_type != abi.DEVICE_CPU or bool(tensor.strides):
+        raise UnimplementedError(
+            f"a tensor of device type {tensor.device_type}, strides {bool(tensor.strides)}: "
+            "expected one in host memory without strides"
+        )
+    dtype, shape = info.data_type.numpy_dtype, tuple(tensor.shape[: tensor.ndim])
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    if not size or tensor.data is None:
+        return np.empty(shape, dtype)
+    raw = (ctypes.c_ubyte * size).from_address(tensor.data + tensor.byte_offset)
+    return np.asarray(raw).view(dtype).reshape(shape)
+
+
+def _elements(
+    kind: type[Any], array: ctypes._Pointer[Any], stride: int, count: int
+) -> Iterator[Any]:
+    """Yield copies of growable structs that lie ``stride`` bytes apart."""
+    if not count:
+        return
+    start = ctypes.addressof(array.contents)
+    for index in range(count):
+        yield copied(kind, start + index * stride)
+
+
+def _info_of(row: abi.Value) -> TensorInfo:
+    data_type = _member_of(types.DataType, row.data_type)
+    dims = [None if dim < 0 else dim for dim in row.shape[: max(row.ndim, 0)]]
+    shape = None if row.ndim < 0 else dims
+    if not bool(row.quantization):
+        return TensorInfo(shape, data_type)
+    quantization = row.quantization.contents
+    count = quantization.count
+    points = quantization.zero_points[:count] if bool(quantization.zero_points) else ()
+    axis = quantization.axis if quantization.scheme == abi.PER_AXIS else None
+    return TensorInfo(shape, data_type, quantization.scales[:count], points, axis)
+
+
+def _descriptor_of(kind: type[Descriptor], rows: Iterator[abi.Attribute]) -> Descriptor:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    values = {}
+    for row in rows:
+        name = text_of(row.name)
+        if name not in fields:
+            raise UnimplementedError(f"{kind.__name__} has no parameter {name!r} here")
+        annotation = str(fields[name].type)
+        if row.type != attribute_type(annotation):
+            raise UnimplementedError(
+                f"the parameter {name!r} of {kind.__name__} has attribute type {row.type}, "
+                f"expected {attribute_type(annotation)}"
+            )
+        values[name] = _value_of(annotation, _numbers(row))
+    return kind(**values)
+
+
+def _numbers(row: abi.Attribute) -> list[Any]:
+    if not row.count or row.data is None:
+        return []
+    array = ctypes.cast(row.data, ctypes.POINTER(_ELEMENTS[row.type]))
+    elements: list[Any] = array[: row.count]
+    return [text_of(each) for each in elements] if row.type == abi.ATTRIBUTE_STRING else elements
+
+
+def _value_of(annotation: str, elements: Sequence[Any]) -> Any:
+    """Return the value of a field of that declared type."""
+    element, is_tuple, _ = annotation.removeprefix("tuple[").partition(",")
+    if annotation.startswith("tuple[tuple["):
+        return tuple(zip(elements[::2], elements[1::2], strict=True))
+    values = tuple(_element_of(element, each) for each in elements)
+    return values if is_tuple else values[0]
+
+
+def _element_of(annotation: str, element: Any) -> Any:
+    if annotation == "bool":
+        return bool(element)
+    if annotation in ("int", "float", "str"):
+        return element
+    return _member_of(getattr(types, annotation), element)
+
+
+def _member_of(kind: type[_E], number: int) -> _E:
+    for member in kind:
+        if member == number:
+            return member
+    raise UnimplementedError(f"{kind.__name__} {number} is not known here")
