@@ -49,12 +49,15 @@ class InstalledDistribution:
 
     def files(self) -> tuple[Path, ...]:
         """Where the installed files should be that RECORD lists; empty if there is no RECORD."""
+        rows = csv.reader(self.record().splitlines())
+        return tuple(Path(self.location, row[0]) for row in rows if row)
+
+    def record(self) -> str:
+        """Return the text of its RECORD; empty if it has none."""
         for found in _library().distributions(name=self.name, path=[self.location]):
             if found.version == self.version:
-                record = found.read_text("RECORD") or ""
-                rows = csv.reader(record.splitlines())
-                return tuple(Path(str(found.locate_file(row[0]))) for row in rows if row)
-        return ()
+                return found.read_text("RECORD") or ""
+        return ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

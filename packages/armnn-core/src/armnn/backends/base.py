@@ -42,6 +42,13 @@ class CreationOptions:
             environment variable and the installed packages.
         enable_static_backends: Whether backends of installed packages take part.
         enable_dynamic_backends: Whether directories are scanned at all.
+        probe: Whether a dynamic backend is tried out in a process of its own before it is loaded:
+            "on" unless the same file was tried out before, "again" in any case, "off" for those
+            who trust their files.
+        probe_timeout: Seconds that trying out one file may take.
+        require_locked: Whether only those backends may be loaded that the lock file lists.
+        lock_file: Where the lock file is that ``armnn backends lock`` writes; by default in the
+            user's folder of settings.
         allowed_backends: If given, only these ids may be loaded.
         backend_options: Options for the contexts of backends, by backend id.
         custom_allocators: Where the working memory of a backend comes from, by backend id.
@@ -52,6 +59,10 @@ class CreationOptions:
     dynamic_backends_path: str | None = None
     enable_static_backends: bool = True
     enable_dynamic_backends: bool = True
+    probe: str = "on"
+    probe_timeout: float = 10.0
+    require_locked: bool = False
+    lock_file: str | None = None
     allowed_backends: Sequence[str] | None = None
     backend_options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
     custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)

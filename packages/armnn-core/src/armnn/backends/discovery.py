@@ -68,7 +68,8 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
         remedy=remedy,
     )
     path = entry_point.file if state is BackendState.KNOWN else None
-    return FoundBackend(entry, entry_point.load, api_version, path or entry_point.value)
+    audited = (entry.id, path or entry_point.value, None)
+    return FoundBackend(entry, entry_point.load, api_version, audited)
 
 
 def _verdict(

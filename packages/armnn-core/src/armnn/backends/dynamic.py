@@ -6,11 +6,12 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import VALID_ID, FoundBackend, describe_error, incompatibility
-from armnn.backends.sources import sources_for
+from armnn.backends.sources import UNREMARKABLE_STAGES, sources_for
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import is_compatible
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.backends.base import CreationOptions
+    from armnn.backends.locking import Lock
     from armnn.backends.sources import FoundSource, SourceRecord
     from armnn_backend_api import BackendVersion
 
@@ -25,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def dynamic_backends(
-    options: CreationOptions, api_version: BackendVersion, owner: object
+    options: CreationOptions, api_version: BackendVersion, owner: object, locked: Lock | None = None
 ) -> Iterator[FoundBackend]:
     """Yield what the sources find, in their order; what cannot be used is logged.
 
@@ -33,16 +35,18 @@ def dynamic_backends(
         options: What to scan.
         api_version: The Backend API version that the core provides.
         owner: What the backends will belong to.
+        locked: What may be loaded; None for anything.
 
     Raises:
         BackendUnavailableError: ``dynamic_backends_path`` was given and cannot be scanned.
     """
     for source in sources_for(options):
-        for record in _scan(source, options):
+        for record in _locked_or_refused(_scan(source, options), locked):
             entry = _entry(source, record, api_version)
             obtain = functools.partial(source.source.load, record, owner)
-            found = FoundBackend(entry, obtain, api_version, record.path, record.sha256)
-            if not found.may_load:
+            audited = (record.noted_id, record.path, record.sha256)
+            found = FoundBackend(entry, obtain, api_version, audited)
+            if not found.may_load and record.stage not in UNREMARKABLE_STAGES:
                 found.warn_once()
             yield found
 
@@ -58,6 +62,17 @@ def _scan(source: FoundSource, options: CreationOptions) -> Sequence[SourceRecor
             raise problem from error
         _log.warning("%s", problem)
         return ()
+
+
+def _locked_or_refused(
+    records: Sequence[SourceRecord], locked: Lock | None
+) -> Iterator[SourceRecord]:
+    """Yield the records; a source that does not heed the lock file itself changes nothing."""
+    for record in records:
+        reason, remedy = "", ""
+        if locked is not None and not record.reason:
+            reason, remedy = locked.refusal_of_file(record.path, record.sha256)
+        yield replace(record, stage="lock", reason=reason, remedy=remedy) if reason else record
 
 
 def _entry(source: FoundSource, record: SourceRecord, api_version: BackendVersion) -> BackendEntry:

@@ -82,7 +82,8 @@ class BackendEntry:
         if not self.reason:
             return ""
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return f"Backend {self.id!r} ({self.owner}) {self.reason}{remedy}."
+        subject = f"Backend {self.id!r} ({self.owner})" if self.id else f"File {self.origin!r}"
+        return f"{subject} {self.reason}{remedy}."
 
     def error(self) -> BackendUnavailableError:
         """Return a new exception that says why it cannot be used."""

@@ -18,7 +18,11 @@ from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BackendVersion, is_compatible
 
 LOAD_EVENT = "armnn.backend.load"
-"""The audit event before a backend is imported or opened: its id, path, and sha256 or None."""
+"""The audit event before a backend is imported or opened.
+
+Its arguments are the id, as far as it is known without running anything of the backend, else None;
+the path of its file, or its entry point; and the file's sha256 or None.
+"""
 
 VALID_ID = re.compile(r"[A-Za-z0-9]+")
 
@@ -38,8 +42,7 @@ class FoundBackend:
         entry: BackendEntry,
         obtain: Callable[[], object],
         api_version: BackendVersion,
-        path: str,
-        sha256: str | None = None,
+        audited: tuple[str | None, str, str | None],
     ) -> None:
         """Note what was found; nothing is loaded yet.
 
@@ -47,14 +50,13 @@ class FoundBackend:
             entry: What is known of it; a state other than ``known`` is final.
             obtain: Imports or opens it and returns the class or the instance.
             api_version: The Backend API version that the core provides.
-            path: The file, for the audit event.
-            sha256: Of the file, where it was computed.
+            audited: The arguments of the audit event.
         """
         self.may_load = entry.state is BackendState.KNOWN
         self.entry = entry
         self._obtain = obtain
         self._api_version = api_version
-        self._audited = (entry.id, path, sha256)
+        self._audited = audited
         self._backend: Backend | None = None
         self._cause: BaseException | None = None
         self._is_loading = False

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from armnn.backends.base import Backend, CreationOptions
 from armnn.backends.discovery import static_backends
@@ -17,6 +18,9 @@ from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.selection import Selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
+
+if TYPE_CHECKING:
+    from armnn.backends.locking import Lock
 
 REFERENCE = "CpuRef"
 """The backend that is tried last when the user names none: it runs everything, slowly."""
@@ -57,11 +61,12 @@ class BackendRegistry:
 
         Raises:
             BackendUnavailableError: ``dynamic_backends_path`` was given and cannot be scanned.
-            InvalidArgumentError: A switch is not a list of ids.
+            InvalidArgumentError: A switch is not a list of ids, or the lock file cannot be read.
         """
         self._options = CreationOptions() if options is None else options
         self._api_version = api_version
         self._selection = Selection.of(self._options)
+        self._locked = _lock_of(self._options)
         self._left_out: dict[str, BaseException] = {}
         self._lock = threading.Lock()
         self._dynamic: tuple[FoundBackend, ...] | None = None
@@ -144,7 +149,7 @@ class BackendRegistry:
         winners: dict[str, BackendEntry] = {}
         for found in (*static_backends(self._api_version), *self._dynamic_backends()):
             entry = found.entry
-            refusal = self._selection.refusal(entry)
+            refusal = self._selection.refusal(entry) or self._lock_refusal(entry)
             if refusal is not None:
                 reason, remedy = refusal
                 entry = replace(entry, state=BackendState.BLOCKED, reason=reason, remedy=remedy)
@@ -155,6 +160,13 @@ class BackendRegistry:
                 if entry.id in self._left_out:
                     entry = _left_out(entry, self._left_out[entry.id])
             yield found, entry
+
+    def _lock_refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
+        """Return the reason and the remedy if the lock file keeps a static backend out."""
+        if self._locked is None or not entry.is_static:
+            return None
+        refusal = self._locked.refusal_of_distribution(entry.distribution, entry.location)
+        return refusal if any(refusal) else None
 
     def _usable_static_backends(self) -> tuple[Backend, ...]:
         ranked: list[tuple[bool, int, str, Backend]] = []
@@ -183,12 +195,15 @@ class BackendRegistry:
     def _dynamic_backends(self) -> tuple[FoundBackend, ...]:
         with self._lock:
             if self._dynamic is None:
-                found = dynamic_backends(self._options, self._api_version, owner=self)
+                found = dynamic_backends(
+                    self._options, self._api_version, owner=self, locked=self._locked
+                )
                 self._dynamic = tuple(found)
             return self._dynamic
 
     def _unknown(self, backend_id: str) -> UnknownBackendError:
-        known = list(dict.fromkeys(entry.id for entry in self.entries()))
+        entries = self.entries()
+        known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
         listed = f"known here: {', '.join(known)}" if known else "none is installed"
         if backend_id in DISTRIBUTIONS:
             remedy = f"; pip install {DISTRIBUTIONS[backend_id]} brings it."
@@ -196,7 +211,17 @@ class BackendRegistry:
             remedy = f"; did you mean {close[0]!r}?"
         else:
             remedy = "." if known else f"; {INSTALL_HINT} brings the usual ones."
+        if not all(entry.id for entry in entries):
+            remedy += " Some files were turned down: 'armnn doctor' says why."
         return UnknownBackendError(f"There is no backend {backend_id!r} ({listed}){remedy}")
+
+
+def _lock_of(options: CreationOptions) -> Lock | None:
+    if not options.require_locked:
+        return None
+    from armnn.backends.locking import Lock  # late: few need it
+
+    return Lock.of(options)
 
 
 def _shadowed(entry: BackendEntry, winner: BackendEntry) -> BackendEntry:

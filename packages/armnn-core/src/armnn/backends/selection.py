@@ -25,8 +25,19 @@ def environment(name: str) -> str | None:
 
 
 def is_environment_honoured() -> bool:
-    """Whether the environment counts: it does not under ``python -I`` and ``python -E``."""
-    return not (sys.flags.ignore_environment or sys.flags.isolated)
+    """Whether the environment counts.
+
+    It does not under ``python -I`` and ``python -E``, nor in a process that runs with the rights
+    of another user than the one who started it.
+    """
+    return not (sys.flags.ignore_environment or sys.flags.isolated or is_elevated())
+
+
+def is_elevated() -> bool:
+    """Whether the process runs with the rights of another user or group than who started it."""
+    if os.name != "posix":
+        return False
+    return os.getuid() != os.geteuid() or os.getgid() != os.getegid()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,11 @@ class Selection:
             admitted=tuple(word for word in words if not word.startswith("-")),
             excluded=tuple(word.removeprefix("-") for word in words if word.startswith("-")),
         )
+
+    @property
+    def is_by_id(self) -> bool:
+        """Whether some ids may be loaded and others not."""
+        return self.option is not None or bool(self.admitted or self.excluded)
 
     def refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
         """Return the reason and the remedy if a backend may not be loaded, else None."""

@@ -11,12 +11,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
 from armnn.backends.loading import describe_error
 from armnn.backends.selection import environment
-from armnn.errors import BackendUnavailableError
+from armnn.errors import BackendUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from armnn.backends.base import Backend, CreationOptions
@@ -24,7 +25,16 @@ if TYPE_CHECKING:
 
 GROUP = "armnn.backend_sources"
 PATHS_GROUP = "armnn.backend_paths"
-"""The entry-point group by which a distribution says that it has a folder of dynamic backends."""
+"""The entry-point group by which a distribution says that it has a folder of dynamic backends.
+
+The value is the dotted name of the package that is the folder; it is never imported.
+"""
+
+PROBES = ("on", "again", "off")
+"""What ``CreationOptions.probe`` may be."""
+
+UNREMARKABLE_STAGES = ("name", "duplicate")
+"""Where a file may be turned down without a warning: it was not meant for us, or is a link."""
 
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"
@@ -44,6 +54,7 @@ class SourceRecord:
         version: The version of that distribution, or of the backend.
         api_version: The Backend API version that it needs, if that is known without opening it.
         sha256: Of the file, if it was computed.
+        noted_id: The id that the file says it has, known without running any of it.
         stage: At which check it was turned down; empty if it was not.
         reason: Why it was turned down, as the rest of a sentence that begins with its name.
         remedy: What to do about that.
@@ -55,9 +66,25 @@ class SourceRecord:
     version: str = ""
     api_version: BackendVersion | None = None
     sha256: str | None = None
+    noted_id: str | None = None
     stage: str = ""
     reason: str = ""
     remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedFolder:
+    """A folder that a source was asked to scan.
+
+    Attributes:
+        path: As it was given.
+        origin: Who gave it: an option, a variable, or a distribution.
+        problem: Why it is not scanned, as the rest of a sentence that begins with its path.
+    """
+
+    path: str
+    origin: str
+    problem: str = ""
 
 
 class BackendSource(ABC):
@@ -82,6 +109,10 @@ class BackendSource(ABC):
         Raises:
             Exception: It cannot be loaded; the registry keeps the exception as the cause.
         """
+
+    def folders(self, options: CreationOptions) -> Sequence[SearchedFolder]:
+        """Return the folders that :meth:`scan` would look into, and those that it would not."""
+        return ()
 
     @abstractmethod
     def lint(self, path: str) -> Sequence[str]:
@@ -119,6 +150,29 @@ def asked_by(options: CreationOptions) -> str:
     return f"folders of {', '.join(dict.fromkeys(declaring))}" if declaring else ""
 
 
+def declared_folders() -> tuple[SearchedFolder, ...]:
+    """Return the folders of backends that installed distributions declare; nothing is imported.
+
+    A folder is found by the files that the distribution's RECORD lists, or where there are none
+    of it, as in an editable install, by where the package would be imported from.
+    """
+    return tuple(_declared_folder(entry) for entry in _metadata.entry_points(PATHS_GROUP))
+
+
+def _declared_folder(entry: _metadata.EntryPoint) -> SearchedFolder:
+    origin = str(entry.distribution)
+    folder = Path(entry.distribution.location, *entry.module.split("."))
+    if any(folder in path.parents for path in entry.distribution.files()):
+        return SearchedFolder(str(folder), origin)
+    spec = _metadata.find_module(entry.module)
+    for location in (spec.submodule_search_locations or ()) if spec is not None else ():
+        return SearchedFolder(str(location), origin)
+    problem = (
+        f"cannot be found: {entry.distribution} declares it, but has no package {entry.module!r}"
+    )
+    return SearchedFolder(entry.module, origin, problem)
+
+
 def sources_for(options: CreationOptions) -> tuple[FoundSource, ...]:
     """Import the sources if there is something for them to do.
 
@@ -127,10 +181,12 @@ def sources_for(options: CreationOptions) -> tuple[FoundSource, ...]:
 
     Raises:
         BackendUnavailableError: A path was given and the source is missing or cannot be imported.
+        InvalidArgumentError: The options say something about the probe that has no meaning.
     """
     asked = asked_by(options)
     if not asked:
         return ()
+    _check_probe(options)
     found: list[FoundSource] = []
     entry_points = installed_sources()
     problems = [] if any(e.name == DYNAMIC for e in entry_points) else [_missing(asked)]
@@ -181,6 +237,17 @@ def load_source(entry_point: _metadata.EntryPoint) -> BackendSource:
             "expected a subclass or an instance of armnn.backends.BackendSource."
         )
     return source
+
+
+def _check_probe(options: CreationOptions) -> None:
+    if options.probe not in PROBES:
+        raise InvalidArgumentError(
+            f"the probe is {options.probe!r}: expected one of {', '.join(map(repr, PROBES))}"
+        )
+    if not options.probe_timeout > 0:
+        raise InvalidArgumentError(
+            f"the probe_timeout is {options.probe_timeout!r}: expected seconds above 0"
+        )
 
 
 def _missing(asked: str) -> BackendUnavailableError:

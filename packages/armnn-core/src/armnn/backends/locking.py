@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""The lock file: which backends may be loaded, by the sha256 of what they are.
+
+It is JSON: ``files`` has the sha256 of shared libraries by path, ``distributions`` the version of
+each distribution of backends and the sha256 of its RECORD, which lists the hashes of its files.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn import _metadata
+from armnn.backends.discovery import GROUP
+from armnn.backends.selection import environment
+from armnn.backends.trust import who_else_may_write
+from armnn.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armnn.backends.base import CreationOptions
+
+COMMAND: Final = "armnn backends lock"
+_FORMAT: Final = 1
+
+
+def default_lock_file() -> Path:
+    """Return ``$XDG_CONFIG_HOME/armnn/backends.lock``, by default in ``~/.config``."""
+    folder = environment("XDG_CONFIG_HOME")
+    if folder is None or not os.path.isabs(folder):
+        folder = os.path.join(os.path.expanduser("~"), ".config")
+    return Path(folder, "armnn", "backends.lock")
+
+
+@dataclass(frozen=True, eq=False)
+class Lock:
+    """What a lock file lists.
+
+    Attributes:
+        path: The lock file.
+        files: The sha256 of each shared library, by path.
+        distributions: Version and sha256 of the RECORD of each distribution, by normalised name.
+    """
+
+    path: Path
+    files: Mapping[str, str]
+    distributions: Mapping[str, tuple[str, str]]
+    _judged: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, options: CreationOptions) -> Lock | None:
+        """Return the lock that the options ask for, None if they ask for none.
+
+        A lock file that is missing lists nothing.
+
+        Raises:
+            InvalidArgumentError: The lock file cannot be read, or others than its owner may write
+                it.
+        """
+        if not options.require_locked:
+            return None
+        given = options.lock_file
+        return cls.read(default_lock_file() if given is None else Path(given))
+
+    @classmethod
+    def read(cls, path: Path) -> Lock:
+        """Read a lock file; see :meth:`of`."""
+        try:
+            with path.open("rb") as file:
+                others = who_else_may_write(os.fstat(file.fileno()))
+                document = json.load(file)
+            if others:
+                raise InvalidArgumentError(
+                    f"the lock file {str(path)!r} cannot be trusted, as {others} may write it: "
+                    f"chmod go-w {path}"
+                )
+            return cls(path, *_parsed(document))
+        except FileNotFoundError:
+            return cls(path, {}, {})
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            if isinstance(error, InvalidArgumentError):
+                raise
+            raise InvalidArgumentError(
+                f"the lock file {str(path)!r} cannot be read: {error}; write it again with "
+                f"'{COMMAND}'"
+            ) from error
+
+    @classmethod
+    def made_now(cls, path: Path, files: Iterable[str]) -> Lock:
+        """Return the lock that lists these files and every installed distribution of backends."""
+        distributions = {entry.distribution for entry in _metadata.entry_points(GROUP)}
+        return cls(
+            path,
+            {file: sha256_of(file) for file in files},
+            {
+                each.normalized_name: (each.version, _sha256(each.record().encode()))
+                for each in sorted(distributions, key=lambda each: each.normalized_name)
+            },
+        )
+
+    def write(self) -> None:
+        """Write the lock file in one go."""
+        document = {
+            "format": _FORMAT,
+            "files": dict(self.files),
+            "distributions": {
+                name: {"version": version, "record_sha256": sha256}
+                for name, (version, sha256) in self.distributions.items()
+            },
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        temporary.write_text(json.dumps(document, indent=2) + "\n")
+        temporary.chmod(0o644)
+        temporary.replace(self.path)
+
+    def refusal_of_file(self, path: str, sha256: str | None) -> tuple[str, str]:
+        """Return the reason and the remedy if a shared library is not as it was locked.
+
+        The same file at another path counts as locked; both texts are empty then.
+        """
+        if sha256 is not None and sha256 in self.files.values():
+            return "", ""
+        expected = self.files.get(path)
+        if expected is None:
+            return f"is not in the lock file {str(self.path)!r}", self._remedy
+        return f"has changed since it was locked: got sha256 {sha256}, expected {expected}", (
+            self._remedy
+        )
+
+    def refusal_of_distribution(self, name: str, location: str) -> tuple[str, str]:
+        """Return the reason and the remedy if a distribution is not as it was locked.
+
+        It is looked at once; both texts are empty if nothing is wrong with it.
+
+        Args:
+            name: Of the distribution.
+            location: The folder that holds its metadata.
+        """
+        if (name, location) not in self._judged:
+            self._judged[name, location] = self._judgement(name, location)
+        return self._judged[name, location]
+
+    def _judgement(self, name: str, location: str) -> tuple[str, str]:
+        installed = {
+            (entry.distribution.name, entry.distribution.location): entry.distribution
+            for entry in _metadata.entry_points(GROUP)
+        }[name, location]
+        locked = self.distributions.get(installed.normalized_name)
+        if locked is None:
+            return f"is not in the lock file {str(self.path)!r}", self._remedy
+        record = installed.record()
+        if _sha256(record.encode()) != locked[1]:
+            reason = f"has changed since {name} {locked[0]} was locked: its RECORD differs"
+            return reason, self._remedy
+        changed = _changed_file(record, Path(location))
+        if changed:
+            reason = f"has changed since it was installed: {changed} is not as its RECORD says"
+            return reason, f"pip install --force-reinstall {name}"
+        return "", ""
+
+    @property
+    def _remedy(self) -> str:
+        return f"if you trust it, run '{COMMAND}'"
+
+
+def sha256_of(path: str) -> str:
+    """Return the sha256 of a file in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _parsed(document: Any) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+    if document["format"] != _FORMAT:
+        raise ValueError(f"got format {document['format']!r}, expected {_FORMAT}")
+    files = {str(path): str(sha256) for path, sha256 in document["files"].items()}
+    distributions = {
+        str(name): (str(row["version"]), str(row["record_sha256"]))
+        for name, row in document["distributions"].items()
+    }
+    return files, distributions
+
+
+def _changed_file(record: str, location: Path) -> str:
+    """Return the first file that differs from what the RECORD says of it; empty if none does."""
+    for row in csv.reader(record.splitlines()):
+        algorithm, _, expected = row[1].partition("=") if len(row) > 1 else ("", "", "")
+        if algorithm == "sha256":
+            try:
+                digest = hashlib.sha256((location / row[0]).read_bytes()).digest()
+            except OSError:
+                return row[0]
+            if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != expected:
+                return row[0]
+    return ""

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""The layers that a backend is asked about while it is tried out, as structs of the C interface.
+
+The parent describes them in JSON, as only it can import the layer table::
+
+    {"type": "Addition", "attributes": [["alpha", 2, [1.0]]],
+     "inputs": [{"data_type": 1, "shape": [2, 8], "bits": 32, "content": "<hex>",
+                 "is_constant": false}],
+     "outputs": [{"data_type": 1, "shape": [2, 8], "bits": 32}]}
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from armnn.backends.native.memory import Arena, struct
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_dynamic_loader.child.memory import GuardedTensor
+
+_DL_FLOAT: Final = 2
+_NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)
+
+
+class ProbeGraph:
+    """A graph of layers that have nothing to do with each other.
+
+    Attributes:
+        struct: What the backend receives.
+        layers: The descriptions.
+    """
+
+    def __init__(self, layers: Sequence[dict[str, Any]]) -> None:
+        """Build the structs."""
+        self.layers = layers
+        self._arena = Arena()
+        tensors = [each for layer in layers for each in layer["inputs"] + layer["outputs"]]
+        values = self._arena.structs(abi.Value, len(tensors))
+        for value, tensor in zip(values, tensors, strict=True):
+            self._fill_value(value, tensor)
+        nodes = self._arena.structs(abi.Node, len(layers))
+        inputs: list[int] = []
+        outputs: list[int] = []
+        first = 0
+        for number, (node, layer) in enumerate(zip(nodes, layers, strict=True)):
+            middle = first + len(layer["inputs"])
+            end = middle + len(layer["outputs"])
+            node.id = number
+            self._fill_node(node, layer, range(first, middle), range(middle, end))
+            inputs += (i for i in range(first, middle) if not tensors[i]["is_constant"])
+            outputs += range(middle, end)
+            first = end
+        self.struct = struct(abi.Graph)
+        self.struct.value_stride = ctypes.sizeof(abi.Value)
+        self.struct.node_stride = ctypes.sizeof(abi.Node)
+        self.struct.attribute_stride = ctypes.sizeof(abi.Attribute)
+        self.struct.values, self.struct.num_values = values, len(tensors)
+        self.struct.nodes, self.struct.num_nodes = nodes, len(layers)
+        self.struct.inputs, self.struct.num_inputs = self._indices(inputs), len(inputs)
+        self.struct.outputs, self.struct.num_outputs = self._indices(outputs), len(outputs)
+        self.struct.keep = self.struct.drop = _NOBODY_COUNTS
+
+    def _fill_node(
+        self, node: abi.Node, layer: dict[str, Any], inputs: range, outputs: range
+    ) -> None:
+        node.type, node.name = self._arena.text(layer["type"]), self._arena.text(f"probe{node.id}")
+        node.inputs, node.num_inputs = self._indices(inputs), len(inputs)
+        node.outputs, node.num_outputs = self._indices(outputs), len(outputs)
+        rows = layer["attributes"]
+        attributes = self._arena.structs(abi.Attribute, len(rows))
+        for attribute, (name, kind, elements) in zip(attributes, rows, strict=True):
+            attribute.name, attribute.type = self._arena.text(name), kind
+            attribute.count = len(elements)
+            attribute.data = ctypes.addressof(self._elements(kind, elements))
+        node.attributes, node.num_attributes = attributes, len(rows)
+
+    def _elements(self, kind: int, elements: Sequence[Any]) -> Any:
+        if kind == abi.ATTRIBUTE_STRING:
+            texts = [self._arena.text(text) for text in elements]
+            return self._arena.filled(abi.String, texts)
+        element = ctypes.c_double if kind == abi.ATTRIBUTE_FLOAT64 else ctypes.c_int64
+        return self._arena.filled(element, elements)
+
+    def _fill_value(self, value: abi.Value, tensor: dict[str, Any]) -> None:
+        value.data_type, value.ndim = tensor["data_type"], len(tensor["shape"])
+        value.shape = self._arena.filled(ctypes.c_int64, tensor["shape"])
+        if tensor["is_constant"]:
+            bound = BoundTensor(tensor)
+            self._arena.hold(bound)
+            value.constant = ctypes.pointer(bound.struct)
+
+    def _indices(self, indices: Sequence[int]) -> Any:
+        return self._arena.filled(ctypes.c_int32, indices)
+
+
+class BoundTensor:
+    """An input or output of the execution, in guarded memory.
+
+    Attributes:
+        struct: What the backend receives.
+        memory: Where its elements are.
+    """
+
+    def __init__(self, tensor: dict[str, Any], min_bytes: int = 0) -> None:
+        """Allocate and fill it.
+
+        Args:
+            tensor: Its description.
+            min_bytes: How many bytes the backend may touch, if more than there are elements.
+        """
+        shape = tensor["shape"]
+        content = tensor.get("content")
+        size = max(math.prod(shape) * tensor["bits"] // 8, min_bytes)
+        self.memory = GuardedTensor(size, None if content is None else bytes.fromhex(content))
+        self._arena = Arena()
+        self.struct = abi.Tensor()
+        self.struct.data, self.struct.device_type = self.memory.address, abi.DEVICE_CPU
+        self.struct.ndim, self.struct.shape = len(shape), self._arena.filled(ctypes.c_int64, shape)
+        self.struct.dtype_code, self.struct.dtype_bits = _DL_FLOAT, tensor["bits"]
+        self.struct.dtype_lanes = 1
+
+
+class Execution:
+    """The arguments of one call of ``execute``.
+
+    Attributes:
+        arguments: What the backend receives.
+        inputs: Bound, in the order of the graph's inputs.
+        outputs: Bound, in the order of the graph's outputs.
+    """
+
+    def __init__(self, layer: dict[str, Any], min_bytes: Callable[[bool, int], int]) -> None:
+        """Bind guarded memory to the inputs and outputs of a layer.
+
+        Args:
+            layer: Its description.
+            min_bytes: Says how many bytes of an input (False) or output (True) may be touched.
+        """
+        inputs = [each for each in layer["inputs"] if not each["is_constant"]]
+        self.inputs = [BoundTensor(each, min_bytes(False, n)) for n, each in enumerate(inputs)]
+        self.outputs = [
+            BoundTensor(each, min_bytes(True, n)) for n, each in enumerate(layer["outputs"])
+        ]
+        self._lists = [_pointers(self.inputs), _pointers(self.outputs)]
+        self.arguments = struct(abi.ExecuteArgs)
+        self.arguments.inputs, self.arguments.num_inputs = self._lists[0], len(self.inputs)
+        self.arguments.outputs, self.arguments.num_outputs = self._lists[1], len(self.outputs)
+
+    def damage(self) -> str:
+        """Return what the backend did to memory that it must not write; empty if nothing."""
+        for word, tensors in (("output", self.outputs), ("input", self.inputs)):
+            for index, tensor in enumerate(tensors):
+                done = tensor.memory.damage()
+                if done:
+                    return f"{done} {word} {index}"
+        return ""
+
+
+def supports_of(graph: ProbeGraph) -> Any:
+    """Return the structs that ``query`` fills, one per layer."""
+    supports = Arena().structs(abi.Support, len(graph.layers))
+    for number, support in enumerate(supports):
+        support.node_id = number
+    return supports
+
+
+def _pointers(tensors: Sequence[BoundTensor]) -> Any:
+    kind = ctypes.POINTER(abi.Tensor)
+    return (kind * max(len(tensors), 1))(*(ctypes.pointer(each.struct) for each in tensors))

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""Tries one file out: opens it and uses it once, as a runtime would.
+
+The parent reads on a pipe which step begins and, at the end, what came of it. A step that does not
+come back, whatever the reason, is thus known by its name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from armnn.backends.native.memory import struct
+from armnn.backends.native.table import (
+    TableError,
+    read_table,
+    read_text,
+    read_zero_terminated,
+)
+from armnn_backend_api import BackendVersion, is_compatible
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_dynamic_loader.child.graphs import (
+    Execution,
+    ProbeGraph,
+    supports_of,
+)
+from armnn_dynamic_loader.child.host import ProbingHost
+
+LARGEST_OUTPUT: Final = 1 << 24
+"""Bytes that the process may write to any one file, stdout and stderr among them."""
+
+_EXPORTS: Final = ("GetBackendId", "GetVersion", "BackendFactory")
+_SHOWN: Final = 200
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class DefectError(Exception):
+    """The file does not do what it must; the text is the rest of a sentence."""
+
+
+class UnavailableError(Exception):
+    """The backend says that what it needs is not here; that is no defect."""
+
+
+class Channel:
+    """The pipe to the parent; each line begins with a word that only the two know."""
+
+    def __init__(self, descriptor: int, nonce: str) -> None:
+        self._descriptor = descriptor
+        self._nonce = nonce
+
+    def send(self, kind: str, content: object) -> None:
+        """Write one line."""
+        line = f"{self._nonce} {json.dumps([kind, content])}\n".encode()
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+class Probe:
+    """One file, step by step."""
+
+    def __init__(self, request: dict[str, Any], channel: Channel) -> None:
+        self._path: str = request["path"]
+        self._core = BackendVersion(*request["api_version"])
+        self._layers: list[dict[str, Any]] = request["layers"]
+        self._channel = channel
+        self._host = ProbingHost(request["search_path"])
+        self._libc = ctypes.CDLL(None)
+
+    def run(self) -> None:
+        """Go through the steps.
+
+        Raises:
+            DefectError: The file is not fit to be loaded.
+            UnavailableError: It may be, but this cannot be told without its device.
+        """
+        exports = self._open()
+        try:
+            table = self._read(exports)
+            if table is not None:
+                self._use(table)
+        except TableError as error:
+            raise DefectError(f"has a defect: {error}") from None
+
+    # -- the steps ------------------------------------------------------------------------------
+
+    def _open(self) -> dict[str, Any]:
+        self._enter("dlopen")
+        try:
+            library = ctypes.CDLL(self._path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:
+            raise DefectError(f"cannot be opened: {error}") from None
+        self._check_threads("while it was loaded")
+        self._enter("exports")
+        missing = [name for name in _EXPORTS if not hasattr(library, name)]
+        if missing:
+            raise DefectError(f"does not export {', '.join(missing)}")
+        return {name: getattr(library, name) for name in _EXPORTS}
+
+    def _read(self, exports: dict[str, Any]) -> abi.BackendApi | None:
+        """Return the table; None if the backend is for another Backend API."""
+        self._enter("id")
+        address = _function(exports["GetBackendId"], ctypes.c_void_p)()
+        if address is None:
+            raise DefectError("has no id: GetBackendId answers NULL, expected letters and digits")
+        backend_id = read_zero_terminated("GetBackendId", address)
+        self._channel.send("id", backend_id)
+        self._enter("version")
+        major, minor = ctypes.c_uint32(), ctypes.c_uint32()
+        number = ctypes.POINTER(ctypes.c_uint32)
+        _function(exports["GetVersion"], None, number, number)(major, minor)
+        self._channel.send("api_version", [major.value, minor.value])
+        if not is_compatible(BackendVersion(major.value, minor.value), self._core):
+            return None
+        self._enter("factory")
+        address = _function(exports["BackendFactory"], ctypes.c_void_p)()
+        if address is None:
+            raise DefectError("has no table: BackendFactory returned NULL")
+        self._check_threads("by one of its exports")
+        self._enter("table")
+        table: abi.BackendApi = read_table(address)
+        named = read_text("id of the table", table.id)
+        if named != backend_id:
+            raise DefectError(
+                f"calls itself {backend_id!r} in GetBackendId, {named!r} in its table"
+            )
+        if (table.api_major, table.api_minor) != (major.value, minor.value):
+            raise DefectError(
+                f"needs Backend API {major.value}.{minor.value} by GetVersion, "
+                f"{table.api_major}.{table.api_minor} by its table"
+            )
+        self._channel.send("version", read_text("version of the table", table.version))
+        return table
+
+    def _use(self, table: abi.BackendApi) -> None:
+        self._enter("create")
+        backend = ctypes.c_void_p()
+        self._call(table.create, self._host.table, None, 0, backend)
+        self._check_made("create", backend)
+        claimed = self._query(table, backend)
+        if claimed is not None:
+            self._compute(table, backend, claimed)
+        self._enter("end")
+        table.destroy(backend)
+        if bool(table.shutdown):
+            table.shutdown()
+        self._check_noise()
+
+    def _query(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> dict[str, Any] | None:
+        """Return a layer that the backend takes, None if it takes none of them."""
+        self._enter("query")
+        graph = ProbeGraph(self._layers)
+        supports = supports_of(graph)
+        stride = ctypes.sizeof(abi.Support)
+        self._call(table.query, backend, None, graph.struct, supports, stride)
+        claimed = None
+        for layer, support in zip(self._layers, supports, strict=True):
+            if support.level not in (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED):
+                raise DefectError(f"answers {support.level} for {layer['type']}, expected 0 to 2")
+            if support.level == abi.NOT_SUPPORTED:
+                _text(support.reason)  # a stale pointer shows up here
+            elif layer.get("is_made_up"):
+                raise DefectError(f"claims the layer type {layer['type']!r}, which does not exist")
+            elif claimed is None:
+                claimed = layer
+        return claimed
+
+    def _compute(
+        self, table: abi.BackendApi, backend: ctypes.c_void_p, layer: dict[str, Any]
+    ) -> None:
+        self._enter("compile")
+        program, context = ctypes.c_void_p(), ctypes.c_void_p()
+        graph, arguments = ProbeGraph([layer]), struct(abi.CompileArgs)
+        claims = f"claims {layer['type']}, but then"
+        self._call(table.compile, backend, None, graph.struct, arguments, program, claims=claims)
+        self._check_made("compile", program)
+        self._call(table.context_create, program, context, claims=claims)
+        self._check_made("context_create", context)
+        self._enter("execute")
+        execution = Execution(layer, self._sizes(table, program))
+        self._call(table.execute, context, execution.arguments, claims=claims)
+        damage = execution.damage()
+        if damage:
+            raise DefectError(f"{damage} of {layer['type']}")
+        self._enter("end")
+        table.context_destroy(context)
+        table.program_destroy(program)
+
+    # -- what they have in common ---------------------------------------------------------------
+
+    def _enter(self, step: str) -> None:
+        self._check_noise()
+        self._channel.send("step", step)
+
+    def _check_noise(self) -> None:
+        """Turn a file down that printed: stdout belongs to the program that loads it."""
+        self._libc.fflush(None)
+        if os.fstat(1).st_size:
+            text = os.pread(1, _SHOWN, 0).decode(errors="replace")
+            raise DefectError(f"prints to stdout: {text!r}")
+
+    def _check_threads(self, when: str) -> None:
+        count = len(os.listdir("/proc/self/task"))
+        if count > 1:
+            raise DefectError(f"left {_counted(count - 1, 'thread')} running that began {when}")
+
+    def _call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:
+        error = struct(abi.Error)
+        error.node_id = -1
+        code = function(*arguments, error)
+        if code == abi.OK:
+            return
+        message = _text(error.message) or "no message"
+        if bool(error.release):
+            error.release(error)
+        if code == abi.UNAVAILABLE:
+            raise UnavailableError(message)
+        raise DefectError(f"{claims or 'has a defect: it'} answers code {code}: {message}")
+
+    def _check_made(self, name: str, handle: ctypes.c_void_p) -> None:
+        if not handle.value:
+            raise DefectError(f"answers ARMNN_OK from {name}, but makes nothing")
+
+    def _sizes(self, table: abi.BackendApi, program: ctypes.c_void_p) -> Callable[[bool, int], int]:
+        """Return what says how many bytes of an input or output the backend may touch."""
+
+        def size_of(is_output: bool, index: int) -> int:
+            requirement = struct(abi.IoRequirement)
+            if bool(table.io_requirement):
+                self._call(table.io_requirement, program, int(is_output), index, requirement)
+            return requirement.min_bytes
+
+        return size_of
+
+
+def main() -> None:
+    """Read the request from stdin and try the file out."""
+    request = json.load(sys.stdin)
+    channel = Channel(request["descriptor"], request["nonce"])
+    _confine()
+    try:
+        Probe(request, channel).run()
+    except DefectError as defect:
+        channel.send("defect", str(defect))
+    except UnavailableError as unavailable:
+        channel.send("unavailable", str(unavailable))
+    else:
+        channel.send("passed", None)
+
+
+def _confine() -> None:
+    """Leave no core file, fill no disk, and do not outlive the parent."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_OUTPUT, hard))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _function(exported: Any, result: Any, *arguments: Any) -> Any:
+    exported.restype, exported.argtypes = result, arguments
+    return exported
+
+
+def _text(text: abi.String) -> str:
+    if not text.data or not text.size:
+        return ""
+    return ctypes.string_at(text.data, min(text.size, 4096)).decode("utf-8", "replace")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""One process that tries a file out: how it is started, heard and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import armnn
+import armnn_backend_api
+from armnn_backend_api import BACKEND_API_VERSION
+from armnn_dynamic_loader import questions
+
+_BOOTSTRAP: Final = (
+    "import sys; sys.path += sys.argv[2:]; "
+    "from armnn_dynamic_loader.child.packages import stand_in; stand_in(sys.argv[1]); "
+    "from armnn_dynamic_loader.child.probing import main; main()"
+)
+_LARGEST_REPORT: Final = 1 << 16
+_LARGEST_TEXT: Final = 4096
+
+
+class ChildProcess:
+    """A fresh interpreter that tries one file out.
+
+    Attributes:
+        path: The file.
+        deadline: When it shall be ended, as ``time.monotonic`` counts.
+    """
+
+    def __init__(self, path: str, timeout: float) -> None:
+        """Start it.
+
+        Args:
+            path: The file.
+            timeout: Seconds that it may take.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        self.path = path
+        self._nonce = secrets.token_hex(16)
+        self._report = bytearray()
+        with contextlib.ExitStack() as undo:
+            self._output = _descriptor(undo, os.memfd_create("armnn-probe-stdout"))
+            self._errors = _descriptor(undo, os.memfd_create("armnn-probe-stderr"))
+            read_end, write_end = os.pipe()
+            self._pipe = _descriptor(undo, read_end)
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *_folders()],
+                    stdin=subprocess.PIPE,
+                    stdout=self._output,
+                    stderr=self._errors,
+                    pass_fds=[write_end],
+                    start_new_session=True,
+                )
+            finally:
+                os.close(write_end)
+            undo.callback(self._end)
+            self.deadline = time.monotonic() + timeout
+            os.set_blocking(self._pipe, False)
+            self._exit = _descriptor(undo, os.pidfd_open(self._process.pid))
+            self._send(self._request(write_end))
+            self._undo = undo.pop_all()
+
+    def register(self, selector: selectors.BaseSelector) -> None:
+        """Let the selector wake when it reports something or ends."""
+        selector.register(self._pipe, selectors.EVENT_READ, self)
+        selector.register(self._exit, selectors.EVENT_READ, self)
+
+    def hear(self, selector: selectors.BaseSelector, descriptor: int) -> None:
+        """Read what it reported; called when the selector has woken for one of its descriptors."""
+        if descriptor == self._pipe and not self._read_report():
+            selector.unregister(descriptor)
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
+
+    def told(self) -> dict[str, Any]:
+        """Return what it reported by kind; of several of one kind the last."""
+        self._read_report()
+        told: dict[str, Any] = {}
+        for line in bytes(self._report).split(b"\n"):
+            word, _, content = line.partition(b" ")
+            if word == self._nonce.encode():  # anything else came from the file
+                with contextlib.suppress(ValueError):
+                    kind, value = json.loads(content)
+                    told[kind] = value
+        return told
+
+    def close(self, selector: selectors.BaseSelector) -> int | None:
+        """End it with all that it started; return its exit status, None if it had not ended."""
+        status = self._process.poll()
+        for descriptor in (self._pipe, self._exit):
+            with contextlib.suppress(KeyError):
+                selector.unregister(descriptor)
+        self._end()
+        return status
+
+    def dispose(self) -> tuple[str, str]:
+        """Give its resources back; return what it wrote to stdout and to stderr."""
+        texts = _text(self._output), _text(self._errors)
+        self._undo.close()
+        return texts
+
+    def _read_report(self) -> bool:
+        """Read what there is; return whether there may be more."""
+        try:
+            while piece := os.read(self._pipe, _LARGEST_TEXT):
+                self._report += piece
+                if len(self._report) > _LARGEST_REPORT:  # the file fills our pipe
+                    return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def _request(self, descriptor: int) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "descriptor": descriptor,
+            "nonce": self._nonce,
+            "api_version": [BACKEND_API_VERSION.major, BACKEND_API_VERSION.minor],
+            "layers": questions.layers(),
+            "search_path": [folder for folder in sys.path if folder],
+        }
+
+    def _send(self, request: dict[str, Any]) -> None:
+        stdin = self._process.stdin
+        if stdin is not None:
+            with contextlib.suppress(BrokenPipeError), stdin:
+                stdin.write(json.dumps(request).encode())
+
+    def _end(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _folders() -> list[str]:
+    """Return the folder of the core, and what the child needs to find its own modules."""
+    packages = (Path(__file__).parent, Path(armnn_backend_api.__file__).parent)
+    parents = dict.fromkeys(str(package.parent) for package in packages)
+    return [str(Path(armnn.__file__).parent), *parents]
+
+
+def _descriptor(undo: contextlib.ExitStack, descriptor: int) -> int:
+    undo.callback(os.close, descriptor)
+    return descriptor
+
+
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, _LARGEST_TEXT, 0).decode(errors="replace")

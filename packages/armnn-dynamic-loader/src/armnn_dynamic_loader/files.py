@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""The files of the scanned folders: what each entry is, and the checks that run nothing of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
+from armnn.backends.trust import who_else_may_write
+from armnn_dynamic_loader.elf import ElfError, Note, NoteError, read_note
+from armnn_dynamic_loader.names import name_problem
+
+if TYPE_CHECKING:
+    from armnn.backends.sources import SearchedFolder
+
+VENDOR = "tell its vendor"
+
+
+class FileState(NamedTuple):
+    """What tells one state of a file from another.
+
+    Attributes:
+        device: Number of the file system.
+        inode: Number of the file in it.
+        size: In bytes.
+        mtime_ns: When its content changed.
+        ctime_ns: When anything about it changed; unlike the other it cannot be set back.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        """Return the state that ``os.stat`` found."""
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord(SourceRecord):
+    """A file in a scanned folder.
+
+    Attributes:
+        entry: The path of the entry in the folder; ``path`` is what it leads to.
+        state: The state in which the file was examined; None if it was turned down before that.
+    """
+
+    entry: str = ""
+    state: FileState | None = None
+
+    @property
+    def is_open_question(self) -> bool:
+        """Whether nothing that is known speaks against loading it."""
+        is_compatible_one = self.api_version is None or is_compatible(
+            self.api_version, BACKEND_API_VERSION
+        )
+        return not self.reason and is_compatible_one
+
+
+class _RefusedError(Exception):
+    """A check that a file did not pass."""
+
+    def __init__(self, stage: str, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.stage, self.reason, self.remedy = stage, reason, remedy
+
+
+def examine_folders(folders: Iterable[SearchedFolder]) -> list[FileRecord]:
+    """Return a record for each entry of the folders that can be scanned.
+
+    The folders keep their order; in each, files come in the order of the bytes of their names. Of
+    several entries that lead to the same file only the first may be loaded.
+    """
+    records: list[FileRecord] = []
+    seen: dict[tuple[int, int], str] = {}
+    for folder in folders:
+        if not folder.problem:
+            for entry in _entries(folder.path):
+                record = _examine(entry, seen)
+                if record is not None:
+                    records.append(record)
+    return records
+
+
+def _entries(folder: str) -> Iterator[str]:
+    for name in sorted(os.listdir(folder), key=os.fsencode):
+        yield os.path.join(folder, name)
+
+
+def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
+    """Return what is known of an entry without running it; None for a folder."""
+    path = entry
+    try:
+        problem = name_problem(os.path.basename(entry))
+        if problem:
+            if os.path.isdir(entry):
+                return None
+            raise _RefusedError("name", problem, "rename it if it is a backend")
+        path, status = _target(entry)
+        first = seen.setdefault((status.st_dev, status.st_ino), entry)
+        if first != entry:
+            raise _RefusedError("duplicate", f"is the same file as {first!r}", "")
+        _check_trust(path, status)
+        note = _note(path)
+        needed = _needed_version(note)
+    except _RefusedError as refused:
+        return FileRecord(
+            "",
+            path,
+            stage=refused.stage,
+            reason=refused.reason,
+            remedy=refused.remedy,
+            entry=entry,
+        )
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        return FileRecord("", path, stage="file", reason=reason, remedy="", entry=entry)
+    return FileRecord(
+        note.id if note else "",
+        path,
+        version=note.version if note else "",
+        api_version=needed,
+        noted_id=(note.id or None) if note else None,
+        entry=entry,
+        state=FileState.of(status),
+    )
+
+
+def _target(entry: str) -> tuple[str, os.stat_result]:
+    """Return the canonical path behind an entry, and what it is."""
+    try:
+        path = os.path.realpath(entry, strict=True)
+    except OSError as error:
+        reason = f"is a link to {os.readlink(entry)!r}, which leads nowhere: {error.strerror}"
+        raise _RefusedError("link", reason, "mend or remove the link") from error
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise _RefusedError("file", "is no regular file", "remove or rename it")
+    return path, status
+
+
+def _check_trust(path: str, status: os.stat_result) -> None:
+    folder = os.path.dirname(path)
+    for what, place, found in (
+        ("it", path, status),
+        ("its folder", folder, os.stat(folder)),
+    ):
+        others = who_else_may_write(found)
+        if others:
+            raise _RefusedError(
+                "permissions", f"is not trusted: {others} may write {what}", f"chmod go-w {place}"
+            )
+
+
+def _note(path: str) -> Note | None:
+    try:
+        return read_note(path)
+    except ElfError as error:
+        raise _RefusedError("elf", str(error), "replace or remove it") from error
+    except NoteError as error:
+        raise _RefusedError("note", str(error), VENDOR) from error
+
+
+def _needed_version(note: Note | None) -> BackendVersion | None:
+    if note is None or not note.api:
+        return None
+    try:
+        return BackendVersion.parse(note.api)
+    except ValueError as error:
+        raise _RefusedError("note", f"has a note that cannot be used: {error}", VENDOR) from error

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Which folders are scanned for dynamic backends, and why others are not."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from armnn.backends.selection import environment
+from armnn.backends.sources import PATH_VARIABLE, SearchedFolder, declared_folders
+from armnn.backends.trust import who_else_may_write
+
+if TYPE_CHECKING:
+    from armnn.backends import CreationOptions
+
+_log = logging.getLogger(__name__)
+
+
+def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
+    """Return the folders in the order in which they are scanned, each once.
+
+    ``dynamic_backends_path`` is one folder and stands alone, even if it is invalid. Otherwise
+    those of the environment variable come first, then those of installed distributions.
+
+    Args:
+        options: What the user asked for; nothing is returned if dynamic backends are off.
+    """
+    if not options.enable_dynamic_backends:
+        return ()
+    if options.dynamic_backends_path is not None:
+        return (_judged(SearchedFolder(options.dynamic_backends_path, "dynamic_backends_path")),)
+    distinct = {folder.path: folder for folder in reversed(tuple(_asked_for()))}
+    return tuple(_judged(folder) for folder in reversed(distinct.values()))
+
+
+def warn_of(folders: tuple[SearchedFolder, ...]) -> None:
+    """Log each folder that is not scanned."""
+    for folder in folders:
+        if folder.problem:
+            _log.warning(
+                "The folder %r of dynamic backends (%s) %s; it is not scanned.",
+                folder.path,
+                folder.origin,
+                folder.problem,
+            )
+
+
+def _asked_for() -> Iterator[SearchedFolder]:
+    variable = environment(PATH_VARIABLE)
+    if variable is not None:
+        for path in variable.split(":"):
+            yield SearchedFolder(path, PATH_VARIABLE)
+    yield from declared_folders()
+
+
+def _judged(folder: SearchedFolder) -> SearchedFolder:
+    return folder if folder.problem else replace(folder, problem=_problem(folder.path))
+
+
+def _problem(path: str) -> str:
+    """Return why a folder cannot be scanned, as the rest of a sentence; empty if it can."""
+    if not path:
+        return "is empty: expected the absolute path of a folder"
+    if "\0" in path:
+        return "has a NUL character in its path"
+    if not os.path.isabs(path):
+        return "is not absolute: a backend must not depend on where a program is started"
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if not os.path.isdir(path):
+        return "is not a directory"
+    others = who_else_may_write(status)
+    if others:
+        return f"can be written by {others}; chmod go-w {path} mends that"
+    if not os.access(path, os.R_OK | os.X_OK):
+        return "cannot be read: permission denied"
+    return ""

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The layers that a backend is asked about while it is tried out, as the child reads them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn import DataLayout, DataType, Network, TensorInfo
+from armnn.backends.native.attributes import attributes_of
+from armnn.backends.native.memory import Arena
+from armnn_backend_api import BACKEND_API_VERSION
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Value
+
+MADE_UP: dict[str, Any] = {
+    "type": "ArmnnProbeMadeUp",
+    "attributes": [],
+    "inputs": [],
+    "outputs": [],
+    "is_made_up": True,
+}
+"""A layer type that does not exist: who claims it claims anything."""
+
+
+@functools.cache
+def layers() -> tuple[dict[str, Any], ...]:
+    """Return small float layers of the types that most backends have, and one made-up layer."""
+    asked = [_description(layer) for layer in _network().layers if layer.outputs and layer.inputs]
+    data = next(layer for layer in asked if layer["type"] == "Addition")
+    made_up = {**MADE_UP, "inputs": data["inputs"], "outputs": data["outputs"]}
+    return (*asked, made_up)
+
+
+def _network() -> Network:
+    network = Network("probe")
+    image = network.add_input("image", TensorInfo((1, 4, 4, 2), DataType.FLOAT32))
+    other = network.add_input("other", TensorInfo((1, 4, 4, 2), DataType.FLOAT32))
+    weights = network.add_constant(np.full((2, 3, 3, 2), 0.25, np.float32))
+    answers = [
+        network.add_addition(image, other),
+        network.add_activation(image),
+        network.add_convolution2d(image, weights, data_layout=DataLayout.NHWC),
+        network.add_multiplication(image, other),
+        network.add_softmax(image),
+        network.add_reshape(image, target_shape=(1, 32)),
+    ]
+    for number, answer in enumerate(answers):
+        network.add_output(f"y{number}", answer)
+    return network
+
+
+def _description(layer: Layer) -> dict[str, Any]:
+    return {
+        "type": layer.type,
+        "attributes": _attributes(layer),
+        "inputs": [_tensor(value, is_read=True) for value in layer.inputs if value is not None],
+        "outputs": [_tensor(value, is_read=False) for value in layer.outputs],
+    }
+
+
+def _tensor(value: Value, *, is_read: bool) -> dict[str, Any]:
+    info = value.info
+    described: dict[str, Any] = {
+        "data_type": int(info.data_type),
+        "shape": list(info.static_shape),
+        "bits": 32,
+        "is_constant": value.constant is not None,
+    }
+    if value.constant is not None:
+        described["content"] = np.asarray(value.constant, np.float32).tobytes().hex()
+    elif is_read:
+        count = int(np.prod(described["shape"]))
+        described["content"] = np.linspace(-1, 1, count, dtype=np.float32).tobytes().hex()
+    return described
+
+
+def _attributes(layer: Layer) -> list[list[Any]]:
+    """Return name, type and elements of each attribute, as the adapter of the core spells them."""
+    arena = Arena()
+    attributes = attributes_of(layer.descriptor, BACKEND_API_VERSION, arena)
+    return [[_text(each.name), each.type, _elements(each)] for each in attributes]
+
+
+def _elements(attribute: abi.Attribute) -> list[Any]:
+    kinds: dict[int, Any] = {
+        abi.ATTRIBUTE_INT64: ctypes.c_int64,
+        abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
+        abi.ATTRIBUTE_STRING: abi.String,
+    }
+    if not attribute.count:
+        return []
+    array = (kinds[attribute.type] * attribute.count).from_address(attribute.data)
+    return [_text(each) if isinstance(each, abi.String) else each for each in array]
+
+
+def _text(text: abi.String) -> str:
+    return ctypes.string_at(text.data, text.size).decode() if text.data else ""

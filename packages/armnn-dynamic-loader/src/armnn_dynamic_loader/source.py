@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""The backend source ``dynamic``: from folders to records, and from a record to a backend."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
+from armnn.backends.loading import LOAD_EVENT, describe_error
+from armnn.backends.locking import Lock, sha256_of
+from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
+from armnn.backends.selection import Selection
+from armnn.errors import BackendUnavailableError
+from armnn_dynamic_loader.files import VENDOR, FileRecord, FileState, examine_folders
+from armnn_dynamic_loader.folders import search_path, warn_of
+from armnn_dynamic_loader.probe import Outcome, try_out
+from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
+
+if TYPE_CHECKING:
+    from armnn.backends import Backend, CreationOptions
+    from armnn.backends.sources import SearchedFolder
+
+_one_at_a_time: Final = threading.Lock()
+"""Two runtimes that are made at once must not try the same files out twice."""
+
+
+class DynamicBackends(BackendSource):
+    """Backends that are files named ``<vendor>_<name>_backend.so[.version]``."""
+
+    def folders(self, options: CreationOptions) -> Sequence[SearchedFolder]:
+        """Return the folders that are scanned, and those that are not with the reason."""
+        return search_path(options)
+
+    def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
+        """Return a record for each file, in order of precedence."""
+        folders = search_path(options)
+        warn_of(folders)
+        gate = _Gate(options)
+        records = [gate.checked(record) for record in examine_folders(folders)]
+        if options.probe == "off":
+            return [_opened(r) if r.is_open_question and not r.id else r for r in records]
+        return _tried_out(records, gate, options)
+
+    def load(self, record: SourceRecord, runtime: object) -> Backend:  # noqa: ARG002  # all share the file
+        """Open a file and return its backend; any number of runtimes may do so.
+
+        Raises:
+            BackendUnavailableError: The file has changed since it was examined.
+            NativeLoadError: It cannot be used.
+        """
+        state = record.state if isinstance(record, FileRecord) else None
+        if FileState.of(os.stat(record.path)) != state:
+            raise BackendUnavailableError(
+                f"the file {record.path!r} has changed since it was examined; make a new runtime"
+            )
+        return NativeBackend(NativeLibrary.open(record.path, id=record.id))
+
+    def lint(self, path: str) -> Sequence[str]:
+        """Return what is wrong with a file, read from its ELF structure; nothing of it is run."""
+        from armnn_dynamic_loader.lint import lint_file  # late: pyelftools takes a while to import
+
+        return lint_file(path)
+
+
+class _Gate:
+    """Who may be run at all: the lock file, the switches and the audit hooks decide."""
+
+    def __init__(self, options: CreationOptions) -> None:
+        self._lock = Lock.of(options)
+        self._selection = Selection.of(options)
+        self._is_probing = options.probe != "off"
+
+    def checked(self, record: FileRecord) -> FileRecord:
+        """Return the record, turned down if the file must not be run, with its sha256 if known."""
+        if not record.is_open_question:
+            return record
+        if not record.id and not self._is_probing and self._selection.is_by_id:
+            return _refused(
+                record,
+                "note",
+                "has no note that says its id, so it cannot be told whether it may be opened",
+                "tell its vendor to add ARMNN_BACKEND_NOTE, or leave the probe on",
+            )
+        if self._lock is None:
+            return record
+        record = replace(record, sha256=sha256_of(record.path))
+        reason, remedy = self._lock.refusal_of_file(record.path, record.sha256)
+        return _refused(record, "lock", reason, remedy) if reason else record
+
+    def is_blocked(self, record: FileRecord) -> bool:
+        """Whether the switches keep out the id that the file says it has."""
+        entry = BackendEntry(record.id, BackendState.KNOWN, record.path, source="dynamic")
+        return bool(record.id) and self._selection.refusal(entry) is not None
+
+
+def _tried_out(
+    records: list[FileRecord], gate: _Gate, options: CreationOptions
+) -> list[SourceRecord]:
+    """Return the records with what came of trying out the files that nothing speaks against."""
+    with _one_at_a_time:
+        cache = VerdictCache(cache_file())
+        outcomes: dict[str, tuple[Outcome, str]] = {}
+        waiting: dict[str, FileRecord] = {}
+        for number, record in enumerate(records):
+            if record.is_open_question and not gate.is_blocked(record):
+                known = cache.find(record, options.probe_timeout)
+                if known is not None and options.probe != "again":
+                    outcomes[record.path] = known
+                else:
+                    records[number] = announced = _announced(record)
+                    if announced.is_open_question:
+                        waiting[record.path] = announced
+        fresh = try_out(waiting, options.probe_timeout)
+        found = {
+            waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
+        }
+        cache.keep(found, options.probe_timeout)
+    outcomes |= {record.path: verdict for record, verdict in found.items()}
+    return [
+        _judged(record, *outcomes[record.path])
+        if record.is_open_question and record.path in outcomes
+        else record
+        for record in records
+    ]
+
+
+def _announced(record: FileRecord) -> FileRecord:
+    """Tell audit hooks that a file is about to be run; one that raises turns it down."""
+    record = replace(record, sha256=record.sha256 or sha256_of(record.path))
+    try:
+        sys.audit(LOAD_EVENT, record.noted_id, record.path, record.sha256)
+    except Exception as error:
+        reason = f"is refused by an audit hook: {describe_error(error)}"
+        return _refused(record, "audit", reason, "ask who set the hook")
+    return record
+
+
+def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
+    record = replace(
+        record,
+        id=outcome.id or record.id,
+        version=outcome.version or record.version,
+        api_version=outcome.api_version or record.api_version,
+        sha256=sha256,
+    )
+    if outcome.reason:
+        return _refused(record, outcome.stage, outcome.reason, _remedy(record, outcome))
+    return _checked_id(record)
+
+
+def _opened(record: FileRecord) -> FileRecord:
+    """Return a record with the id that only the file itself can tell; the user trusts it."""
+    record = _announced(record)
+    if not record.is_open_question:
+        return record
+    try:
+        library = NativeLibrary.open(record.path)
+    except NativeLoadError as error:
+        return _refused(record, error.stage, f"cannot be opened: {error.reason}", VENDOR)
+    return replace(record, id=library.id, version=library.version, api_version=library.api_version)
+
+
+def _checked_id(record: FileRecord) -> FileRecord:
+    if record.noted_id is not None and record.noted_id != record.id:
+        reason = f"calls itself {record.noted_id!r} in its note, {record.id!r} in GetBackendId"
+        return _refused(record, "id", reason, VENDOR)
+    if record.id == "Unknown":
+        reason = "has the id 'Unknown', which stands for no backend"
+        return _refused(record, "id", reason, VENDOR)
+    return record
+
+
+def _refused(record: FileRecord, stage: str, reason: str, remedy: str) -> FileRecord:
+    return replace(record, stage=stage, reason=reason, remedy=remedy)
+
+
+def _remedy(record: FileRecord, outcome: Outcome) -> str:
+    if outcome.is_timeout:
+        return f"give it more time with probe_timeout, or {VENDOR}"
+    if outcome.stage == "dlopen" and outcome.depends_on_machine:
+        return f"install what it needs: 'ldd {record.path}' shows what is missing"
+    if outcome.stage == "probe":
+        return 'mend the Python installation, or trust the file with probe="off"'
+    return VENDOR

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Remembers what came of trying a file out, so that it is done once per state of the file.
+
+A verdict counts for the same path, device, inode, size and times, and for the same versions of the
+Backend API, this loader and Python. One that may turn out differently without any of these
+changing is not kept, or for a day only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn.backends import BACKEND_API_VERSION, BackendVersion
+from armnn.backends.selection import environment, is_elevated
+from armnn.backends.trust import who_else_may_write
+from armnn_dynamic_loader.__about__ import __version__
+from armnn_dynamic_loader.probe import Outcome
+
+if TYPE_CHECKING:
+    from armnn_dynamic_loader.files import FileRecord
+
+TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
+"""How long a file that took too long is not tried again."""
+
+_FORMAT: Final = 1
+_LARGEST: Final = 2000
+_MADE_WITH: Final = [
+    str(BACKEND_API_VERSION),
+    __version__,
+    f"{sys.implementation.name} {sys.version.split()[0]}",
+]
+
+_log = logging.getLogger(__name__)
+
+
+def cache_file() -> Path | None:
+    """Return where the verdicts are kept; None if this process must not believe any.
+
+    ``$XDG_CACHE_HOME/armnn/probes.json``, by default in ``~/.cache``.
+    """
+    if is_elevated():
+        return None
+    folder = environment("XDG_CACHE_HOME")
+    if folder is None or not os.path.isabs(folder):
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(folder, "armnn", "probes.json") if os.path.isabs(folder) else None
+
+
+class VerdictCache:
+    """The verdicts of one user."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the verdicts; what cannot be read or believed counts as none.
+
+        Args:
+            path: The file; None to keep nothing.
+        """
+        self._path = path
+        self._rows: dict[str, Any] = self._read()
+
+    def find(self, record: FileRecord, timeout: float) -> tuple[Outcome, str] | None:
+        """Return what is known of a file in this very state, with its sha256.
+
+        Args:
+            record: The file.
+            timeout: How many seconds it would be given now.
+        """
+        row = self._rows.get(_key(record))
+        if not isinstance(row, dict) or record.state is None:
+            return None
+        try:
+            if row["state"] != list(record.state):
+                return None
+            outcome = _outcome(row["outcome"])
+            age = time.time() - float(row["time"])
+            is_stale = not 0 <= age < TIMEOUT_LIFE_SECONDS or timeout > float(row["timeout"])
+            return None if outcome.is_timeout and is_stale else (outcome, str(row["sha256"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def keep(self, found: Mapping[FileRecord, tuple[Outcome, str]], timeout: float) -> None:
+        """Remember what came of trying files out; a cache that cannot be written is no error.
+
+        Args:
+            found: The outcome and the sha256 of each.
+            timeout: How many seconds each was given.
+        """
+        rows = {
+            _key(record): {
+                "state": list(record.state or ()),
+                "sha256": sha256,
+                "time": time.time(),
+                "timeout": timeout,
+                "outcome": asdict(outcome),
+            }
+            for record, (outcome, sha256) in found.items()
+            if not outcome.depends_on_machine
+        }
+        if rows and self._path is not None:
+            self._rows = {**self._read(), **rows}  # another process may have written meanwhile
+            self._rows = dict(list(self._rows.items())[-_LARGEST:])
+            try:
+                self._write(self._path)
+            except OSError as error:
+                _log.debug("the verdicts cannot be kept in %s: %s", self._path, error)
+
+    def _read(self) -> dict[str, Any]:
+        if self._path is None:
+            return {}
+        try:
+            with self._path.open("rb") as file:
+                if not all(
+                    map(_is_ours_alone, (os.fstat(file.fileno()), self._path.parent.stat()))
+                ):
+                    _log.warning("%s is ignored: others may write it.", self._path)
+                    return {}
+                document = json.load(file)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            _log.debug("%s cannot be read: %s", self._path, error)
+            return {}
+        is_known = isinstance(document, dict) and document.get("format") == _FORMAT
+        rows = document.get("verdicts") if is_known else None
+        return rows if isinstance(rows, dict) else {}
+
+    def _write(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with open(descriptor, "w") as file:
+                json.dump({"format": _FORMAT, "verdicts": self._rows}, file)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _key(record: FileRecord) -> str:
+    return json.dumps([record.path, *_MADE_WITH])
+
+
+def _outcome(row: dict[str, Any]) -> Outcome:
+    version = row["api_version"]
+    needed = None if version is None else BackendVersion(**version)
+    return Outcome(**{**row, "api_version": needed})
+
+
+def _is_ours_alone(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not who_else_may_write(status)
