@@ -78,23 +78,20 @@ def load_all(registry: BackendRegistry) -> None:
 
 
 def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
-    """Print the table of the backends."""
-    print_table(
-        title,
-        ["id", "state", "distribution", "version", "API version", "origin", "reason"],
-        [
-            (
-                entry.id,
-                str(entry.state),
-                entry.distribution,
-                entry.version,
-                needed_version(entry),
-                entry.origin,
-                entry.reason,
-            )
-            for entry in entries
-        ],
-    )
+    """Print the table of the backends; the stage stands in it where a file was turned down."""
+    columns = {
+        "id": [entry.id for entry in entries],
+        "state": [str(entry.state) for entry in entries],
+        "distribution": [entry.distribution for entry in entries],
+        "version": [entry.version for entry in entries],
+        "API version": [needed_version(entry) for entry in entries],
+        "origin": [entry.origin for entry in entries],
+        "stage": [entry.stage for entry in entries],
+        "reason": [entry.reason for entry in entries],
+    }
+    if not any(columns["stage"]):
+        del columns["stage"]
+    print_table(title, list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def needed_version(entry: BackendEntry) -> str:

@@ -21,13 +21,31 @@ from armnn.backends import (
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.discovery import GROUP as BACKENDS_GROUP
 from armnn.backends.registry import INSTALL_HINT
-from armnn.backends.selection import VARIABLE, is_environment_honoured
-from armnn.backends.sources import PATH_VARIABLE, asked_by, installed_sources
+from armnn.backends.selection import VARIABLE, is_elevated, is_environment_honoured
+from armnn.backends.sources import (
+    PATH_VARIABLE,
+    UNREMARKABLE_STAGES,
+    SearchedFolder,
+    asked_by,
+    installed_sources,
+    sources_for,
+)
 from armnn.cli.backends import as_document, load_all
+from armnn.cli.import_times import ImportTime, measure
+from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError
 from armnn.parsing import installed_parsers
 
-_DEPENDENCIES = (CONTRACT, "numpy", "ml-dtypes", "importlib-metadata", "packaging", "rich")
+_ISOLATED = "no: Python runs with -I or -E"
+_DEPENDENCIES = (
+    CONTRACT,
+    "numpy",
+    "ml-dtypes",
+    "importlib-metadata",
+    "packaging",
+    "rich",
+    "threadpoolctl",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,9 @@ class Diagnosis:
         parsers: The parsers.
         sources: The backend sources.
         dynamic: What there is for sources to do, or why nothing.
+        folders: The folders that were to be scanned for dynamic backends.
+        pools: The libraries with threads of their own, once every backend was loaded.
+        import_times: What importing the entry points takes, if that was asked for.
         variables: Of the environment.
         findings: What is wrong or worth knowing.
         unusable: Those of the named backends that cannot be used.
@@ -80,6 +101,9 @@ class Diagnosis:
     parsers: tuple[_metadata.EntryPoint, ...]
     sources: tuple[_metadata.EntryPoint, ...]
     dynamic: str
+    folders: tuple[SearchedFolder, ...]
+    pools: tuple[ThreadPool, ...]
+    import_times: tuple[ImportTime, ...]
     variables: tuple[Variable, ...]
     findings: tuple[Finding, ...]
     unusable: tuple[str, ...]
@@ -95,20 +119,25 @@ class Diagnosis:
             "parsers": [_entry_point_document(parser) for parser in self.parsers],
             "backend_sources": [_entry_point_document(source) for source in self.sources],
             "dynamic": self.dynamic,
+            "folders": [asdict(folder) for folder in self.folders],
+            "thread_pools": [asdict(pool) for pool in self.pools],
+            "import_times": [asdict(row) for row in self.import_times],
             "environment": [asdict(variable) for variable in self.variables],
             "findings": [asdict(finding) for finding in self.findings],
             "unusable": list(self.unusable),
         }
 
 
-def diagnose(named: Sequence[str], dynamic_backends_path: str | None) -> Diagnosis:
+def diagnose(
+    named: Sequence[str], options: CreationOptions, *, times_imports: bool = False
+) -> Diagnosis:
     """Load every backend that may be loaded and return what was seen.
 
     Args:
         named: The backends that must be usable.
-        dynamic_backends_path: The directory to scan, if the user gave one.
+        options: Where to look for dynamic backends, and how.
+        times_imports: Whether to measure what importing each entry point takes.
     """
-    options = CreationOptions(dynamic_backends_path=dynamic_backends_path)
     entries: tuple[BackendEntry, ...] = ()
     try:
         registry = BackendRegistry(options)
@@ -119,6 +148,14 @@ def diagnose(named: Sequence[str], dynamic_backends_path: str | None) -> Diagnos
         problems = dict.fromkeys(named or [""], Finding(str(error)))
     known = [entry.message for entry in entries]
     findings = [finding for finding in problems.values() if finding.text not in known]
+    folders, pools = _folders(options), thread_pools()
+    findings += [
+        Finding(f"The folder {folder.path!r} ({folder.origin}) {folder.problem}.")
+        for folder in folders
+        if folder.problem
+    ]
+    findings += _findings(entries)
+    findings += [Finding(text, is_problem=False) for text in clashes(pools)]
     return Diagnosis(
         system=_system(),
         locations=_metadata.scan().locations,
@@ -126,8 +163,11 @@ def diagnose(named: Sequence[str], dynamic_backends_path: str | None) -> Diagnos
         parsers=installed_parsers(),
         sources=installed_sources(),
         dynamic=asked_by(options) or "no folder to scan was given",
-        variables=_variables(dynamic_backends_path),
-        findings=tuple(dict.fromkeys([*findings, *_findings(entries)])),
+        folders=folders,
+        pools=pools,
+        import_times=measure(_entry_points()) if times_imports else (),
+        variables=_variables(options.dynamic_backends_path),
+        findings=tuple(dict.fromkeys(findings)),
         unusable=tuple(backend_id for backend_id in problems if backend_id),
     )
 
@@ -140,6 +180,18 @@ def _problems_of_named(registry: BackendRegistry, named: Sequence[str]) -> dict[
         except ArmnnError as error:
             problems[backend_id] = Finding(str(error))
     return problems
+
+
+def _folders(options: CreationOptions) -> tuple[SearchedFolder, ...]:
+    try:
+        return tuple(f for each in sources_for(options) for f in each.source.folders(options))
+    except ArmnnError:
+        return ()  # the registry has met the same problem, and told it
+
+
+def _entry_points() -> tuple[_metadata.EntryPoint, ...]:
+    backends = _metadata.entry_points(BACKENDS_GROUP)
+    return (*backends, *installed_parsers(), *installed_sources())
 
 
 def _system() -> dict[str, str]:
@@ -155,7 +207,8 @@ def _system() -> dict[str, str]:
 
 
 def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
-    honoured = "yes" if is_environment_honoured() else "no: Python runs with -I or -E"
+    ignored = "no: the process has another's rights" if is_elevated() else _ISOLATED
+    honoured = "yes" if is_environment_honoured() else ignored
     overridden = dynamic_backends_path is not None and honoured == "yes"
     return (
         Variable(VARIABLE, os.environ.get(VARIABLE), honoured),
@@ -168,11 +221,11 @@ def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
 
 
 def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
-    found = [Finding(entry.message) for entry in entries if entry.state in _PROBLEMS]
+    found = [Finding(entry.message) for entry in entries if _is_problem(entry)]
     found += [
         Finding(entry.message, is_problem=False)
         for entry in entries
-        if entry.reason and entry.state not in _PROBLEMS
+        if entry.reason and not _is_problem(entry)
     ]
     found += [
         Finding(
@@ -192,13 +245,14 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
         )
         for distribution, reason in _metadata.scan().unreadable
     ]
-    entry_points = [e for e in _metadata.scan().entries if e.group == BACKENDS_GROUP]
-    for entry_point in (*entry_points, *installed_parsers()):
+    for entry_point in _entry_points():
         found += _installation_findings(entry_point)
     return found
 
 
-_PROBLEMS = (BackendState.FAILED, BackendState.INCOMPATIBLE)
+def _is_problem(entry: BackendEntry) -> bool:
+    is_unusable = entry.state in (BackendState.FAILED, BackendState.INCOMPATIBLE)
+    return is_unusable and entry.stage not in UNREMARKABLE_STAGES
 
 
 def _installation_findings(entry_point: _metadata.EntryPoint) -> list[Finding]:

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import argparse
 
+from armnn.backends import CreationOptions
+from armnn.backends.sources import find_source
 from armnn.cli.backends import print_entries
 from armnn.cli.diagnosis import Diagnosis, Finding, diagnose
-from armnn.cli.output import print_json, print_table
+from armnn.cli.output import print_json, print_table, printable
 
 _EXAMPLES = """\
 examples:
   armnn doctor                                     load every backend and say what is wrong
   armnn doctor --backends CpuAcc                   exit with 1 unless CpuAcc can be used
   armnn doctor --dynamic-backends-path /opt/acme --json
+  armnn doctor --dynamic-backends-path /opt/acme --reprobe
+  armnn doctor --lint Acme_Npu_backend.so          read a file without running any of it
 """
 
 
@@ -33,19 +37,62 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
     )
+    parser.add_argument(
+        "--reprobe", action="store_true", help="try shared libraries out again, even if known"
+    )
+    parser.add_argument(
+        "--probe-timeout",
+        type=float,
+        default=CreationOptions().probe_timeout,
+        metavar="SECONDS",
+        help="how long trying one out may take (%(default)s)",
+    )
+    parser.add_argument(
+        "--import-times",
+        action="store_true",
+        help="measure what importing each backend, parser and source takes",
+    )
+    parser.add_argument(
+        "--lint",
+        metavar="FILE",
+        help="only say what is wrong with a shared library; do not open it",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     parser.set_defaults(handler=examine)
 
 
 def examine(arguments: argparse.Namespace) -> int:
-    """Print the diagnosis; return 1 if a named backend is not usable."""
+    """Print the diagnosis; return 1 if a named backend is not usable, or a linted file not right.
+
+    Raises:
+        BackendUnavailableError: There is no loader to lint with.
+        OSError: The file to lint cannot be read.
+    """
+    if arguments.lint is not None:
+        return _lint(arguments.lint, as_json=arguments.json)
     named = [word.strip() for word in arguments.backends.split(",") if word.strip()]
-    diagnosis = diagnose(named, arguments.dynamic_backends_path)
+    options = CreationOptions(
+        dynamic_backends_path=arguments.dynamic_backends_path,
+        probe="again" if arguments.reprobe else "on",
+        probe_timeout=arguments.probe_timeout,
+    )
+    diagnosis = diagnose(named, options, times_imports=arguments.import_times)
     if arguments.json:
         print_json(diagnosis.as_document())
     else:
         _show(diagnosis)
     return 1 if diagnosis.unusable else 0
+
+
+def _lint(path: str, *, as_json: bool) -> int:
+    problems = list(find_source().lint(path))
+    if as_json:
+        print_json({"file": path, "problems": problems})
+    else:
+        print(f"{path}: {'nothing is wrong with it.' if not problems else ''}".rstrip())
+        for problem in problems:
+            print(f"  - {printable(problem)}")
+    return 1 if problems else 0
 
 
 def _show(diagnosis: Diagnosis) -> None:
@@ -72,6 +119,27 @@ def _show(diagnosis: Diagnosis) -> None:
         [(s.name, str(s.distribution), s.value) for s in diagnosis.sources]
         or [("none", "", diagnosis.dynamic)],
     )
+    if diagnosis.folders:
+        print_table(
+            "Folders of dynamic backends",
+            ["folder", "from", "verdict"],
+            [(f.path, f.origin, f.problem or "scanned") for f in diagnosis.folders],
+        )
+    if diagnosis.import_times:
+        print_table(
+            "Import times",
+            ["group", "name", "module", "seconds"],
+            [
+                (t.group, t.name, t.module, t.problem if t.seconds is None else f"{t.seconds:.3f}")
+                for t in diagnosis.import_times
+            ],
+        )
+    if diagnosis.pools:
+        print_table(
+            "Libraries with threads of their own",
+            ["kind", "name", "version", "threads", "file"],
+            [(p.kind, p.name, p.version, str(p.threads), p.path) for p in diagnosis.pools],
+        )
     print_table(
         "Environment",
         ["variable", "value", "honoured"],

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Which libraries with thread pools of their own are in the process: OpenMP and BLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPool:
+    """One library.
+
+    Attributes:
+        kind: "openmp" or "blas".
+        name: As its makers call it, such as "openblas".
+        version: Empty if it does not say.
+        threads: How many threads it uses.
+        path: Its file.
+    """
+
+    kind: str
+    name: str
+    version: str
+    threads: int
+    path: str
+
+
+def thread_pools() -> tuple[ThreadPool, ...]:
+    """Return the libraries that are loaded now."""
+    # Late: only the doctor needs it. It has no types.
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+    return tuple(
+        ThreadPool(
+            row["user_api"],
+            row["internal_api"],
+            row.get("version") or "",
+            row["num_threads"],
+            row["filepath"],
+        )
+        for row in threadpool_info()
+    )
+
+
+def clashes(pools: Sequence[ThreadPool]) -> list[str]:
+    """Return a sentence for each kind of library of which there are several."""
+    found = []
+    for kind in dict.fromkeys(pool.kind for pool in pools):
+        paths = [pool.path for pool in pools if pool.kind == kind]
+        if len(paths) > 1:
+            found.append(
+                f"There are {len(paths)} copies of {_NAMES.get(kind, kind)} in the process: "
+                f"{', '.join(paths)}; each starts threads of its own, so that they may wait for "
+                "each other."
+            )
+    return found
+
+
+_NAMES = {"openmp": "OpenMP", "blas": "BLAS"}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Mock backends: one C source, compiled once per set of switches, each with one defect."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from armnn_backend_api import get_include
+
+sys.path.insert(0, str(Path(__file__).parent))  # for bad_files, which a benchmark uses as well
+
+SOURCE = Path(__file__).with_name("mock_backend.c")
+COMMAND = [
+    "gcc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-fvisibility=default", "-Wall", "-Wextra",
+    "-Werror", "-Wno-unused-function", "-Wno-array-bounds", "-Wno-unused-parameter",
+]  # fmt: skip
+
+# Compiles a mock with these switches and puts it at a path.
+Build = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compiles the mock with some switches; the same switches are compiled once."""
+    folder = tmp_path_factory.mktemp("mocks")
+
+    def compile_mock(*switches: str, source: Path = SOURCE) -> Path:
+        name = hashlib.sha256("\n".join([str(source), *switches]).encode()).hexdigest()
+        output = folder / f"{name}.so"
+        if not output.exists():
+            command = [*COMMAND, f"-I{get_include()}", *switches, "-o", output, source]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert ran.returncode == 0, ran.stderr
+        return output
+
+    return compile_mock
+
+
+@pytest.fixture
+def build(compiled: Callable[..., Path], tmp_path: Path) -> Build:
+    """Puts a mock into the test's folder, or into a folder of it; nobody else may write it."""
+
+    def build_mock(name: str, *switches: str, folder: str = "backends") -> Path:
+        place = tmp_path / folder
+        place.mkdir(parents=True, exist_ok=True)
+        place.chmod(0o755)
+        path = place / name
+        shutil.copyfile(compiled(*switches), path)
+        path.chmod(0o755)
+        return path
+
+    return build_mock
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keeps verdicts and settings of the tests away from the user's."""
+    for variable in ("ARMNN_BACKENDS", "ARMNN_DYNAMIC_BACKENDS_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "armnn" / "probes.json"
