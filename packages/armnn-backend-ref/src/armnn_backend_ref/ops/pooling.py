@@ -48,18 +48,20 @@ def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[i
         size = wanted if wanted else length
         if places == 1 and dilation == 1 and size - before >= length:
             whole.append(axis)
-        else:
-            result = sliding(
-                combine,
-                start,
-                result,
-                axis,
-                places,
-                size,
-                stride=stride,
-                before=before,
-                dilation=dilation,
-            )
+            read = read * length
+            covered = covered * min(size, before + length + after)
+            continue
+        result = sliding(
+            combine,
+            start,
+            result,
+            axis,
+            places,
+            size,
+            stride=stride,
+            before=before,
+            dilation=dilation,
+        )
         first = (np.arange(places) * stride - before).reshape(-1, *(1,) * (x.ndim - 1 - axis))
         read = read * _common(first, size, dilation, 0, length)
         covered = covered * _common(first, size, dilation, -before, length + after)
