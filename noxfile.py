@@ -71,9 +71,19 @@ def tests(session: nox.Session, package: str) -> None:
 def e2e(session: nox.Session) -> None:
     """Run the tests of the distributions together, installed from their wheels."""
     _install(session, EVERYTHING, *MORE_BACKENDS, group="e2e")
+    _install_clients(session)
     session.run(
         "pytest", "tests-e2e", *WORKERS, "--dist=loadfile", *session.posargs, env=ONE_THREAD_EACH
     )
+
+
+@nox.session(requires=["build"], default=False)
+def clients(session: nox.Session) -> None:
+    """Run the programs written for onnxruntime with torch itself, which e2e stands in for."""
+    _install(session, EVERYTHING, group="e2e")
+    _install_clients(session)
+    session.install("torch")
+    session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
@@ -160,6 +170,11 @@ def _install(session: nox.Session, *requirements: str, group: str | None = None)
     session.install("--force-reinstall", "--no-deps", *map(str, wheels))
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     session.install(*requirements, *tools)
+
+
+def _install_clients(session: nox.Session) -> None:
+    """Install programs written for other run times, with only what the tests need of the rest."""
+    session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "clients"))
 
 
 def _ours(*requirements: str) -> list[str]:

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""``python -m armnn.compat.litert program.py``: run a program, unchanged, on armnn."""
+
+from __future__ import annotations
+
+import sys
+
+from armnn.compat.litert import install
+from armnn.compat.program import run_program
+
+run_program(install, "armnn.compat.litert", "ai_edge_litert and tflite_runtime", sys.argv[1:])

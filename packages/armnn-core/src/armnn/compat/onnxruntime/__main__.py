@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""``python -m armnn.compat.onnxruntime program.py``: run a program, unchanged, on armnn."""
+
+from __future__ import annotations
+
+import sys
+
+from armnn.compat.onnxruntime import install
+from armnn.compat.program import run_program
+
+run_program(install, "armnn.compat.onnxruntime", "onnxruntime", sys.argv[1:])

