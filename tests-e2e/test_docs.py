@@ -64,7 +64,14 @@ def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["quick-start", "choosing-backends", "coming-from-arm-nn", "writing-a-backend"]
+    "page",
+    [
+        "quick-start",
+        "choosing-backends",
+        "coming-from-arm-nn",
+        "coming-from-onnxruntime",
+        "writing-a-backend",
+    ],
 )
 def test_the_examples_of_a_page_print_what_it_says(
     page: str, model: Callable[[str], Path], tmp_path: Path
