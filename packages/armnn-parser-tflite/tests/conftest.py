@@ -34,6 +34,7 @@ TYPES = {
     "int16": 7,
     "int8": 9,
     "float64": 10,
+    "resource": 13,
 }
 
 
@@ -98,7 +99,29 @@ OPTION_KINDS = {
     "REDUCE_ALL": "ReducerOptions",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
     "LEAKY_RELU": "LeakyReluOptions",
+    "SVDF": "SVDFOptions",
+    "RNN": "RNNOptions",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
+    "BIDIRECTIONAL_SEQUENCE_RNN": "BidirectionalSequenceRNNOptions",
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTMOptions",
 }
+
+
+@dataclass
+class Part:
+    """A subgraph.
+
+    Attributes:
+        ops: Its operators.
+        tensors: Its tensors by name.
+        inputs: The names of its inputs.
+        outputs: The names of its outputs.
+    """
+
+    ops: Sequence[Op]
+    tensors: Mapping[str, Tensor]
+    inputs: Sequence[str] = ("x",)
+    outputs: Sequence[str] = ("y",)
 
 
 def build(
@@ -107,6 +130,7 @@ def build(
     inputs: Sequence[str] = ("x",),
     outputs: Sequence[str] = ("y",),
     *,
+    more: Sequence[Part] = (),
     edit: Callable[[Any], None] | None = None,
 ) -> bytes:
     """Return a model.
@@ -116,26 +140,33 @@ def build(
         tensors: Its tensors by name.
         inputs: The names of its inputs.
         outputs: The names of its outputs.
+        more: Its other subgraphs.
         edit: Changes the model before it is written.
     """
-    ops = [ops] if isinstance(ops, Op) else ops
-    model, subgraph = schema.ModelT(), schema.SubGraphT()
+    main = Part([ops] if isinstance(ops, Op) else ops, tensors, inputs, outputs)
+    model = schema.ModelT()
     model.version, model.description = 3, "made by a test"
-    model.buffers = [schema.BufferT()]
-    places = {name: index for index, name in enumerate(tensors)}
-    subgraph.name = "main"
-    subgraph.tensors = [_tensor(model, name, tensor) for name, tensor in tensors.items()]
-    subgraph.inputs = [places[name] for name in inputs]
-    subgraph.outputs = [places[name] for name in outputs]
-    model.operatorCodes, subgraph.operators = [], []
-    for op in ops:
-        subgraph.operators.append(_operator(model, op, places))
-    model.subgraphs, model.signatureDefs, model.metadata = [subgraph], [], []
+    model.buffers, model.operatorCodes = [schema.BufferT()], []
+    model.signatureDefs, model.metadata = [], []
+    names = ["main", *(f"part_{at}" for at in range(1, len(more) + 1))]
+    model.subgraphs = [
+        _subgraph(model, name, part) for name, part in zip(names, (main, *more), strict=True)
+    ]
     if edit is not None:
         edit(model)
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
+
+
+def _subgraph(model: Any, name: str, part: Part) -> Any:
+    made, places = schema.SubGraphT(), {name: at for at, name in enumerate(part.tensors)}
+    made.name = name
+    made.tensors = [_tensor(model, at, tensor) for at, tensor in part.tensors.items()]
+    made.inputs = [places[at] for at in part.inputs]
+    made.outputs = [places[at] for at in part.outputs]
+    made.operators = [_operator(model, op, places) for op in part.ops]
+    return made
 
 
 def _tensor(model: Any, name: str, tensor: Tensor) -> Any:
@@ -261,6 +292,7 @@ def lite() -> SimpleNamespace:
     """Return what makes models and runs them."""
     return SimpleNamespace(
         Op=Op,
+        Part=Part,
         Tensor=Tensor,
         constant=constant,
         build=build,

@@ -19,20 +19,22 @@ def _tensors(lite: Any, names: str) -> dict[str, Any]:
 def test_all_unsupported_operators_are_named(lite: Any) -> None:
     data = lite.build(
         [
-            lite.Op("SVDF", ["x"], ["a"]),
+            lite.Op("LSH_PROJECTION", ["x"], ["a"]),
             lite.Op("RELU", ["a"], ["b"]),
             lite.Op("HashThing", ["x"], ["c"], custom_options=b""),
-            lite.Op("SVDF", ["x"], ["d"]),
+            lite.Op("LSH_PROJECTION", ["x"], ["d"]),
             lite.Op("ADD_N", ["b", "c", "d"]),
         ],
         _tensors(lite, "xabcdy"),
     )
     with pytest.raises(UnsupportedOperatorError) as caught:
         parse(data)
-    assert caught.value.operators == ("SVDF", "HashThing")
+    assert caught.value.operators == ("LSH_PROJECTION", "HashThing")
     assert str(caught.value) == (
-        "the model uses unsupported operators: SVDF (operators 0, 3): no layer computes it; "
-        "HashThing (operators 2): it is a custom operator"
+        "the model uses unsupported operators: "
+        "LSH_PROJECTION (operators 0, 3): it looks up by keys or works on texts, which networks "
+        "lack; HashThing (operators 2): it is a custom operator, and what it means is not in the "
+        "file"
     )
 
 
@@ -61,7 +63,7 @@ def test_newer_versions_of_an_operator_are_refused(lite: Any) -> None:
 
 def test_operators_that_no_output_needs_do_not_matter(lite: Any) -> None:
     data = lite.build(
-        [lite.Op("SVDF", ["x"], ["a"]), lite.Op("RELU", ["x"])], _tensors(lite, "xay")
+        [lite.Op("LSH_PROJECTION", ["x"], ["a"]), lite.Op("RELU", ["x"])], _tensors(lite, "xay")
     )
     assert [layer.type for layer in parse(data).layers] == ["Input", "Activation", "Output"]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -9,9 +9,12 @@ import pytest
 from armnn.errors import ParseError
 from armnn.graph import Network
 from armnn_parser_tflite.buffers import Buffers
-from armnn_parser_tflite.graph import Graph
+from armnn_parser_tflite.conversion import main_graph
 from armnn_parser_tflite.model_file import read_model
 from armnn_parser_tflite.schema import read_subgraph
+
+if TYPE_CHECKING:
+    from armnn_parser_tflite.graph import Graph
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def graph(lite: Any) -> Graph:
         ["c"],
     )
     model = read_model(data)
-    return Graph(Network(), read_subgraph(model, 0), Buffers(model), lambda _index, _values: [])
+    return main_graph(model, Network(), read_subgraph(model, 0), Buffers(model))
 
 
 def test_a_constant_is_added_once(graph: Graph) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from armnn.errors import ParseError
+from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn_parser_tflite.parser import parse
 
 OPTIONS = {
@@ -61,3 +61,45 @@ def test_missing_options_are_named(lite: Any) -> None:
     }
     with pytest.raises(ParseError, match="its options lack x_scale"):
         parse(lite.build(_op(lite, options), tensors, ["e", "s"], NAMES))
+
+
+BOXES = np.float32(
+    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1]]
+)
+SCORES = np.float32([0.9, 0.75, 0.6, 0.95, 0.5])
+
+
+def _suppression(lite: Any, version: int, most: int = 4, score: float = 0.0, sigma: float = 0.0):
+    names = ["x", "s", "most", "iou", "score", *(["sigma"] if version == 5 else [])]
+    outputs = ["y", *(["scores"] if version == 5 else []), "count"]
+    tensors = {
+        "most": lite.constant(np.int32(most)),
+        "iou": lite.constant(np.float32(0.5)),
+        "score": lite.constant(np.float32(score)),
+        "sigma": lite.constant(np.float32(sigma)),
+        "y": lite.Tensor("int32"),
+        "count": lite.Tensor("int32"),
+    }
+    return lite.Op(f"NON_MAX_SUPPRESSION_V{version}", names, outputs), tensors, outputs
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize(("most", "score"), [(4, 0.0), (2, 0.0), (5, 0.92), (3, 2.0), (0, 0.0)])
+def test_non_max_suppression(lite: Any, version: int, most: int, score: float) -> None:
+    op, tensors, outputs = _suppression(lite, version, most, score)
+    lite.check(op, tensors, {"x": BOXES, "s": SCORES}, outputs)
+
+
+def test_scores_that_sink_are_refused(lite: Any) -> None:
+    op, tensors, outputs = _suppression(lite, 5, sigma=0.5)
+    tensors |= {"x": lite.Tensor(shape=(5, 4)), "s": lite.Tensor(shape=(5,))}
+    model = lite.build(op, tensors | {"scores": lite.Tensor()}, ["x", "s"], outputs)
+    with pytest.raises(UnsupportedOperatorError, match="it lowers the scores of boxes"):
+        parse(model)
+
+
+def test_more_boxes_than_any_image_has_are_refused(lite: Any) -> None:
+    op, tensors, outputs = _suppression(lite, 4, most=2**20)
+    tensors |= {"x": lite.Tensor(shape=(5, 4)), "s": lite.Tensor(shape=(5,))}
+    with pytest.raises(ParseError, match="it keeps 1048576 boxes: expected 0 to 65536"):
+        parse(lite.build(op, tensors, ["x", "s"], outputs))

@@ -94,3 +94,20 @@ def test_ranges_without_an_end_are_refused(
     )
     with pytest.raises(kind, match=message):
         parse(model)
+
+
+def test_broadcast_args(lite: Any) -> None:
+    tensors = {"a": lite.constant(np.int64([3, 1, 4])), "b": lite.constant(np.int64([2, 1]))}
+    ops = [
+        lite.Op("BROADCAST_ARGS", ["a", "b"], ["s"]),
+        lite.Op("BROADCAST_TO", ["x", "s"], version=2),
+    ]
+    tensors["s"] = lite.Tensor("int64")
+    lite.check(ops, tensors, {"x": np.float32([[1, 2, 3, 4]])})
+
+
+def test_shapes_that_do_not_fit_are_refused(lite: Any) -> None:
+    tensors = {"a": lite.constant(np.int64([3])), "b": lite.constant(np.int64([2]))}
+    tensors |= {"y": lite.Tensor("int64")}
+    with pytest.raises(ParseError, match=r"its shapes \[\[3\], \[2\]\] do not fit"):
+        parse(lite.build(lite.Op("BROADCAST_ARGS", ["a", "b"]), tensors, []))

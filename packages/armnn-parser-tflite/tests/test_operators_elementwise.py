@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armnn.errors import ParseError
+from armnn_parser_tflite.parser import parse
+
 
 @pytest.mark.parametrize(
     "name",
@@ -126,3 +129,21 @@ def test_select_chooses_along_the_first_axis(lite: Any, rng: np.random.Generator
         {"o": lite.constant(-x)},
         {"c": np.array([True, False]), "x": x},
     )
+
+
+def test_the_angle_of_a_point(lite: Any) -> None:
+    y, x = (grid.astype(np.float32) for grid in np.mgrid[-2:3, -2:3])
+    lite.check(lite.Op("ATAN2", ["x", "z"]), {}, {"x": y, "z": x})
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_bucketize(lite: Any, kind: str) -> None:
+    x = np.array([[-1, 0, 3], [10, 11, 100]], kind)
+    op = lite.Op("BUCKETIZE", ["x"], options={"boundaries": [0.0, 10.0, 100.0]})
+    lite.check(op, {"y": lite.Tensor("int32")}, {"x": x})
+
+
+def test_boundaries_out_of_order_are_refused(lite: Any) -> None:
+    op = lite.Op("BUCKETIZE", ["x"], options={"boundaries": [1.0, 0.0]})
+    with pytest.raises(ParseError, match="its boundaries are not in order"):
+        parse(lite.build(op, {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor("int32")}))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.errors import UnsupportedOperatorError
+from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn_parser_tflite.parser import parse
 
 
@@ -23,14 +23,50 @@ def test_gather(lite: Any, rng: np.random.Generator, axis: int, kind: str) -> No
     )
 
 
-def test_gather_by_batches_is_refused(lite: Any) -> None:
+@pytest.mark.parametrize(
+    ("axis", "batches", "places"),
+    [
+        (1, 1, (2, 4)),
+        (1, 1, (2,)),
+        (2, 1, (2, 2, 2)),
+        (2, 2, (2, 3, 5)),
+        (3, 1, (2, 2)),
+        (1, -1, (2, 3)),
+    ],
+)
+def test_gather_by_batches(
+    lite: Any, rng: np.random.Generator, axis: int, batches: int, places: tuple[int, ...]
+) -> None:
+    x = _x(rng, 2, 3, 4, 5)
+    tensors = {"i": lite.constant(rng.integers(0, x.shape[axis], places).astype(np.int32))}
+    op = lite.Op("GATHER", ["x", "i"], options={"axis": axis, "batchDims": batches}, version=5)
+    lite.check(op, tensors, {"x": x})
+
+
+@pytest.mark.parametrize(
+    ("axis", "batches", "places"), [(0, 1, (2, 1)), (1, 1, (3, 1)), (1, 2, (2,))]
+)
+def test_gather_by_batches_that_do_not_fit_is_refused(
+    lite: Any, axis: int, batches: int, places: tuple[int, ...]
+) -> None:
     tensors = {
         "x": lite.Tensor(shape=(2, 3)),
-        "i": lite.constant(np.int32([[0], [1]])),
+        "i": lite.constant(np.zeros(places, np.int32)),
+        "y": lite.Tensor(),
+    }
+    op = lite.Op("GATHER", ["x", "i"], options={"axis": axis, "batchDims": batches})
+    with pytest.raises(ParseError, match=r"batch axes do not fit the shapes \[2, 3\]"):
+        parse(lite.build(op, tensors))
+
+
+def test_gather_by_batches_of_unknown_size_is_refused(lite: Any) -> None:
+    tensors = {
+        "x": lite.Tensor(shape=(1, 3), signature=(-1, 3)),
+        "i": lite.constant(np.zeros((1, 1), np.int32)),
         "y": lite.Tensor(),
     }
     op = lite.Op("GATHER", ["x", "i"], options={"axis": 1, "batchDims": 1})
-    with pytest.raises(UnsupportedOperatorError, match="the Gather layer has no batch_dims"):
+    with pytest.raises(UnsupportedOperatorError, match="the shape of 'x' is not known"):
         parse(lite.build(op, tensors))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.errors import UnsupportedOperatorError
+from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn_parser_tflite.parser import parse
 
 
@@ -60,3 +60,27 @@ def test_what_has_no_scale_is_refused(
     tensors = {"x": lite.Tensor(shape=(2,), **given), "y": lite.Tensor(shape=(2,), **made)}
     with pytest.raises(UnsupportedOperatorError, match=message):
         parse(lite.build(lite.Op(name, ["x"]), tensors))
+
+
+@pytest.mark.parametrize(("low", "high", "bits"), [(-1, 1, 8), (0.3, 5, 4), (-6, 0.25, 16)])
+def test_fake_quantisation(
+    lite: Any, rng: np.random.Generator, low: float, high: float, bits: int
+) -> None:
+    options = {"min": low, "max": high, "numBits": bits}
+    x = (3 * rng.normal(size=(4, 50))).astype(np.float32)
+    lite.check(lite.Op("FAKE_QUANT", ["x"], options=options), {}, {"x": x}, atol=1e-5)
+
+
+def test_fake_quantisation_of_weights_is_refused(lite: Any) -> None:
+    op = lite.Op("FAKE_QUANT", ["x"], options={"max": 1.0, "numBits": 8, "narrowRange": True})
+    with pytest.raises(UnsupportedOperatorError, match="its range is narrow"):
+        parse(lite.build(op, {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor()}))
+
+
+@pytest.mark.parametrize(("low", "high", "bits"), [(1, 1, 8), (0, np.inf, 8), (0, 1, 1)])
+def test_levels_that_span_no_range_are_refused(
+    lite: Any, low: float, high: float, bits: int
+) -> None:
+    op = lite.Op("FAKE_QUANT", ["x"], options={"min": low, "max": high, "numBits": bits})
+    with pytest.raises(ParseError, match=r"it has \d bits from .*: expected 2 to 16"):
+        parse(lite.build(op, {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor()}))

@@ -57,6 +57,23 @@ def test_names_of_a_signature_come_first(lite: Any) -> None:
     assert network.find("y").type == "Activation"
 
 
+def test_a_signature_is_chosen_by_its_name(lite: Any) -> None:
+    def edit(model: Any) -> None:
+        _add_signature(model, lite)
+        _add_signature(model, lite)
+        for signature, key in zip(model.signatureDefs, ("train", "serve"), strict=True):
+            signature.signatureKey = key
+            signature.inputs[0].name = f"{key}_image"
+
+    data = _relu(lite, edit)
+    assert [layer.name for layer in parse(data).inputs] == ["train_image"]
+    assert [layer.name for layer in parse(data, signature="serve").inputs] == ["serve_image"]
+    with pytest.raises(ParseError, match="has no signature 'none': it has 'train', 'serve'"):
+        parse(data, signature="none")
+    with pytest.raises(ParseError, match="has no signature 'none': it has none"):
+        parse(_relu(lite), signature="none")
+
+
 def test_signatures_of_other_subgraphs_do_not_matter(lite: Any) -> None:
     network = parse(_relu(lite, lambda model: _add_signature(model, lite, 1)))
     assert [layer.name for layer in network.inputs] == ["x"]

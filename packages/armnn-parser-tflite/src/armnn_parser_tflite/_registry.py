@@ -24,11 +24,13 @@ class Converter:
         convert: Does it.
         complex_numbers: Whether it takes or makes complex numbers. Layers have none: their values
             get a last axis of two elements, the real and the imaginary part.
+        handles: Whether it takes or makes handles of variables, which are constant numbers.
     """
 
     newest: int
     convert: Convert
     complex_numbers: bool
+    handles: bool
 
 
 _CONVERTERS: dict[tuple[str, bool], Converter] = {}
@@ -37,7 +39,12 @@ _C = TypeVar("_C", bound=Convert)
 
 
 def operator(
-    name: str, newest: int = 1, *, custom: bool = False, complex_numbers: bool = False
+    name: str,
+    newest: int = 1,
+    *,
+    custom: bool = False,
+    complex_numbers: bool = False,
+    handles: bool = False,
 ) -> Callable[[_C], _C]:
     """Enter the decorated function as the converter of an operator.
 
@@ -46,10 +53,11 @@ def operator(
         newest: The newest version that the function knows.
         custom: Whether it is not one of the builtin operators.
         complex_numbers: See :class:`Converter`.
+        handles: See :class:`Converter`.
     """
 
     def enter(convert: _C) -> _C:
-        _CONVERTERS[name, custom] = Converter(newest, convert, complex_numbers)
+        _CONVERTERS[name, custom] = Converter(newest, convert, complex_numbers, handles)
         return convert
 
     return enter

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import tflite  # type: ignore[import-untyped]
@@ -13,10 +11,13 @@ from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
 from armnn.graph import Value
 from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._registry import Converter, find_converter
+from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.operation import Operation, RefusedError, operator_type
+from armnn_parser_tflite.refusals import reason
 from armnn_parser_tflite.schema import ABSENT, read_subgraph
-from armnn_parser_tflite.tensors import has_type, is_complex
+from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
+from armnn_parser_tflite.variables import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.schema import OperatorRecord, Subgraph
 
 _DEEPEST_CALL = 8
+_MOST_CALLED_OPERATORS = 2**14
+_EFFECTS = (tflite.BuiltinOperator.ASSIGN_VARIABLE, tflite.BuiltinOperator.CALL_ONCE)
+"""Operators that matter although no output depends on them."""
 
 
 def convert_operators(graph: Graph, file: FlatFile) -> None:
@@ -45,38 +49,52 @@ def convert_operators(graph: Graph, file: FlatFile) -> None:
 
 def main_graph(model: ModelFile, network: Network, subgraph: Subgraph, buffers: Buffers) -> Graph:
     """Return the graph of a subgraph whose operators may call others."""
-    return Graph(network, subgraph, buffers, _Inliner(model, network, buffers, depth=1))
+    calls = _Calls(model, network, buffers)
+    return Graph(network, subgraph, buffers, calls.variables, calls)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inliner:
-    """Adds the layers of a subgraph that an operator calls.
+class _Calls:
+    """Adds the layers of subgraphs that operators call, as often as they are called.
 
-    Each call reads the subgraph anew, so that calls within calls are bounded by what may be read
-    of the file.
+    How many operators that are is bounded, as calls in loops and calls within calls multiply.
     """
 
-    model: ModelFile
-    network: Network
-    buffers: Buffers
-    depth: int
+    def __init__(self, model: ModelFile, network: Network, buffers: Buffers) -> None:
+        self.variables = Variables(model, network)
+        self._model = model
+        self._network = network
+        self._buffers = buffers
+        self._subgraphs: dict[int, Subgraph] = {}
+        self._depth = self._count = 0
+        self._left = _MOST_CALLED_OPERATORS
 
     def __call__(self, index: int, values: Sequence[Value]) -> list[Value]:
-        if self.depth > _DEEPEST_CALL:
+        if self._depth == _DEEPEST_CALL:
             raise RefusedError(f"its subgraphs call each other more than {_DEEPEST_CALL} deep")
-        subgraph = read_subgraph(self.model, index)
+        if index not in self._subgraphs:
+            self._subgraphs[index] = read_subgraph(self._model, index)
+        subgraph = self._subgraphs[index]
         if len(subgraph.inputs) != len(values):
             raise ParseError(
                 f"the subgraph {index} has {len(subgraph.inputs)} inputs: got {len(values)}"
             )
-        inner = dataclasses.replace(self, depth=self.depth + 1)
-        graph = Graph(self.network, subgraph, self.buffers, inner)
+        self._left -= len(subgraph.operators) + 1
+        if self._left < 0:
+            raise RefusedError(
+                f"the subgraphs that are called have more than {_MOST_CALLED_OPERATORS} operators"
+            )
+        self._count += 1
+        prefix = f"{subgraph.name or index}#{self._count}/"
+        graph = Graph(self._network, subgraph, self._buffers, self.variables, self, prefix)
         for at, value in zip(subgraph.inputs, values, strict=True):
             graph.bind(at, value)
+        self._depth += 1
         try:
-            convert_operators(graph, self.model.file)
+            convert_operators(graph, self._model.file)
         except UnsupportedOperatorError as error:
             raise RefusedError(f"of its subgraph {index}: {error}") from error
+        finally:
+            self._depth -= 1
         return [graph.value(at) for at in subgraph.outputs]
 
 
@@ -95,7 +113,7 @@ class _Conversion:
             if any(index in self._unavailable for index in record.inputs):
                 self._give_up(record)
                 return
-            self._check_tensors(record, complex_numbers=converter.complex_numbers)
+            self._check_tensors(record, converter)
             values = _values(operation, converter)
             self._bind(operation, values)
         except RefusedError as refusal:
@@ -115,21 +133,27 @@ class _Conversion:
 
     def _found(self, record: OperatorRecord) -> Converter:
         custom = record.code.builtin == tflite.BuiltinOperator.CUSTOM
-        converter = find_converter(operator_type(record), custom=custom)
+        name = operator_type(record)
+        converter = find_converter(name, custom=custom)
         if converter is None:
-            raise RefusedError("no layer computes it" if not custom else "it is a custom operator")
+            raise RefusedError(reason(name, custom=custom))
         if record.code.version > converter.newest:
             raise RefusedError(
                 f"it is of version {record.code.version}, newer than {converter.newest}"
             )
         return converter
 
-    def _check_tensors(self, record: OperatorRecord, *, complex_numbers: bool) -> None:
+    def _check_tensors(self, record: OperatorRecord, converter: Converter) -> None:
         for index in (*record.inputs, *record.outputs):
             if index == ABSENT:
                 continue
             tensor = self._graph.tensor(index)
-            if not has_type(tensor) and not (complex_numbers and is_complex(tensor)):
+            is_known = (
+                has_type(tensor)
+                or (converter.complex_numbers and is_complex(tensor))
+                or (converter.handles and is_handle(tensor))
+            )
+            if not is_known:
                 raise RefusedError("it has a tensor of a type that is not supported")
 
     def _bind(self, operation: Operation, values: Sequence[Value]) -> None:
@@ -145,7 +169,8 @@ class _Conversion:
 
 def _values(operation: Operation, converter: Converter) -> Sequence[Value]:
     try:
-        values = converter.convert(operation)
+        known = folded(operation)
+        values = converter.convert(operation) if known is None else known
     except ArmnnError as error:
         if str(error).startswith(str(operation)):
             raise
@@ -158,8 +183,11 @@ def _live_operators(subgraph: Subgraph) -> list[OperatorRecord]:
     producers = {
         index: at for at, record in enumerate(subgraph.operators) for index in record.outputs
     }
-    wanted = list(subgraph.outputs)
-    live: set[int] = set()
+    effects = [
+        at for at, record in enumerate(subgraph.operators) if record.code.builtin in _EFFECTS
+    ]
+    wanted = [*subgraph.outputs, *(i for at in effects for i in subgraph.operators[at].inputs)]
+    live = set(effects)
     while wanted:
         at = producers.get(wanted.pop(), -1)
         if at >= 0 and at not in live:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network, Value
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.schema import Subgraph, Tensor
+    from armnn_parser_tflite.variables import Variables
 
 
 class Graph:
@@ -24,6 +25,8 @@ class Graph:
         network: What is being made.
         subgraph: What it is made from.
         buffers: The data of constants.
+        variables: What outlives a run.
+        prefix: What the names of layers begin with; each call of a subgraph has its own.
         inline: Adds the layers of another subgraph: from its number and the values of its inputs
             to the values of its outputs.
     """
@@ -33,12 +36,16 @@ class Graph:
         network: Network,
         subgraph: Subgraph,
         buffers: Buffers,
+        variables: Variables,
         inline: Callable[[int, Sequence[Value]], list[Value]],
+        prefix: str = "",
     ) -> None:
         self.network = network
         self.subgraph = subgraph
         self.buffers = buffers
+        self.variables = variables
         self.inline = inline
+        self.prefix = prefix
         self._values: dict[int, Value] = {}
 
     def __contains__(self, index: int) -> bool:
@@ -99,9 +106,13 @@ class Graph:
             self._values[index] = self.network.add_constant(
                 data.astype(info.data_type.numpy_dtype, copy=False),
                 info.with_shape(tensor.shape),
-                name=self.network.unique_name(tensor.name or f"tensor_{index}"),
+                name=self.unique_name(tensor.name or f"tensor_{index}"),
             )
         return self._values[index]
+
+    def unique_name(self, stem: str) -> str:
+        """Return a free name for a layer."""
+        return self.network.unique_name(self.prefix + stem)
 
     def _check_free(self, index: int) -> None:
         if index in self._values:

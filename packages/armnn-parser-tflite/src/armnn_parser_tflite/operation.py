@@ -242,7 +242,7 @@ class Operation:
         outputs = self.record.outputs
         name = self.graph.tensor(outputs[0]).name if outputs else ""
         stem = name or f"{self.type}_{self.record.index}"
-        return self.network.unique_name(f"{stem}/{part}" if part else stem)
+        return self.graph.unique_name(f"{stem}/{part}" if part else stem)
 
     # -- helpers of several converters -----------------------------------------------------------
 

@@ -11,8 +11,8 @@ from armnn.graph import Network
 from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import convert_operators, main_graph
 from armnn_parser_tflite.model_file import ModelFile, read_model
-from armnn_parser_tflite.schema import read_subgraph, signature_names
-from armnn_parser_tflite.tensors import is_complex
+from armnn_parser_tflite.schema import find_signature, read_subgraph
+from armnn_parser_tflite.tensors import has_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 _RUNTIME_VERSION = "min_runtime_version"
 
 
-def parse(source: str | os.PathLike[str] | bytes, *, subgraph: int = 0) -> Network:
+def parse(
+    source: str | os.PathLike[str] | bytes, *, subgraph: int = 0, signature: str | None = None
+) -> Network:
     """Read a TensorFlow Lite model as a network.
 
-    Inputs and outputs have the names of the first signature of the subgraph, or of their tensors
-    if it has none; layers have the names of the tensors that they make. The network's metadata has
-    the ``description`` of the file, the ``version`` of its schema, and ``min_runtime_version``
-    where the file says it.
+    Inputs and outputs have the names of the signature, or of their tensors if there is none; layers
+    have the names of the tensors that they make. The network's metadata has the ``description`` of
+    the file, the ``version`` of its schema, and ``min_runtime_version`` where the file says it.
+
+    A variable that a run reads and assigns is an input and an output of its name: what comes out of
+    one run is given to the next.
 
     Args:
         source: The file, or its content. Data in other files is read only from the file's folder
             or below it.
         subgraph: Which subgraph of the file is read; 0 is the main one.
+        signature: The signature whose subgraph is read instead; without it, names are those of the
+            first signature of the subgraph.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -43,22 +49,23 @@ def parse(source: str | os.PathLike[str] | bytes, *, subgraph: int = 0) -> Netwo
         ParseError: The model is malformed.
     """
     model = read_model(source)
-    records = read_subgraph(model, subgraph)
+    names = find_signature(model, key=signature, subgraph=subgraph)
+    records = read_subgraph(model, names.subgraph)
     buffers = Buffers(model)
     network = Network(records.name, _metadata(model, buffers))
     graph = main_graph(model, network, records, buffers)
-    input_names, output_names = signature_names(model, subgraph)
     # An input that has data cannot be given another value: it is a constant.
     given = [index for index in records.inputs if not graph.has_data(index)]
-    for index, name in _named(graph, given, input_names):
+    for index, name in _named(graph, given, names.inputs):
         graph.add_input(index, name)
     convert_operators(graph, model.file)
     if not records.outputs:
         raise ParseError(f"the model {model.file.name!r} has no output")
-    for index, name in _named(graph, records.outputs, output_names):
-        if is_complex(graph.tensor(index)):
-            raise ParseError(f"the output {name!r} is of complex numbers, which networks lack")
+    for index, name in _named(graph, records.outputs, names.outputs):
+        if not has_type(graph.tensor(index)):
+            raise ParseError(f"the output {name!r} is of a type that networks lack")
         network.add_output(name, graph.value(index))
+    graph.variables.add_outputs()
     network.remove_unused()
     return network
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,16 +126,38 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
     )
 
 
-def signature_names(model: ModelFile, subgraph: int) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the names that the first signature of a subgraph gives its inputs and outputs.
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a signature calls the inputs and outputs of a subgraph, by the indices of tensors."""
 
-    Returns:
-        From the index of a tensor to its name, for inputs and for outputs; empty without one.
+    subgraph: int
+    inputs: Mapping[int, str]
+    outputs: Mapping[int, str]
+
+
+def find_signature(model: ModelFile, *, key: str | None, subgraph: int) -> Signature:
+    """Return a signature, or the first one of a subgraph, without names if it has none.
+
+    Args:
+        model: The file.
+        key: The name of the signature; None for the first one of the subgraph.
+        subgraph: The number of the subgraph, if there is no key.
+
+    Raises:
+        ParseError: There is no signature of that name.
     """
-    for entry in model.root.tables("SignatureDefs"):
-        if entry.integer("SubgraphIndex") == subgraph:
-            return _names(entry, "Inputs"), _names(entry, "Outputs")
-    return {}, {}
+    entries = model.root.tables("SignatureDefs")
+    for entry in entries:
+        number = entry.integer("SubgraphIndex")
+        if entry.text("SignatureKey") == key if key is not None else number == subgraph:
+            return Signature(number, _names(entry, "Inputs"), _names(entry, "Outputs"))
+    if key is not None:
+        keys = [entry.text("SignatureKey") for entry in entries]
+        raise ParseError(
+            f"the model {model.file.name!r} has no signature {key!r}: it has "
+            f"{', '.join(map(repr, keys)) or 'none'}"
+        )
+    return Signature(subgraph, {}, {})
 
 
 def _names(signature: FlatTable, field: str) -> dict[int, str]:

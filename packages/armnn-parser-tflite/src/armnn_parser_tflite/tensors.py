@@ -50,6 +50,7 @@ _NO_DATA_TYPES = {
     14: "VARIANT",
 }
 _COMPLEX64 = 8
+_RESOURCE = 13
 _MAX_ELEMENTS = 2**48
 _NARROW = {DataType.INT4: DataType.SIGNED8, DataType.INT2: DataType.SIGNED8}
 """Quantised types of less than a byte, and what they are computed in."""
@@ -78,6 +79,11 @@ def has_type(tensor: Tensor) -> bool:
 def is_complex(tensor: Tensor) -> bool:
     """Whether the elements of a tensor are complex numbers of two 32-bit parts."""
     return tensor.type == _COMPLEX64
+
+
+def is_handle(tensor: Tensor) -> bool:
+    """Whether a tensor is the handle of a variable."""
+    return tensor.type == _RESOURCE
 
 
 def element_count(tensor: Tensor) -> int:

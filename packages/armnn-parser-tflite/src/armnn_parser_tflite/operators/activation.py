@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.flat_table import FlatTable
     from armnn_parser_tflite.operation import Operation
 
-_FUSED = {
+FUSED = {
     tflite.ActivationFunctionType.RELU: (ActivationFunction.RELU, 0.0, 0.0),
     tflite.ActivationFunctionType.RELU_N1_TO_1: (ActivationFunction.BOUNDED_RELU, 1.0, -1.0),
     tflite.ActivationFunctionType.RELU6: (ActivationFunction.BOUNDED_RELU, 6.0, 0.0),
     tflite.ActivationFunctionType.TANH: (ActivationFunction.TANH, 1.0, 1.0),
 }
+"""The activations that other operators apply to their results: function, a and b."""
 
 
 def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]) -> Value:
@@ -40,9 +41,9 @@ def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]
     number = options.integer("FusedActivationFunction")
     if number == tflite.ActivationFunctionType.NONE:
         return make(operation.layer_name())
-    if number not in _FUSED:
+    if number not in FUSED:
         raise RefusedError(f"its activation number {number} is not supported")
-    function, a, b = _FUSED[number]
+    function, a, b = FUSED[number]
     value = make(operation.layer_name("linear"))
     return operation.network.add_activation(
         value, function=function, a=a, b=b, name=operation.layer_name()

@@ -53,6 +53,18 @@ def fill(operation: Operation) -> Value:
     )
 
 
+@operator("BROADCAST_ARGS")
+def broadcast_args(operation: Operation) -> Value:
+    """Add a constant: the shape that two known shapes become."""
+    shapes = [operation.known_integers(index) for index in (0, 1)]
+    try:
+        made = np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise operation.error(f"its shapes {list(map(list, shapes))} do not fit") from error
+    data = np.array(made, operation.info().data_type.numpy_dtype)
+    return operation.network.add_constant(data, name=operation.layer_name())
+
+
 @operator("ZEROS_LIKE")
 def zeros_like(operation: Operation) -> Value:
     """Add Fill with the shape of the input."""

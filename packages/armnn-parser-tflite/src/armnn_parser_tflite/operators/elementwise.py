@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
     DataType,
     LogicalBinaryOperation,
+    ReduceOperation,
     UnaryOperation,
 )
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.shapes import reshape
+from armnn_parser_tflite.shapes import reshape, with_axis
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -130,6 +134,36 @@ def floor(operation: Operation) -> Value:
     )
 
 
+@operator("ATAN2")
+def atan2(operation: Operation) -> Value:
+    """Add the arc tangent of the quotient, moved by half a turn where the second input is below 0.
+
+    The sign of zero is not looked at.
+    """
+    y, x = operation.input(0), operation.input(1)
+    network, zero = operation.network, operation.number(0, y, "zero")
+    half_turn = operation.number(math.pi, y, "half_turn")
+    backwards = operation.number(-math.pi, y, "backwards")
+    quotient = binary(operation, BinaryOperation.DIV, y, x, "quotient")
+    angle = network.add_elementwise_unary(
+        quotient, operation=UnaryOperation.ATAN, name=operation.layer_name("angle")
+    )
+    below, left = (
+        compare(operation, ComparisonOperation.LESS, value, zero, "negative") for value in (y, x)
+    )
+    turn = network.add_where(below, backwards, half_turn, name=operation.layer_name("turn"))
+    turned = binary(operation, BinaryOperation.ADD, angle, turn, "turned")
+    there = network.add_where(left, turned, angle, name=operation.layer_name("there"))
+    # 0 / 0 is no number, but there is an angle: 0.
+    nowhere = network.add_logical_binary(
+        compare(operation, ComparisonOperation.EQUAL, y, zero, "no_y"),
+        compare(operation, ComparisonOperation.EQUAL, x, zero, "no_x"),
+        operation=LogicalBinaryOperation.LOGICAL_AND,
+        name=operation.layer_name("nowhere"),
+    )
+    return network.add_where(nowhere, zero, there, name=operation.layer_name())
+
+
 def compare(
     operation: Operation, relation: ComparisonOperation, first: Value, second: Value, part: str = ""
 ) -> Value:
@@ -198,3 +232,28 @@ def cast(operation: Operation, value: Value, data_type: DataType, part: str) -> 
     if value.info.data_type is data_type:
         return value
     return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
+
+
+@operator("BUCKETIZE")
+def bucketize(operation: Operation) -> Value:
+    """Count the boundaries that an element is not below."""
+    boundaries = np.array(operation.options("BucketizeOptions").reals("Boundaries"), np.float32)
+    if (np.diff(boundaries) < 0).any():
+        raise operation.error("its boundaries are not in order")
+    value = operation.input()
+    real = cast(operation, value, DataType.FLOAT32, "real")
+    limits = operation.network.add_constant(boundaries, name=operation.layer_name("boundaries"))
+    reached = compare(
+        operation,
+        ComparisonOperation.GREATER_OR_EQUAL,
+        with_axis(operation, real, len(operation.shape()), "column"),
+        limits,
+        "reached",
+    )
+    return operation.network.add_reduce(
+        cast(operation, reached, DataType.SIGNED32, "ones"),
+        axis=(-1,),
+        keep_dims=False,
+        reduce_operation=ReduceOperation.SUM,
+        name=operation.layer_name(),
+    )

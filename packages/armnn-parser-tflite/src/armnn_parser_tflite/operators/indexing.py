@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from armnn.types import BinaryOperation, DataType, ScatterNdFunction
+import numpy as np
+
+from armnn.types import BinaryOperation
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
-from armnn_parser_tflite.operators.elementwise import binary, cast
+from armnn_parser_tflite.operators.elementwise import binary
+from armnn_parser_tflite.operators.scattering import indices, static
 from armnn_parser_tflite.shapes import reshape, transpose
 
 if TYPE_CHECKING:
@@ -20,14 +23,46 @@ if TYPE_CHECKING:
 
 @operator("GATHER", newest=8)
 def gather(operation: Operation) -> Value:
-    """Add Gather."""
+    """Add Gather; with batches on all their rows in one, each index moved by the rows before."""
     options = operation.options("GatherOptions")
-    if options.integer("BatchDims") != 0:
-        raise RefusedError("the Gather layer has no batch_dims")
-    axis = operation.axis(options.integer("Axis"), len(operation.shape()))
+    rank = len(operation.shape())
+    axis = operation.axis(options.integer("Axis"), rank)
+    batches = options.integer("BatchDims")
+    if batches:
+        return _gather_batches(operation, axis, batches)
     return operation.network.add_gather(
-        operation.input(), _indices(operation, 1), axis=axis, name=operation.layer_name()
+        operation.input(), indices(operation, 1), axis=axis, name=operation.layer_name()
     )
+
+
+def _gather_batches(operation: Operation, axis: int, batches: int) -> Value:
+    value, places = operation.input(), indices(operation, 1)
+    shape, wanted = static(operation, value), static(operation, places)
+    batches += len(wanted) if batches < 0 else 0
+    if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
+        raise operation.error(
+            f"{batches} batch axes do not fit the shapes {list(shape)} and {list(wanted)} "
+            f"and the axis {axis}"
+        )
+    rank, size, count = len(shape), shape[axis], math.prod(shape[:batches])
+    order = [*range(batches), axis, *(at for at in range(batches, rank) if at != axis)]
+    rest = [shape[at] for at in order[batches + 1 :]]
+    if axis != batches:
+        value = transpose(operation, value, order, "axis_first")
+    rows = reshape(operation, value, (count * size, *rest), "rows")
+    first = np.arange(count).reshape(*shape[:batches], *(1,) * (len(wanted) - batches)) * size
+    offset = operation.network.add_constant(
+        first.astype(places.info.data_type.numpy_dtype), name=operation.layer_name("offset")
+    )
+    moved = binary(operation, BinaryOperation.ADD, places, offset, "places")
+    part = "" if axis == batches else "found"
+    found = operation.network.add_gather(rows, moved, axis=0, name=operation.layer_name(part))
+    if axis == batches:
+        return found
+    # Back from [batches, indices, before, after] to [batches, before, indices, after].
+    behind = axis - batches + len(wanted)
+    back = [*range(batches), *range(len(wanted), behind), *range(batches, len(wanted))]
+    return transpose(operation, found, [*back, *range(behind, len(wanted) + len(rest))])
 
 
 @operator("EMBEDDING_LOOKUP", newest=5)
@@ -37,7 +72,7 @@ def embedding_lookup(operation: Operation) -> Value:
     if rows.info.is_quantized and not operation.info().is_quantized:
         rows = operation.network.add_dequantize(rows, name=operation.layer_name("real_rows"))
     return operation.network.add_gather(
-        rows, _indices(operation, 0), axis=0, name=operation.layer_name()
+        rows, indices(operation, 0), axis=0, name=operation.layer_name()
     )
 
 
@@ -45,29 +80,8 @@ def embedding_lookup(operation: Operation) -> Value:
 def gather_nd(operation: Operation) -> Value:
     """Add GatherNd."""
     return operation.network.add_gather_nd(
-        operation.input(), _indices(operation, 1), name=operation.layer_name()
+        operation.input(), indices(operation, 1), name=operation.layer_name()
     )
-
-
-@operator("SCATTER_ND")
-def scatter_nd(operation: Operation) -> Value:
-    """Add ScatterNd into zeros; updates of one place add up."""
-    return operation.network.add_scatter_nd(
-        None,
-        _indices(operation, 0),
-        operation.input(1),
-        operation.integers(2),
-        function=ScatterNdFunction.ADD,
-        name=operation.layer_name(),
-        output=operation.info(),
-    )
-
-
-def _indices(operation: Operation, index: int) -> Value:
-    value = operation.integers(index)
-    if value.info.data_type in (DataType.SIGNED32, DataType.SIGNED64):
-        return value
-    return cast(operation, value, DataType.SIGNED32, "indices")
 
 
 @operator("SLICE", newest=8)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 
@@ -43,6 +46,42 @@ def cast(operation: Operation) -> Value:
     if value.info.is_quantized or info.is_quantized:
         raise RefusedError("it casts the stored numbers of a quantised tensor")
     return operation.network.add_cast(value, name=operation.layer_name(), output=info.data_type)
+
+
+@operator("FAKE_QUANT", newest=2)
+def fake_quantization(operation: Operation) -> Value:
+    """Add the rounding of real numbers to the levels of an integer, written out.
+
+    The range is moved so that 0 is a level, as TensorFlow does.
+    """
+    options = operation.options("FakeQuantOptions")
+    low, high, bits = options.real("Min"), options.real("Max"), options.integer("NumBits")
+    if options.flag("NarrowRange"):
+        raise RefusedError("its range is narrow, as only that of weights is")
+    if not (2 <= bits <= 16 and low < high and np.isfinite([low, high]).all()):
+        raise operation.error(f"it has {bits} bits from {low} to {high}: expected 2 to 16")
+    last = 2**bits - 1
+    step = float(np.float32((high - low) / last))
+    point = float(np.clip(np.floor(0.5 - low / step), 0, last))
+    low, high = -point * step, (last - point) * step
+    network, value = operation.network, operation.input()
+    clipped = network.add_activation(
+        value,
+        function=ActivationFunction.BOUNDED_RELU,
+        a=high,
+        b=low,
+        name=operation.layer_name("clipped"),
+    )
+    bottom, size, half = (
+        operation.number(number, value, part)
+        for number, part in ((low, "low"), (step, "step"), (0.5, "half"))
+    )
+    above = network.add_subtraction(clipped, bottom, name=operation.layer_name("above"))
+    steps = network.add_division(above, size, name=operation.layer_name("steps"))
+    raised = network.add_addition(steps, half, name=operation.layer_name("raised"))
+    whole = network.add_floor(raised, name=operation.layer_name("whole"))
+    scaled = network.add_multiplication(whole, size, name=operation.layer_name("scaled"))
+    return network.add_addition(scaled, bottom, name=operation.layer_name())
 
 
 @operator("DENSIFY")

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Recurrent operators."""
+"""Recurrent operators with gates: LSTMs along a sequence, one way or both.
+
+States start at zero in every run, also where the file calls them variables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn_parser_tflite._registry import operator
@@ -11,13 +17,13 @@ from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armnn.graph import Value
+    from armnn_parser_tflite.flat_table import FlatTable
     from armnn_parser_tflite.operation import Operation
 
-_INPUTS = {
-    "input": 0,
-    "output_state_in": 18,
-    "cell_state_in": 19,
+_WEIGHTS = {
     "input_to_forget_weights": 2,
     "input_to_cell_weights": 3,
     "input_to_output_weights": 4,
@@ -35,36 +41,107 @@ _INPUTS = {
     "cell_to_output_weights": 11,
     "projection_weights": 16,
     "projection_bias": 17,
+}
+_NORMALIZATIONS = {
     "input_layer_norm_weights": 20,
     "forget_layer_norm_weights": 21,
     "cell_layer_norm_weights": 22,
     "output_layer_norm_weights": 23,
 }
-"""The inputs in the order of the layer, and where the operator has them."""
+_UNIDIRECTIONAL = {
+    "output_state_in": 18,
+    "cell_state_in": 19,
+    **_WEIGHTS,
+    **_NORMALIZATIONS,
+}
+"""The inputs in the order of the layer, behind the first, and where the operator has them."""
+
+_FORWARD = {"output_state_in": 35, "cell_state_in": 36, **_WEIGHTS}
+_BACKWARD = {
+    "output_state_in": 37,
+    "cell_state_in": 38,
+    **{name: index + 17 for name, index in _WEIGHTS.items()},
+}
+_AUXILIARY = range(39, 48)
 
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", newest=4)
 def unidirectional_sequence_lstm(operation: Operation) -> Value:
-    """Add UnidirectionalSequenceLstm; the states start at zero in every run."""
+    """Add UnidirectionalSequenceLstm; quantised numbers are made real before and again behind."""
     options = operation.options("UnidirectionalSequenceLSTMOptions")
+    value, info = operation.input(), operation.info()
+    if not value.info.is_quantized:
+        name = operation.layer_name()
+        return _lstm(operation, options, value, _UNIDIRECTIONAL, name)
+    real = operation.network.add_dequantize(value, name=operation.layer_name("real_input"))
+    result = _lstm(operation, options, real, _UNIDIRECTIONAL, operation.layer_name("real"))
+    return operation.network.add_quantize(result, name=operation.layer_name(), output=info)
+
+
+@operator("BIDIRECTIONAL_SEQUENCE_LSTM", newest=3)
+def bidirectional_sequence_lstm(operation: Operation) -> Sequence[Value]:
+    """Add two UnidirectionalSequenceLstm, one of which reads the sequence from its end."""
+    options = operation.options("BidirectionalSequenceLSTMOptions")
     value = operation.input()
+    if any(operation.has_input(index) for index in _AUXILIARY):
+        raise RefusedError("it has an auxiliary input")
+    forward = _lstm(operation, options, value, _FORWARD, operation.layer_name("forward"))
+    network, time = operation.network, 0 if options.flag("TimeMajor") else 1
+    axis = operation.integers_constant([time], "time")
+    turned = network.add_reverse_v2(value, axis, name=operation.layer_name("turned"))
+    made = _lstm(operation, options, turned, _BACKWARD, operation.layer_name("turned_result"))
+    backward = network.add_reverse_v2(made, axis, name=operation.layer_name("backward"))
+    if not options.flag("MergeOutputs"):
+        return [forward, backward]
+    return [network.add_concat([forward, backward], axis=2, name=operation.layer_name())]
+
+
+def _lstm(
+    operation: Operation,
+    options: FlatTable,
+    value: Value,
+    places: Mapping[str, int],
+    name: str,
+) -> Value:
+    """Add UnidirectionalSequenceLstm and return the outputs of all steps.
+
+    Args:
+        operation: The operator.
+        options: Its parameters.
+        value: The real numbers that it reads.
+        places: Which input has which role, in the order of the layer.
+        name: The name of the layer.
+    """
     if not value.info.data_type.is_float:
-        raise RefusedError("its activations are quantised")
-    inputs = []
-    for name, index in _INPUTS.items():
-        given = operation.optional_input(index)
-        inputs.append(given and real_like(operation, given, value, name))
+        raise RefusedError(f"its activations are {value.info.data_type.arm_name}")
+    given = {role: _real(operation, index, value, role) for role, index in places.items()}
     descriptor = UnidirectionalSequenceLstmDescriptor(
         activation_func=options.integer("FusedActivationFunction"),
         clipping_thres_cell=options.real("CellClip"),
         clipping_thres_proj=options.real("ProjClip"),
-        cifg_enabled=not operation.has_input(_INPUTS["input_to_input_weights"]),
-        peephole_enabled=operation.has_input(_INPUTS["cell_to_output_weights"]),
-        projection_enabled=operation.has_input(_INPUTS["projection_weights"]),
-        layer_norm_enabled=operation.has_input(_INPUTS["forget_layer_norm_weights"]),
+        cifg_enabled=given["input_to_input_weights"] is None,
+        peephole_enabled=given["cell_to_output_weights"] is not None,
+        projection_enabled=given["projection_weights"] is not None,
+        layer_norm_enabled=given.get("forget_layer_norm_weights") is not None,
         time_major=options.flag("TimeMajor"),
     )
-    layer = operation.network.add(
-        "UnidirectionalSequenceLstm", inputs, descriptor, name=operation.layer_name()
-    )
+    inputs = [value, *given.values()]
+    layer = operation.network.add("UnidirectionalSequenceLstm", inputs, descriptor, name=name)
     return layer.outputs[-1]
+
+
+def _real(operation: Operation, index: int, like: Value, role: str) -> Value | None:
+    """Return an input as real numbers, None if it is absent.
+
+    A bias is integers without a scale for us, so that of the file is looked up.
+    """
+    value = operation.optional_input(index)
+    if value is None:
+        return None
+    quantization = operation.graph.tensor(operation.record.inputs[index]).quantization
+    if value.info.is_quantized or not value.info.data_type.is_integer or quantization is None:
+        return real_like(operation, value, like, role)
+    if len(quantization.scales) != 1 or any(quantization.zero_points):
+        raise RefusedError(f"its input {index} has a zero point or several scales")
+    real = operation.known(index).astype(np.float64) * quantization.scales[0]
+    return operation.number(real, like, role)

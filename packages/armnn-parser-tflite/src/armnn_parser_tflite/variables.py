@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Variables that outlive a run: a network has none, so they become inputs and outputs of it.
+
+A variable that a run reads before it assigns it, and that a run assigns, is an input and an output
+under its name: whoever runs the network hands on what came out. One that only ``CALL_ONCE`` assigns
+is what it assigns. A handle is a constant number, so that it can be passed to other subgraphs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tflite  # type: ignore[import-untyped]
+
+from armnn_parser_tflite.operation import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from armnn.graph import Network, Value
+    from armnn.tensor import TensorInfo
+    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn_parser_tflite.model_file import ModelFile
+
+
+class Variables:
+    """The variables of a model while its operators are converted, in the order of a run.
+
+    Attributes:
+        initialising: Whether what is converted runs only once, before the first run.
+        assignments: How many were converted.
+
+    Args:
+        model: The file; which variables a run assigns is looked up in it.
+        network: What gets the inputs and outputs.
+    """
+
+    def __init__(self, model: ModelFile, network: Network) -> None:
+        self._model = model
+        self._network = network
+        self._names: list[str] = []
+        self._initial: dict[int, Value] = {}
+        self._current: dict[int, Value] = {}
+        self._states: dict[int, None] = {}
+        self._assigned: Collection[str] | None = None
+        self.initialising = False
+        self.assignments = 0
+
+    def handle(self, name: str) -> Value:
+        """Return the handle of a variable."""
+        if name not in self._names:
+            self._names.append(name)
+        number = np.array(self._names.index(name), np.int32)
+        return self._network.add_constant(number, name=self._network.unique_name(f"{name}/handle"))
+
+    def read(self, handle: Value, info: TensorInfo) -> Value:
+        """Return the value that a variable has now.
+
+        Raises:
+            RefusedError: The handle is computed.
+        """
+        number = self._number(handle)
+        if number not in self._current:
+            initial = self._initial.get(number)
+            if initial is None or self._is_assigned(self._names[number]):
+                self._states[number] = None
+                initial = self._network.add_input(self._names[number], info)
+            self._current[number] = initial
+        return self._current[number]
+
+    def assign(self, handle: Value, value: Value) -> None:
+        """Give a variable another value.
+
+        Raises:
+            RefusedError: The handle is computed.
+        """
+        values = self._initial if self.initialising else self._current
+        values[self._number(handle)] = value
+        self.assignments += 1
+
+    def add_outputs(self) -> None:
+        """Make outputs of the variables that are inputs."""
+        for number in self._states:
+            self._network.add_output(self._names[number], self._current[number])
+
+    def _number(self, handle: Value) -> int:
+        if handle.constant is None or not 0 <= int(handle.constant) < len(self._names):
+            raise RefusedError("which variable it means is computed")
+        return int(handle.constant)
+
+    def _is_assigned(self, name: str) -> bool:
+        if self._assigned is None:
+            self._assigned = tuple(_assigned_names(self._model.root))
+        return name in self._assigned or "" in self._assigned
+
+
+def _assigned_names(root: FlatTable) -> Iterator[str]:
+    """Yield the variables that operators outside of initialisations assign, "" for any."""
+    codes = [
+        max(code.integer("DeprecatedBuiltinCode"), code.integer("BuiltinCode"))
+        for code in root.tables("OperatorCodes")
+    ]
+    once: dict[int, None] = {}
+    found: list[tuple[str, int]] = []
+    for place, subgraph in enumerate(root.tables("Subgraphs")):
+        handles: dict[int, str] = {}
+        for operator in subgraph.tables("Operators"):
+            index = operator.integer("OpcodeIndex")
+            code = codes[index] if 0 <= index < len(codes) else -1
+            if code == tflite.BuiltinOperator.VAR_HANDLE:
+                options = operator.union("BuiltinOptions", tflite.VarHandleOptions)
+                name = "" if options is None else options.text("SharedName")
+                handles.update(dict.fromkeys(operator.integers("Outputs"), name))
+            elif code == tflite.BuiltinOperator.CALL_ONCE:
+                options = operator.union("BuiltinOptions", tflite.CallOnceOptions)
+                once[0 if options is None else options.integer("InitSubgraphIndex")] = None
+            elif code == tflite.BuiltinOperator.ASSIGN_VARIABLE:
+                found += [(handles.get(at, ""), place) for at in operator.integers("Inputs")[:1]]
+    return (name for name, place in found if place not in once)
