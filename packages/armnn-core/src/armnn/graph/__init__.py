@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from armnn.graph.deferred import DeferredOperator
 from armnn.graph.layer import Layer
 from armnn.graph.network import Network, Operand
 from armnn.graph.value import Value
 
-__all__ = ["Layer", "Network", "Operand", "Value"]
+__all__ = ["DeferredOperator", "Layer", "Network", "Operand", "Value"]

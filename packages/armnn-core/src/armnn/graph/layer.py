@@ -34,7 +34,8 @@ class Layer:
         backend: The id of the backend that runs it, once one was assigned.
         backend_hint: The id of the backend that its maker would like.
         data: The data of a Constant layer.
-        compiled: The object that a PreCompiled layer holds for its backend.
+        compiled: The object that a PreCompiled layer holds for its backend, or the
+            :class:`~armnn.graph.DeferredOperator` of a StandIn layer.
     """
 
     __slots__ = (

@@ -80,21 +80,23 @@ class Network(LayerBuilders):
     def topological_order(self) -> tuple[Layer, ...]:
         """Return the layers so that each follows its producers; older layers first where free.
 
+        Output layers come last, so that copies of a network keep their order.
+
         Raises:
             GraphError: The layers form a cycle.
         """
         waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}
-        ready = [(layer.guid, layer) for layer, count in waiting.items() if count == 0]
+        ready = [_rank(layer) for layer, count in waiting.items() if count == 0]
         heapq.heapify(ready)
         order: list[Layer] = []
         while ready:
-            _, layer = heapq.heappop(ready)
+            *_, layer = heapq.heappop(ready)
             order.append(layer)
             for value in layer.outputs:
                 for consumer, _ in value.uses:
                     waiting[consumer] -= 1
                     if waiting[consumer] == 0:
-                        heapq.heappush(ready, (consumer.guid, consumer))
+                        heapq.heappush(ready, _rank(consumer))
         if len(order) != len(self._layers):
             stuck = [layer.name for layer, count in waiting.items() if count > 0]
             raise GraphError(f"the layers {stuck} of the network {self.name!r} form a cycle")
@@ -381,6 +383,11 @@ class Network(LayerBuilders):
                     "network"
                 )
         return _without_trailing_none(values)
+
+
+def _rank(layer: Layer) -> tuple[bool, int, Layer]:
+    """Return what decides which of several layers comes first."""
+    return layer.type == "Output", layer.guid, layer
 
 
 def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None, ...]:

@@ -16,11 +16,12 @@ from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
 from armnn.optimizer.candidates import Candidate, Evaluator
+from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.infer import infer_shapes
 from armnn.optimizer.report import Report, ReportRow
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import Segments, split
-from armnn.optimizer.specialise import specialise
+from armnn.optimizer.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
 from armnn.optimizer.substitute import optimize_subgraphs
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def prepare_network(
     Raises:
         GraphError: It is not well formed.
         ShapeError: The inputs of a layer do not fit; the first such layer is named.
+        ParseError: A deferred operator whose inputs are known cannot be computed.
     """
     sink = participants.profiler
     with phase(sink, "validate"):
@@ -89,9 +91,18 @@ def prepare_network(
     with phase(sink, "infer shapes"):
         infer_shapes(copy)
     with phase(sink, "rewrite"):
+        evaluate = Evaluator(participants.evaluators)
         if options.rewrite:
-            rewrite(copy, Evaluator(participants.evaluators))
-    return copy
+            rewrite(copy, evaluate)
+    if all(deferred_operator(layer) is None for layer in copy.layers):
+        return copy
+    with phase(sink, "resolve operators"):
+        infos = {layer.name: layer.output.info for layer in copy.inputs}
+        shapes = {name: info.shape for name, info in infos.items()}
+        resolved = specialise(copy, shapes, {}, evaluate)
+        if options.rewrite:
+            rewrite(resolved, evaluate)
+    return resolved
 
 
 def prepare_specialisation(
@@ -121,7 +132,7 @@ def prepare_specialisation(
     with phase(sink, "specialise"):
         concrete = specialise(network, shapes, values, evaluate)
         segments = split(concrete)
-        _check_progress(segments)
+        _check_progress(network, segments)
         head = segments.head
     with phase(sink, "rewrite"):
         if options.rewrite:
@@ -156,19 +167,41 @@ def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
         sink.event(name, start, time.perf_counter_ns(), category="phase")
 
 
-def _check_progress(segments: Segments) -> None:
+def _check_progress(network: Network, segments: Segments) -> None:
     """Check that the head brings the rest closer, so that cutting comes to an end."""
     if segments.rest is None or any(layer.type not in UNASSIGNED for layer in segments.head.layers):
+        return
+    if _awaits_more(network, segments.head, value_inputs(segments.rest)):
         return
     crossing = dict.fromkeys(segments.crossing)
     for layer in segments.rest.topological_order():
         if layer.type in UNASSIGNED:
             continue
+        operator = deferred_operator(layer)
+        if operator is not None:
+            raise GraphError(
+                f"the operator {operator.operator} ({layer.name!r}) must know the data of "
+                f"{', '.join(str(value.info) for value in awaited_values(layer)) or 'its inputs'} "
+                f"to become layers: expected at most {DIRECT_VALUE_LIMIT} elements"
+            )
         raise GraphError(
             f"layer {layer.name!r} ({layer.type}) cannot be prepared although {list(crossing)} are "
             "known: its shape function does not say its output shape, or it joins branches that "
             "are both taken"
         )
+
+
+def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) -> bool:
+    """Whether the rest awaits data of inputs that the network itself was not known to await."""
+    known = value_inputs(network)
+    handed_on = {
+        layer.name: layer.inputs[0].producer.name
+        for layer in head.outputs
+        if layer.inputs[0] is not None and layer.inputs[0].producer.type == "Input"
+    }
+    return any(
+        name in awaited and awaited[name] > known.get(given, 0) for name, given in handed_on.items()
+    )
 
 
 def _report(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.branches import CONTROL_FLOW
+from armnn.optimizer.deferred import deferred_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +36,7 @@ def split(network: Network) -> Segments:
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
     or if its outputs are the data-dependent ones that the rest waits for (NonZero). Branches wait
-    for their condition.
+    for their condition, deferred operators for what they await.
     """
     order = network.topological_order()
     inside: dict[Layer, None] = {}
@@ -52,7 +53,7 @@ def split(network: Network) -> Segments:
 
 
 def _can_be_prepared(layer: Layer) -> bool:
-    if layer.type in CONTROL_FLOW:
+    if layer.type in CONTROL_FLOW or deferred_operator(layer) is not None:
         return False
     if not all(info is None or info.is_static for info in layer.input_infos):
         return False

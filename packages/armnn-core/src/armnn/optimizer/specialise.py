@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn.optimizer.branches import resolve_branch
+from armnn.optimizer.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.infer import fill_descriptor, update_outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Network, Value
+    from armnn.tensor import Shape
 
 Evaluate: TypeAlias = Callable[["Layer"], "Sequence[NDArray[Any]] | None"]
 """Computes a layer whose inputs are constant; None if nothing here can."""
@@ -31,8 +34,9 @@ def value_inputs(network: Network) -> dict[str, int]:
     """Return the inputs whose values decide about shapes, each with the elements it may have.
 
     They are the integer and Boolean inputs from which a path of layers leads to an input slot that
-    a shape function reads, or to a condition. Layers that look only at the shape of their input
-    (Shape, Rank) end such a path.
+    a shape function reads, to a condition, or to the data that a deferred operator awaits, and the
+    inputs of any type that are such data themselves. Layers that look only at the shape of their
+    input (Shape, Rank) end such a path.
     """
     found: dict[str, int] = {}
     direct = [
@@ -41,6 +45,7 @@ def value_inputs(network: Network) -> dict[str, int]:
         for index, value in enumerate(layer.inputs)
         if value is not None and layer.spec.input_slot(index).shapes_output
     ]
+    direct += [value for layer in network.layers for value in awaited_values(layer)]
     for value in direct:
         if value.producer.type == "Input":
             found[value.producer.name] = DIRECT_VALUE_LIMIT
@@ -63,25 +68,26 @@ def value_inputs(network: Network) -> dict[str, int]:
 
 def specialise(
     network: Network,
-    shapes: Mapping[str, tuple[int, ...]],
+    shapes: Mapping[str, Shape | None],
     values: Mapping[str, NDArray[Any]],
     evaluate: Evaluate,
 ) -> Network:
     """Return a copy of a network for given input shapes.
 
     Every layer whose inputs are known is computed away, every value that stands for a descriptor
-    field moves into the descriptor, and shapes are inferred as far as they can be. What stays
-    unknown depends on data that only a run computes.
+    field moves into the descriptor, deferred operators become layers, and shapes are inferred as
+    far as they can be. What stays unknown depends on data that only a run computes.
 
     Args:
         network: Is not changed.
-        shapes: The shape of each input.
+        shapes: The shape of each input, as far as it is known.
         values: The data of some inputs (those of :func:`value_inputs`).
         evaluate: Computes a layer whose inputs are constant.
 
     Raises:
         ShapeError: The shapes do not fit; the first layer that disagrees is named.
         GraphError: An output lies on a branch that is not taken.
+        ParseError: A deferred operator cannot be computed with these shapes and values.
     """
     copy = network.clone()
     for layer in copy.inputs:
@@ -92,11 +98,14 @@ def specialise(
             constant = copy.add_constant(data, info, name=copy.unique_name(layer.name))
             copy.replace_uses(layer.output, constant)
     dead: dict[Value, None] = {}
-    for layer in copy.topological_order():
+    pending = deque(copy.topological_order())
+    while pending:
+        layer = pending.popleft()
         if resolve_branch(copy, layer, dead):
             continue
         if layer.type not in ("Input", "Output", "Constant"):
             _specialise_layer(copy, layer, evaluate)
+            pending.extendleft(reversed(resolve_deferred(copy, layer)))
     copy.remove_unused()
     return copy
 
@@ -104,8 +113,7 @@ def specialise(
 def _specialise_layer(network: Network, layer: Layer, evaluate: Evaluate) -> None:
     fill_descriptor(network, layer)
     update_outputs(layer)
-    if layer.type == "Reshape" and layer.output.info.is_static:
-        _state_target_shape(layer)
+    state_target_shape(layer)
     known = _known_outputs(layer, evaluate)
     if known is None:
         return
@@ -132,8 +140,9 @@ _SHAPE_LAYERS: dict[str, Callable[[tuple[int, ...]], Any]] = {"Shape": list, "Ra
 """Layers whose output follows from the shape of their input alone."""
 
 
-def _state_target_shape(layer: Layer) -> None:
-    """Kernels see the shape itself, not the rule (-1, 0) that it was made from."""
-    shape = layer.output.info.static_shape
-    stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
-    layer.descriptor = dataclasses.replace(layer.descriptor, **stated)
+def state_target_shape(layer: Layer) -> None:
+    """Let kernels of Reshape see the shape itself, not the rule (-1, 0) that it was made from."""
+    if layer.type == "Reshape" and layer.output.info.is_static:
+        shape = layer.output.info.static_shape
+        stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}
+        layer.descriptor = dataclasses.replace(layer.descriptor, **stated)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Deferred operators: what they wait for, and the layers that they become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.errors import ParseError
+from armnn.graph import DeferredOperator
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+
+
+def deferred_operator(layer: Layer) -> DeferredOperator | None:
+    """Return the operator that a layer stands in for, None if it is a layer of its own."""
+    return layer.compiled if isinstance(layer.compiled, DeferredOperator) else None
+
+
+def awaited_values(layer: Layer) -> tuple[Value, ...]:
+    """Return the inputs of a layer whose data a deferred operator must know and does not yet."""
+    operator = deferred_operator(layer)
+    if operator is None:
+        return ()
+    awaited = (layer.inputs[index] for index in operator.awaits)
+    return tuple(value for value in awaited if value is not None and value.constant is None)
+
+
+def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
+    """Let the readers of a deferred operator read the layers that it becomes, if it can be.
+
+    Args:
+        network: Is changed.
+        layer: Any layer.
+
+    Returns:
+        The layers that are new, in topological order; none if the operator still waits.
+
+    Raises:
+        ParseError: The operator cannot be computed with these shapes and values, or became values
+            that are stored in another way than was said.
+    """
+    operator = deferred_operator(layer)
+    inputs = [value for value in layer.inputs if value is not None]
+    if operator is None or awaited_values(layer) or not all(v.info.is_static for v in inputs):
+        return ()
+    before = len(network)
+    values = operator.resolve(network, inputs)
+    for old, new in zip(layer.outputs, values, strict=True):
+        if old.info.data_type.numpy_dtype != new.info.data_type.numpy_dtype:
+            raise ParseError(
+                f"the output {old.name!r} of the operator {operator.operator} is "
+                f"{new.info.data_type.arm_name}: the model says {old.info.data_type.arm_name}"
+            )
+        network.replace_uses(old, new)
+    return network.layers[before:]
