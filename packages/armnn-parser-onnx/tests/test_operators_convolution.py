@@ -173,23 +173,13 @@ def test_malformed_convolutions_are_refused(
         parse(made.SerializeToString())
 
 
-def test_what_needs_unknown_sizes_is_refused(model: Model) -> None:
-    weights = {"w": np.zeros((3, 3, 3, 3), np.float32)}
-    for op_type, attributes, message in (
-        (
-            "Conv",
-            {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
-            "auto_pad with a stride of 2 needs",
-        ),
-        ("ConvTranspose", {"output_shape": [5, 5]}, "'output_shape' needs the size of the input"),
-    ):
-        made = model(
-            node(op_type, ["x", "w"], ["y"], **attributes),
-            {"x": (1, [1, 3, None, None])},
-            constants=weights,
-        )
-        with pytest.raises(ParseError, match=message):
-            parse(made.SerializeToString())
+def test_padding_that_depends_on_unknown_sizes_is_settled_when_they_are_known(
+    check: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 3, 5, 7), (3, 3, 3, 3)))
+    same = node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER", strides=[2, 2])
+    check(same, {"x": x}, constants={"w": w}, dynamic=True)
+    check(same, {"x": x, "w": w}, dynamic=True)
 
 
 def test_same_padding_with_stride_1_needs_no_size(model: Model) -> None:
@@ -201,14 +191,6 @@ def test_same_padding_with_stride_1_needs_no_size(model: Model) -> None:
     )
     padding = parse(made.SerializeToString()).find("c").descriptor.padding
     assert padding == ((1, 1), (1, 2))
-
-
-def test_weights_of_unknown_shape_are_refused(model: Model) -> None:
-    made = model(
-        node("Conv", ["x", "w"], ["y"]), {"x": (1, [1, 3, 5, 5]), "w": (1, [3, 3, None, 3])}
-    )
-    with pytest.raises(ParseError, match="the shape of its weights is not known"):
-        parse(made.SerializeToString())
 
 
 def test_three_dimensions_and_computed_dilated_weights_are_refused(model: Model) -> None:

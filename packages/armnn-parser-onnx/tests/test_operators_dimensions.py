@@ -89,9 +89,3 @@ def test_what_makes_no_tensor_is_refused(model: Model, made: onnx.NodeProto, mes
     }
     with pytest.raises(ParseError, match=message):
         parse(model(made, {"x": np.array(1)}, constants=constants).SerializeToString())
-
-
-def test_part_of_a_shape_of_unknown_rank_is_refused(model: Model) -> None:
-    made = model(node("Shape", ["x"], ["y"], start=1), {"x": (1, None)})
-    with pytest.raises(ParseError, match="the rank of 'x' is not known"):
-        parse(made.SerializeToString())

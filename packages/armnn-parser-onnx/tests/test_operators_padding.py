@@ -93,9 +93,3 @@ def test_what_cannot_be_padded_is_refused(
     made = model(node("Pad", ["x", *arrays], ["y"], mode=mode), {"x": (1, shape)}, constants=arrays)
     with pytest.raises(ParseError, match=message):
         parse(made.SerializeToString())
-
-
-def test_computed_pads_of_the_other_modes_are_refused(model: Model) -> None:
-    made = model(node("Pad", ["x", "p"], ["y"], mode="edge"), {"x": X, "p": np.array([1, 0, 2, 1])})
-    with pytest.raises(ParseError, match="its input 'pads' is computed, it must be constant"):
-        parse(made.SerializeToString())

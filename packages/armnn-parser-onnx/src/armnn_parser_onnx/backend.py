@@ -17,7 +17,6 @@ from onnx.backend.base import Backend, BackendRep
 
 import armnn
 from armnn.errors import ArmnnError, InvalidArgumentError
-from armnn_parser_onnx.conversion import ComputedOperandError
 from armnn_parser_onnx.parser import parse
 
 if TYPE_CHECKING:
@@ -27,24 +26,11 @@ _DEFAULT_BACKENDS = ("CpuRef",)
 
 
 class ArmnnBackendRep(BackendRep):
-    """A model that is ready to run.
-
-    Where an input stands for a parameter that layers cannot compute (the axes of Unsqueeze, for
-    one), the model is loaded when the input's value is known, and again when it changes.
-    """
+    """A model that is ready to run."""
 
     def __init__(self, model: onnx.ModelProto, backends: Sequence[str]) -> None:
-        self._model = model.SerializeToString()
-        self._backends = list(backends)
-        initializers = {tensor.name for tensor in model.graph.initializer}
-        self._names = [given.name for given in model.graph.input if given.name not in initializers]
-        self._outputs = [wanted.name for wanted in model.graph.output]
-        self._parameters: dict[str, NDArray[Any]] = {}
-        self._loaded: armnn.LoadedNetwork | None = None
-        try:
-            self._loaded = self._load()
-        except ComputedOperandError as error:
-            self._parameters = dict.fromkeys(error.inputs, np.empty(0))
+        network = parse(model.SerializeToString())
+        self._loaded = armnn.load_model(network, backends=list(backends))
 
     def run(self, inputs: Any, **_options: Any) -> tuple[NDArray[Any], ...]:
         """Run the model.
@@ -60,48 +46,18 @@ class ArmnnBackendRep(BackendRep):
             InvalidArgumentError: There are more arrays than inputs, or too few.
             UnsupportedOperatorError: With the values of its inputs, too, layers cannot compute it.
         """
-        feeds = self._feeds(inputs)
-        loaded = self._loaded_for(feeds)
-        results = loaded.run({name: feeds[name] for name in loaded.inputs})
-        return tuple(results[name] for name in self._outputs)
+        return tuple(self._loaded.run(self._feeds(inputs)).values())
 
     def _feeds(self, inputs: Any) -> dict[str, NDArray[Any]]:
+        names = list(self._loaded.inputs)
         if isinstance(inputs, Mapping):
-            arrays = {name: np.asarray(array) for name, array in inputs.items()}
-            given = list(arrays.values())
-        else:
-            given = [
-                np.asarray(array)
-                for array in (inputs if isinstance(inputs, (list, tuple)) else [inputs])
-            ]
-            arrays = dict(zip(self._names, given, strict=False))
-        if len(given) != len(self._names) or set(arrays) != set(self._names):
+            return {name: np.asarray(array) for name, array in inputs.items()}
+        given = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(given) != len(names):
             raise InvalidArgumentError(
-                f"the model has the inputs {self._names}: got {len(given)} arrays, expected one "
-                "for each"
+                f"the model has the inputs {names}: got {len(given)} arrays, expected one for each"
             )
-        return arrays
-
-    def _loaded_for(self, feeds: Mapping[str, NDArray[Any]]) -> armnn.LoadedNetwork:
-        """Return the network for the values of the parameters."""
-        same = all(np.array_equal(feeds[name], known) for name, known in self._parameters.items())
-        if self._loaded is not None and same:
-            return self._loaded
-        self._parameters = {name: feeds[name].copy() for name in self._parameters}
-        while True:
-            try:
-                self._loaded = self._load()
-            except ComputedOperandError as error:
-                more = [name for name in error.inputs if name not in self._parameters]
-                if not more:
-                    raise
-                self._parameters |= {name: feeds[name].copy() for name in more}
-            else:
-                return self._loaded
-
-    def _load(self) -> armnn.LoadedNetwork:
-        network = parse(self._model, values=self._parameters)
-        return armnn.load_model(network, backends=self._backends)
+        return {name: np.asarray(array) for name, array in zip(names, given, strict=True)}
 
 
 class ArmnnBackend(Backend):
@@ -186,8 +142,6 @@ class ArmnnBackend(Backend):
             return False
         try:
             parse(model.SerializeToString())
-        except ComputedOperandError:
-            return True
         except ArmnnError:
             return False
         return True

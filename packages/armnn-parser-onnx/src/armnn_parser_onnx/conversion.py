@@ -8,73 +8,113 @@ from typing import TYPE_CHECKING
 import onnx
 
 from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
-from armnn.graph import Value
+from armnn.graph import DeferredOperator, Value
+from armnn.layers.plumbing import StandInDescriptor
+from armnn.tensor import TensorInfo
 from armnn_parser_onnx import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_onnx._registry import Converter, find_converter
+from armnn_parser_onnx.body import bodies_of, light_copy, live_nodes, names_read
+from armnn_parser_onnx.element_types import output_types
 from armnn_parser_onnx.functions import body_of, has_body
+from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
-from armnn_parser_onnx.node import describe_node
-from armnn_parser_onnx.operation import Operation, RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, Operation, RefusedError
 from armnn_parser_onnx.signature import check_types
 from armnn_parser_onnx.tensors import onnx_type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from armnn.tensor import TensorInfo
-    from armnn_parser_onnx.graph import Graph
-
-
-class ComputedOperandError(UnsupportedOperatorError):
-    """A model cannot be converted because inputs of it stand where constants are needed.
-
-    Attributes:
-        inputs: Their names; with their values the model may be converted.
-    """
-
-    def __init__(self, message: str, names: tuple[str, ...], inputs: tuple[str, ...]) -> None:
-        super().__init__(message, names)
-        self.inputs = inputs
+    from armnn.graph import Network
 
 
-def convert_nodes(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
+def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
     """Convert every node that an output of the model depends on.
 
+    Nodes that cannot be converted before more is known (the branches of an If) become StandIn
+    layers.
+
     Raises:
-        ComputedOperandError: Inputs stand where constants are needed.
         UnsupportedOperatorError: Some nodes cannot be converted; the message names all of them.
         ParseError: A node is malformed.
     """
-    conversion = _Conversion(model, opset, graph)
-    for node in conversion.live:
+    live = live_nodes(model.graph)
+    graph.bodies.update(bodies_of(live, graph.external_data))
+    convert_nodes(live, [output.name for output in model.graph.output], opset, graph)
+
+
+def convert_nodes(
+    nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], opset: int, graph: Graph
+) -> None:
+    """Convert nodes of one graph.
+
+    Args:
+        nodes: In topological order.
+        outputs: The names that are read besides those that the nodes read.
+        opset: The version of ONNX's operators.
+        graph: Has the values that they read, and gets those that they make.
+
+    Raises:
+        UnsupportedOperatorError: Some nodes cannot be converted; the message names all of them.
+        ParseError: A node is malformed.
+    """
+    conversion = _Conversion(nodes, outputs, opset, graph)
+    for node in nodes:
         conversion.convert(node)
     conversion.raise_refused()
 
 
+class _DeferredNode(DeferredOperator):
+    """A node that is converted later, with what it reads."""
+
+    def __init__(
+        self, proto: onnx.NodeProto, opset: int, graph: Graph, awaited: str | None
+    ) -> None:
+        self.operator = proto.op_type
+        self._proto = light_copy(proto)
+        self._opset = opset
+        self._external_data = graph.external_data
+        self._bodies = {
+            (output, name): body
+            for (output, name), body in graph.bodies.items()
+            if output in proto.output
+        }
+        self._derived = DerivedArrays() if graph.derived is None else graph.derived
+        self._prefix = graph.prefix
+        self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
+        self.outputs = tuple(name for name in proto.output if name)
+        self.awaits = () if awaited is None else (self.names.index(awaited),)
+
+    def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
+        graph = Graph(network, self._external_data, self._bodies, self._derived, self._prefix)
+        for name, value in zip(self.names, inputs, strict=True):
+            graph.bind(name, value)
+        convert_nodes([self._proto], self.outputs, self._opset, graph)
+        return [graph.value(name) for name in self.outputs]
+
+
 class _Conversion:
-    def __init__(self, model: onnx.ModelProto, opset: int, graph: Graph) -> None:
+    def __init__(
+        self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], opset: int, graph: Graph
+    ) -> None:
         self._graph = graph
         self._opset = opset
         self._refused: dict[tuple[str, str], list[str]] = {}
         self._unavailable: dict[str, None] = {}
-        self.live = _live_nodes(model.graph)
-        self._read = {name for node in self.live for name in node.input}
-        self._read.update(output.name for output in model.graph.output)
+        self._read = {name for node in nodes for name in names_read(node, graph.bodies)}
+        self._read.update(outputs)
 
     def convert(self, proto: onnx.NodeProto) -> None:
         """Add the layers of a node, or note why that cannot be done."""
         try:
             schema, converter = self._found(proto)
-            if any(name in self._unavailable for name in proto.input):
+            if any(name in self._unavailable for name in names_read(proto, self._graph.bodies)):
                 self._give_up(proto)
                 return
-            if converter is None:
-                self._expand(proto, schema)
-                return
-            operation = self._operation(proto, schema)
-            _check_quantized(operation, converter)
-            values = _values(operation, converter)
-            self._bind(operation, values)
+            try:
+                self._convert(proto, schema, converter)
+            except NotKnownYetError as unknown:
+                self._defer(proto, schema, unknown)
         except RefusedError as refusal:
             self._refused.setdefault((proto.op_type, str(refusal)), []).append(_short_name(proto))
             self._give_up(proto)
@@ -88,10 +128,47 @@ class _Conversion:
             for (op_type, reason), nodes in self._refused.items()
         )
         names = dict.fromkeys(op_type for op_type, _ in self._refused)
-        message = f"the model uses unsupported operators: {listed}"
-        if self._graph.needed:
-            raise ComputedOperandError(message, (*names,), (*self._graph.needed,))
-        raise UnsupportedOperatorError(message, (*names,))
+        raise UnsupportedOperatorError(f"the model uses unsupported operators: {listed}", (*names,))
+
+    def _convert(
+        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, converter: Converter | None
+    ) -> None:
+        if converter is None:
+            self._expand(proto, schema)
+            return
+        operation = self._operation(proto, schema)
+        if any(self._is_deferred(name) for name in operation.inputs if name):
+            raise NotKnownYetError("nothing is known yet of an input")
+        _check_quantized(operation, converter)
+        values = _values(operation, converter)
+        self._bind(operation, values)
+
+    def _defer(
+        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, unknown: NotKnownYetError
+    ) -> None:
+        """Add a StandIn layer for a node that cannot be converted yet.
+
+        Raises:
+            RefusedError: Nothing more will be known, or the types of its outputs are not.
+        """
+        deferred = _DeferredNode(proto, self._opset, self._graph, unknown.name)
+        inputs = [self._graph.value(name) for name in deferred.names]
+        if not deferred.awaits and all(value.info.is_static for value in inputs):
+            raise unknown
+        known = dict(zip(deferred.names, (value.info.data_type for value in inputs), strict=True))
+        types = output_types(proto, schema, self._opset, self._graph.bodies, known)
+        if types is None:
+            raise RefusedError("its outputs are not tensors, or their types cannot be told")
+        stand_in = self._graph.network.add(
+            "StandIn",
+            inputs,
+            StandInDescriptor(num_outputs=len(types)),
+            name=self._graph.unique_name(proto.name or deferred.outputs[0]),
+            outputs=[TensorInfo(None, data_type) for data_type in types],
+        )
+        stand_in.compiled = deferred
+        for name, value in zip(deferred.outputs, stand_in.outputs, strict=True):
+            self._graph.bind(name, value)
 
     def _expand(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
         """Convert the nodes that ONNX defines a node by."""
@@ -103,12 +180,19 @@ class _Conversion:
         try:
             nodes, opset = body_of(proto, schema, types, self._opset)
         except ParseError as error:
+            if not all(self._graph.value(name).info.is_static for name in proto.input if name):
+                raise NotKnownYetError(str(error)) from error
             raise operation.error(str(error)) from error
-        self._read.update(name for node in nodes for name in node.input)
+        self._graph.bodies.update(bodies_of(nodes, self._graph.external_data))
+        self._read.update(name for node in nodes for name in names_read(node, self._graph.bodies))
         outer, self._opset = self._opset, opset
         for node in nodes:
             self.convert(node)
         self._opset = outer
+
+    def _is_deferred(self, name: str) -> bool:
+        """Whether a value is that of a deferred node; it may turn out to be a quantised one."""
+        return isinstance(self._graph.value(name).producer.compiled, DeferredOperator)
 
     def _found(self, proto: onnx.NodeProto) -> tuple[onnx.defs.OpSchema, Converter | None]:
         if proto.domain not in DEFAULT_DOMAINS:
@@ -124,7 +208,7 @@ class _Conversion:
         return schema, converter
 
     def _operation(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> Operation:
-        operation = Operation(proto, schema, self._graph)
+        operation = Operation(proto, schema, self._graph, self._opset)
         for name in operation.inputs:
             if name and name not in self._graph:
                 raise operation.error(
@@ -155,6 +239,8 @@ def _onnx_type(info: TensorInfo) -> onnx.TypeProto:
 def _values(operation: Operation, converter: Converter) -> Sequence[Value]:
     try:
         values = converter.convert(operation)
+    except UnsupportedOperatorError:
+        raise  # of a graph in an attribute: it names the operators in there
     except ArmnnError as error:
         if str(error).startswith(str(operation)):
             raise
@@ -171,30 +257,6 @@ def _check_quantized(operation: Operation, converter: Converter) -> None:
             raise RefusedError(
                 f"it computes with the stored numbers of the quantised tensor {name!r}"
             )
-
-
-def _live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """Return the nodes that an output depends on, in the order of the file."""
-    producers: dict[str, int] = {}
-    for index, node in enumerate(graph.node):
-        for name in node.output:
-            if name and producers.setdefault(name, index) != index:
-                raise ParseError(
-                    f"{_described(node)}: the value {name!r} is already made by "
-                    f"{_described(graph.node[producers[name]])}"
-                )
-    wanted: list[str] = [output.name for output in graph.output]
-    live: set[int] = set()
-    while wanted:
-        index = producers.get(wanted.pop(), -1)
-        if index >= 0 and index not in live:
-            live.add(index)
-            wanted.extend(graph.node[index].input)
-    return [graph.node[index] for index in sorted(live)]
-
-
-def _described(node: onnx.NodeProto) -> str:
-    return describe_node(node.op_type, node.name, tuple(node.output))
 
 
 def _short_name(node: onnx.NodeProto) -> str:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from armnn.errors import ParseError
 from armnn_parser_onnx.tensors import to_array
 
@@ -15,7 +17,25 @@ if TYPE_CHECKING:
 
     from armnn.graph import Network, Value
     from armnn.tensor import Shape, TensorInfo
+    from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.external_data import ExternalData
+
+
+class DerivedArrays:
+    """Arrays made from other arrays, once, however many networks of a model they stand in."""
+
+    def __init__(self) -> None:
+        # Each entry holds the array that it was made from, so that the id stays taken.
+        self._derived: dict[tuple[int, str], tuple[NDArray[Any], NDArray[Any]]] = {}
+
+    def get(
+        self, array: NDArray[Any], how: str, change: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return what ``change`` makes of an array; ``how`` says what it does."""
+        key = (id(array), how)
+        if key not in self._derived:
+            self._derived.setdefault(key, (array, change(array)))
+        return self._derived[key][1]
 
 
 class Graph:
@@ -24,15 +44,26 @@ class Graph:
     Attributes:
         network: What is being made.
         external_data: Reads the tensors that stand in other files.
-        needed: The inputs, in the order of the nodes, that converters had to know the values of.
+        bodies: The graphs in attributes of the nodes that are converted.
+        derived: Keeps derived data for other networks; None where there is only one.
+        prefix: Stands before the names of the layers.
     """
 
-    def __init__(self, network: Network, external_data: ExternalData) -> None:
+    def __init__(
+        self,
+        network: Network,
+        external_data: ExternalData,
+        bodies: Bodies | None = None,
+        derived: DerivedArrays | None = None,
+        prefix: str = "",
+    ) -> None:
         self.network = network
         self.external_data = external_data
-        self.needed: dict[str, None] = {}
+        self.bodies: Bodies = {} if bodies is None else bodies
+        self.derived = derived
+        self.prefix = prefix
         self._values: dict[str, Value] = {}
-        self._initializers: dict[str, onnx.TensorProto] = {}
+        self._initializers: dict[str, onnx.TensorProto | NDArray[Any]] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -46,6 +77,15 @@ class Graph:
         """
         self._check_free(tensor.name)
         self._initializers[tensor.name] = tensor
+
+    def add_array(self, name: str, data: NDArray[Any]) -> None:
+        """Make an initialiser known that is decoded already.
+
+        Raises:
+            ParseError: The name is taken or empty.
+        """
+        self._check_free(name)
+        self._initializers[name] = data
 
     def add_input(self, name: str, info: TensorInfo) -> None:
         """Add an input of the network.
@@ -75,8 +115,9 @@ class Graph:
             return self._values[name]
         if name not in self._initializers:
             raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
-        data = to_array(self._initializers[name], self.external_data)
-        value = self.network.add_constant(data, name=self.network.unique_name(name))
+        given = self._initializers[name]
+        data = given if isinstance(given, np.ndarray) else to_array(given, self.external_data)
+        value = self.network.add_constant(data, name=self.unique_name(name))
         self._values[name] = value
         return value
 
@@ -104,9 +145,17 @@ class Graph:
         if value.constant is None:
             raise ParseError(f"{value.name!r} is computed: expected a constant")
         if (value, how) not in self._derived:
+            if self.derived is None:
+                data = change(value.constant)
+            else:
+                data = self.derived.get(value.constant, how, change)
             name = self.network.unique_name(f"{value.name}/{how}")
-            self._derived[value, how] = self.network.add_constant(change(value.constant), name=name)
+            self._derived[value, how] = self.network.add_constant(data, name=name)
         return self._derived[value, how]
+
+    def unique_name(self, stem: str) -> str:
+        """Return a free name for a layer."""
+        return self.network.unique_name(f"{self.prefix}{stem}")
 
     def _check_free(self, name: str) -> None:
         if not name or name in self:

@@ -18,11 +18,24 @@ if TYPE_CHECKING:
 
     from armnn.graph import Value
     from armnn.tensor import Shape
+    from armnn_parser_onnx.body import Body
     from armnn_parser_onnx.graph import Graph
 
 
 class RefusedError(Exception):
     """A node is well formed, but layers cannot compute it; the message says why."""
+
+
+class NotKnownYetError(RefusedError):
+    """A node cannot be converted before more is known of its inputs.
+
+    Attributes:
+        name: The input whose data must be known; None if it is a shape that is missing.
+    """
+
+    def __init__(self, message: str, name: str | None = None) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class Operation(Node):
@@ -31,11 +44,15 @@ class Operation(Node):
     Attributes:
         graph: The values by name.
         network: What the converter adds layers to.
+        opset: The version of ONNX's operators.
     """
 
-    def __init__(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, graph: Graph) -> None:
+    def __init__(
+        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, graph: Graph, opset: int
+    ) -> None:
         super().__init__(proto, schema)
         self.graph = graph
+        self.opset = opset
         self.network = graph.network
 
     def has_input(self, index: int) -> bool:
@@ -75,14 +92,13 @@ class Operation(Node):
         """Return the data of an input that must be there and constant.
 
         Raises:
-            RefusedError: It is computed.
+            NotKnownYetError: It is computed.
         """
         value = self.input(index)
         if value.constant is None:
-            if value.producer.type == "Input":
-                self.graph.needed[value.producer.name] = None
-            raise RefusedError(
-                f"its input {self.schema.inputs[index].name!r} is computed, it must be constant"
+            raise NotKnownYetError(
+                f"its input {self.schema.inputs[index].name!r} is computed, it must be constant",
+                self.inputs[index],
             )
         return value.constant
 
@@ -90,7 +106,7 @@ class Operation(Node):
         """Return the data of a constant list of integers, None if it is absent.
 
         Raises:
-            RefusedError: It is computed.
+            NotKnownYetError: It is computed.
         """
         if not self.has_input(index):
             return None
@@ -118,7 +134,7 @@ class Operation(Node):
         """Return the shape of an input.
 
         Raises:
-            RefusedError: Not even its rank is known.
+            NotKnownYetError: Not even its rank is known.
         """
         return self.shape_of(self.input(index))
 
@@ -126,11 +142,11 @@ class Operation(Node):
         """Return the shape of a value.
 
         Raises:
-            RefusedError: Not even its rank is known.
+            NotKnownYetError: Not even its rank is known.
         """
         shape = value.info.shape
         if shape is None:
-            raise RefusedError(f"the rank of {value.name!r} is not known")
+            raise NotKnownYetError(f"the rank of {value.name!r} is not known")
         return shape
 
     def axis(self, axis: int, rank: int) -> int:
@@ -154,15 +170,30 @@ class Operation(Node):
             raise self.error(f"the axes {list(axes)} name an axis twice")
         return tuple(counted)
 
+    @property
+    def stem(self) -> str:
+        """What its layers are named after: its name, else its first output."""
+        return self.name or next((name for name in self.outputs if name), self.op_type)
+
     def layer_name(self, part: str = "") -> str:
         """Return a free name for a layer: that of the node, with ``part`` for a helper of it."""
-        stem = self.name or next((name for name in self.outputs if name), self.op_type)
-        return self.network.unique_name(f"{stem}/{part}" if part else stem)
+        return self.graph.unique_name(f"{self.stem}/{part}" if part else self.stem)
 
     def number(self, value: ArrayLike, like: Value, part: str) -> Value:
         """Return a constant of the type of ``like``."""
         data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
         return self.network.add_constant(data, name=self.layer_name(part))
+
+    def body(self, name: str) -> Body:
+        """Return the graph in an attribute.
+
+        Raises:
+            ParseError: There is none.
+        """
+        output = next((made for made in self.outputs if made), "")
+        if (output, name) not in self.graph.bodies:
+            raise self.error(f"the attribute {name!r} has no graph")
+        return self.graph.bodies[output, name]
 
     def integers_constant(self, values: Sequence[int], part: str) -> Value:
         """Return a constant list of 64-bit integers."""

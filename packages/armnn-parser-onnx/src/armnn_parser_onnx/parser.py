@@ -4,47 +4,40 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
-
-from onnx import numpy_helper
+from typing import TYPE_CHECKING
 
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network
 from armnn.tensor import Dimension, TensorInfo
+from armnn_parser_onnx import control_flow  # noqa: F401  (importing it registers its operators)
 from armnn_parser_onnx._registry import check_opset
-from armnn_parser_onnx.conversion import convert_nodes
+from armnn_parser_onnx.conversion import convert_model
 from armnn_parser_onnx.functions import with_functions_inlined
 from armnn_parser_onnx.graph import Graph
 from armnn_parser_onnx.model_file import ModelFile, default_opset, read_model
 from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import onnx
-    from numpy.typing import NDArray
 
 _ANONYMOUS = "?"
 """What some exporters call every dimension that they do not know."""
 
 
-def parse(
-    source: str | os.PathLike[str] | bytes, *, values: Mapping[str, NDArray[Any]] | None = None
-) -> Network:
+def parse(source: str | os.PathLike[str] | bytes) -> Network:
     """Read an ONNX model as a network.
 
-    The names of inputs and outputs are the model's; layers have the names of their nodes. The
+    The names of inputs and outputs are the model's; layers have the names of their nodes. Nodes
+    that cannot be converted before shapes or data are known become StandIn layers, which the
+    optimizer replaces. The
     network's metadata is the model's own, with ``producer_name``, ``producer_version`` and
     ``opset`` beside it.
 
     Args:
         source: The file, or its content. Data in other files is read only from the file's folder
             or below it.
-        values: Inputs that are known already, by name: the network holds them as constants.
 
     Raises:
-        ComputedOperandError: As UnsupportedOperatorError, but ``values`` of the inputs that it
-            names may help.
         ModelFileNotFoundError: There is no such file.
         ModelFileError: The file cannot be read.
         UnsupportedOperatorError: The model uses operators that layers cannot compute; the message
@@ -56,8 +49,8 @@ def parse(
     check_opset(opset)
     network = Network(model.proto.graph.name, _metadata(model.proto, opset))
     graph = Graph(network, model.external_data)
-    _add_inputs(model, graph, {} if values is None else values)
-    convert_nodes(with_functions_inlined(model.proto), opset, graph)
+    _add_inputs(model, graph)
+    convert_model(with_functions_inlined(model.proto), opset, graph)
     _add_outputs(model, graph)
     network.remove_unused()
     return network
@@ -74,7 +67,7 @@ def _metadata(model: onnx.ModelProto, opset: int) -> dict[str, str]:
     }
 
 
-def _add_inputs(model: ModelFile, graph: Graph, values: Mapping[str, NDArray[Any]]) -> None:
+def _add_inputs(model: ModelFile, graph: Graph) -> None:
     """Make inputs and initialisers known; an input with an initialiser is a constant."""
     proto = model.proto.graph
     if proto.sparse_initializer:
@@ -84,9 +77,7 @@ def _add_inputs(model: ModelFile, graph: Graph, values: Mapping[str, NDArray[Any
         graph.add_initializer(tensor)
     initializers = {tensor.name for tensor in proto.initializer}
     for given in proto.input:
-        if given.name in values:
-            graph.add_initializer(numpy_helper.from_array(values[given.name], given.name))
-        elif given.name not in initializers:
+        if given.name not in initializers:
             graph.add_input(given.name, _checked_info(given))
 
 

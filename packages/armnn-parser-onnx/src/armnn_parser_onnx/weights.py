@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,11 +41,11 @@ def static_weights(operation: Operation) -> tuple[int, ...]:
 
     Raises:
         ParseError: The ranks of weights and input do not fit a convolution.
-        RefusedError: A dimension is not known.
+        NotKnownYetError: A dimension is not known.
     """
     info = operation.input(1).info
     if not info.is_static:
-        raise RefusedError("the shape of its weights is not known")
+        raise NotKnownYetError("the shape of its weights is not known")
     shape = info.static_shape
     rank = len(operation.shape())
     if len(shape) != rank or not 3 <= rank <= 5 or 0 in shape:

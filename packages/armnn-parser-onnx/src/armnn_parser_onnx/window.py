@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def read_window(operation: Operation, size: Sequence[int], spatial: Sequence[Dim
 
     Raises:
         ParseError: An attribute has a wrong length or a number out of its range.
-        RefusedError: The padding depends on a dimension that is not known.
+        NotKnownYetError: The padding depends on a dimension that is not known.
     """
     rank = len(size)
     if len(spatial) != rank:
@@ -124,7 +124,7 @@ def _same_padding(
         windows = -(-size // stride)
         total = max((windows - 1) * stride + reach - size, 0)
     else:
-        raise RefusedError(
+        raise NotKnownYetError(
             f"auto_pad with a stride of {stride} needs the size of the input, which is not known"
         )
     less, more = total // 2, total - total // 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from armnn.types import DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.shapes import shape_vector
 from armnn_parser_onnx.tensors import to_array
 
@@ -30,7 +30,7 @@ def shape(operation: Operation) -> Value:
     if (start, end) == (0, 2**63 - 1):
         return shape_vector(operation, value, "")
     if rank is None:
-        raise RefusedError(f"the rank of {value.name!r} is not known")
+        raise NotKnownYetError(f"the rank of {value.name!r} is not known")
     first, last, _ = slice(start, end).indices(rank)
     dims = shape_vector(operation, value, "shape")
     return operation.network.add_slice(

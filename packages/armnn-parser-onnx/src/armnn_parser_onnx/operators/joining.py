@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ def _split(operation: Operation, sizes: tuple[int, ...] | None, *, whole: bool) 
     size = shape[axis]
     if sizes is None:
         if not isinstance(size, int):
-            raise RefusedError("it needs the size of its axis, which is not known")
+            raise NotKnownYetError("it needs the size of its axis, which is not known")
         if whole and size % count:
             raise operation.error(f"{size} elements cannot be split into {count} equal parts")
         part = -(-size // count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from armnn.types import BinaryOperation, DataLayout
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.shapes import reshape, transpose, with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
@@ -122,7 +122,7 @@ def _totals(
     totals = []
     for size, target, stride, one, more in zip(spatial, wanted, strides, reach, extra, strict=True):
         if not isinstance(size, int):
-            raise RefusedError("'output_shape' needs the size of the input, which is not known")
+            raise NotKnownYetError("'output_shape' needs the size of the input, which is not known")
         totals.append(stride * (size - 1) + more + one - target)
     return totals
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The graphs in the attributes of If, Loop and Scan, ready to be converted any number of times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import onnx
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.node import describe_node
+from armnn_parser_onnx.tensors import to_array
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from armnn_parser_onnx.external_data import ExternalData
+
+Bodies: TypeAlias = "dict[tuple[str, str], Body]"
+"""The graphs in attributes of the nodes of a graph, by the node's first output and the attribute's
+name."""
+
+
+class Body:
+    """A graph in an attribute of a node. Its tensors are decoded once and shared by all uses.
+
+    It keeps nothing of the file's message, so that this can go.
+
+    Attributes:
+        inputs: What it is given, in order.
+        outputs: What it makes, in order.
+        nodes: Those that an output depends on, in the order of the file.
+        arrays: The data of its initialisers and of its constant nodes, by name.
+        bodies: The graphs in attributes of its own nodes.
+        captures: The names that it reads and does not make: values of the graphs around it.
+
+    Raises:
+        ParseError: A tensor is malformed, or two nodes make a value of one name.
+    """
+
+    def __init__(self, proto: onnx.GraphProto, external_data: ExternalData) -> None:
+        if proto.sparse_initializer:
+            raise ParseError(f"the graph {proto.name!r} has sparse initialisers: store them dense")
+        self.name = proto.name
+        self.inputs = tuple(_copied(value) for value in proto.input)
+        self.outputs = tuple(_copied(value) for value in proto.output)
+        self.arrays = {tensor.name: to_array(tensor, external_data) for tensor in proto.initializer}
+        live = live_nodes(proto)
+        self.bodies = bodies_of(live, external_data)
+        self.nodes: list[onnx.NodeProto] = []
+        for node in live:
+            if _is_tensor(node):
+                self.arrays[node.output[0]] = to_array(node.attribute[0].t, external_data)
+            else:
+                self.nodes.append(light_copy(node))
+        self.captures = self._captures()
+
+    def _captures(self) -> tuple[str, ...]:
+        made = {value.name for value in self.inputs} | self.arrays.keys()
+        made.update(name for node in self.nodes for name in node.output)
+        read = [name for node in self.nodes for name in names_read(node, self.bodies)]
+        read += [value.name for value in self.outputs]
+        return tuple(dict.fromkeys(name for name in read if name and name not in made))
+
+
+def bodies_of(nodes: Iterable[onnx.NodeProto], external_data: ExternalData) -> Bodies:
+    """Return the graphs in the attributes of nodes, decoded."""
+    return {
+        body_key(node, attribute.name): Body(attribute.g, external_data)
+        for node in nodes
+        for attribute in node.attribute
+        if attribute.HasField("g")
+    }
+
+
+def body_key(node: onnx.NodeProto, attribute: str) -> tuple[str, str]:
+    """Return where :data:`Bodies` has a graph."""
+    return next((name for name in node.output if name), ""), attribute
+
+
+def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
+    """Yield the names that a node reads, those that the graphs in its attributes read included."""
+    yield from node.input
+    for attribute in node.attribute:
+        body = bodies.get(body_key(node, attribute.name))
+        if body is not None:
+            yield from body.captures
+
+
+def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """Return the nodes that an output depends on, in the order of the file.
+
+    Raises:
+        ParseError: Two nodes make a value of one name.
+    """
+    producers: dict[str, int] = {}
+    for index, node in enumerate(graph.node):
+        for name in node.output:
+            if name and producers.setdefault(name, index) != index:
+                raise ParseError(
+                    f"{described(node)}: the value {name!r} is already made by "
+                    f"{described(graph.node[producers[name]])}"
+                )
+    wanted: list[str] = [output.name for output in graph.output]
+    live: set[int] = set()
+    while wanted:
+        index = producers.get(wanted.pop(), -1)
+        if index >= 0 and index not in live:
+            live.add(index)
+            wanted.extend(_mentioned(graph.node[index]))
+    return [graph.node[index] for index in sorted(live)]
+
+
+def described(node: onnx.NodeProto) -> str:
+    """Return how messages name a node."""
+    return describe_node(node.op_type, node.name, tuple(node.output))
+
+
+def light_copy(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a copy of a node of which the graphs in attributes are empty."""
+    copy = onnx.NodeProto(
+        input=node.input,
+        output=node.output,
+        name=node.name,
+        op_type=node.op_type,
+        domain=node.domain,
+    )
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            copy.attribute.add(name=attribute.name, type=attribute.type, g=onnx.GraphProto())
+        else:
+            copy.attribute.add().CopyFrom(attribute)
+    return copy
+
+
+def _mentioned(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield every name that a node or a graph in its attributes could read."""
+    yield from node.input
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            for inner in attribute.g.node:
+                yield from _mentioned(inner)
+            yield from (value.name for value in attribute.g.output)
+
+
+def _is_tensor(node: onnx.NodeProto) -> bool:
+    return (
+        node.op_type == "Constant"
+        and not node.domain
+        and [attribute.name for attribute in node.attribute] == ["value"]
+        and node.attribute[0].HasField("t")
+        and len(node.output) == 1
+    )
+
+
+def _copied(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(value)
+    return copy
