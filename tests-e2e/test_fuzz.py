@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUZZER = Path(__file__).resolve().parents[1] / "tools" / "fuzz_parsers.py"
 
 MISBEHAVING = """
@@ -43,10 +45,11 @@ def fuzz(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_damaged_onnx_files_end_in_clean_errors() -> None:
-    done = fuzz("onnx", "--mutants", "400")
+@pytest.mark.parametrize("file_format", ["onnx", "tflite"])
+def test_damaged_files_end_in_clean_errors(file_format: str) -> None:
+    done = fuzz(file_format, "--mutants", "450")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "onnx: 400 mutants" in done.stdout
+    assert f"{file_format}: 450 mutants" in done.stdout
     assert "refused" in done.stdout
 
 
