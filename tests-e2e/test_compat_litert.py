@@ -34,6 +34,46 @@ def tensor(name: str, shape: list[int], kind: int, buffer: int = 0, **quantizati
     return made
 
 
+def operator(
+    model: Any, name: str, inputs: list[int], outputs: list[int], kind: str = "", **options: Any
+) -> Any:
+    code, made = schema.OperatorCodeT(), schema.OperatorT()
+    code.builtinCode = getattr(schema.BuiltinOperator, name)
+    code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+    code.version = options.pop("version", 1)
+    made.opcodeIndex, made.inputs, made.outputs = len(model.operatorCodes), inputs, outputs
+    model.operatorCodes.append(code)
+    if kind:
+        made.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
+        made.builtinOptions = getattr(schema, f"{kind}T")()
+        for field, value in options.items():
+            setattr(made.builtinOptions, field, value)
+    return made
+
+
+def part(tensors: list[Any], inputs: list[int], outputs: list[int], operators: list[Any]) -> Any:
+    made = schema.SubGraphT()
+    made.tensors, made.inputs, made.outputs, made.operators = tensors, inputs, outputs, operators
+    return made
+
+
+def empty_model(*constants: Array) -> Any:
+    model = schema.ModelT()
+    model.version, model.operatorCodes, model.buffers = 3, [], [schema.BufferT()]
+    for data in constants:
+        buffer = schema.BufferT()
+        buffer.data = np.frombuffer(data.tobytes(), np.uint8)
+        model.buffers.append(buffer)
+    return model
+
+
+def packed(model: Any, *subgraphs: Any) -> bytes:
+    model.subgraphs = list(subgraphs)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
 @pytest.fixture(scope="module")
 def int8_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An int8 convolution with a scale per channel, of [1,6,5,3] to [1,3,3,4]."""
@@ -41,37 +81,49 @@ def int8_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights = random.integers(-127, 128, (4, 3, 3, 3), dtype=np.int8)
     bias = random.integers(-900, 900, 4, dtype=np.int32)
     scales = [0.01, 0.02, 0.015, 0.005]
-    model, graph, code, operator = (
-        schema.ModelT(),
-        schema.SubGraphT(),
-        schema.OperatorCodeT(),
-        schema.OperatorT(),
-    )
-    model.version, model.buffers = 3, [schema.BufferT()]
-    for data in (weights, bias):
-        buffer = schema.BufferT()
-        buffer.data = np.frombuffer(data.tobytes(), np.uint8)
-        model.buffers.append(buffer)
+    model = empty_model(weights, bias)
     int8, int32 = schema.TensorType.INT8, schema.TensorType.INT32
-    graph.tensors = [
+    tensors = [
         tensor("x", [1, 6, 5, 3], int8, scale=[0.05], zeroPoint=[-4]),
         tensor("w", [4, 3, 3, 3], int8, 1, scale=scales, zeroPoint=[0] * 4),
         tensor("b", [4], int32, 2, scale=[0.05 * s for s in scales], zeroPoint=[0] * 4),
         tensor("y", [1, 3, 3, 4], int8, scale=[0.4], zeroPoint=[7]),
     ]
-    code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.CONV_2D
-    code.version = 3
-    operator.inputs, operator.outputs = [0, 1, 2], [3]
-    operator.builtinOptionsType = schema.BuiltinOptions.Conv2DOptions
-    operator.builtinOptions = schema.Conv2DOptionsT()
-    operator.builtinOptions.strideH = operator.builtinOptions.strideW = 2
-    graph.inputs, graph.outputs, graph.operators = [0], [3], [operator]
-    model.operatorCodes, model.subgraphs = [code], [graph]
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
+    strides = {"strideH": 2, "strideW": 2, "version": 3}
+    convolution = operator(model, "CONV_2D", [0, 1, 2], [3], "Conv2DOptions", **strides)
     path = tmp_path_factory.mktemp("litert") / "convolution.tflite"
-    path.write_bytes(bytes(builder.Output()))
+    path.write_bytes(packed(model, part(tensors, [0], [3], [convolution])))
     return path
+
+
+def accumulator(start: float) -> bytes:
+    """A model that adds x to a variable and gives the sum."""
+    model = empty_model(np.full(2, start, np.float32))
+    real, resource = schema.TensorType.FLOAT32, schema.TensorType.RESOURCE
+    options: dict[str, Any] = {"kind": "VarHandleOptions", "sharedName": "sum", "container": ""}
+    first = part(
+        [tensor("handle", [], resource), tensor("start", [2], real, 1)],
+        [],
+        [],
+        [
+            operator(model, "VAR_HANDLE", [], [0], **options),
+            operator(model, "ASSIGN_VARIABLE", [0, 1], []),
+        ],
+    )
+    main = part(
+        [tensor("x", [2], real), tensor("handle", [], resource)]
+        + [tensor(name, [2], real) for name in ("before", "y")],
+        [0],
+        [3],
+        [
+            operator(model, "CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=1),
+            operator(model, "VAR_HANDLE", [], [1], **options),
+            operator(model, "READ_VARIABLE", [1], [2]),
+            operator(model, "ADD", [2, 0], [3], "AddOptions"),
+            operator(model, "ASSIGN_VARIABLE", [1, 3], []),
+        ],
+    )
+    return packed(model, main, first)
 
 
 @pytest.fixture(scope="module", params=["pitch", "int8"])
@@ -193,6 +245,21 @@ def test_a_signature_runs_as_a_function(model: Callable[[str], Path]) -> None:
         assert_close(actual[name], array)
     assert mine.get_output_details().keys() == theirs.get_output_details().keys()
     assert_same_details(mine.get_input_details()["input_2"], theirs.get_input_details()["input_2"])
+
+
+@pytest.mark.parametrize("start", [0.0, 3.0])
+def test_variables_keep_their_values_from_run_to_run(start: float) -> None:
+    content = accumulator(start)
+    both = (litert.Interpreter(model_content=content), ours.Interpreter(model_content=content))
+    sums = []
+    for interpreter in both:
+        interpreter.allocate_tensors()
+        for step in range(3):
+            interpreter.set_tensor(0, np.float32([step, 10]))
+            interpreter.invoke()
+        sums.append(interpreter.get_tensor(3))
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[1], np.float32([3, 30]) + start)
 
 
 def test_constants_can_be_read_and_inputs_written_in_place(int8_model: Path) -> None:

@@ -7,13 +7,14 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from armnn.compat.litert.delegates import Delegate, load_delegate
 from armnn.compat.litert.model import Model, Tensor, read
 from armnn.compat.litert.runner import SignatureRunner
+from armnn.compat.litert.variables import first_values
 from armnn.compat.threads import thread_options
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
 from armnn.parsing import parse
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.graph import Network
+
+
+_Item = TypeVar("_Item")
 
 
 class OpResolverType(Enum):
@@ -79,6 +83,8 @@ class Interpreter:
         self._is_allocated = False
         self._may_run_again = True
         self._unload: Callable[[], object] = lambda: None
+        self._first_values = first_values(self.model.root)
+        self._states: dict[str, NDArray[Any]] = {}
         self._load(network)
 
     def _named_backends(self, delegates: Sequence[Delegate]) -> list[str]:
@@ -215,26 +221,26 @@ class Interpreter:
         """Run the model.
 
         Raises:
-            RuntimeError: ``allocate_tensors`` was not called, or the model keeps state, which
-                would be lost.
+            RuntimeError: ``allocate_tensors`` was not called, or the model has tensors that are
+                variables, whose values would be lost.
         """
         if not self._is_allocated:
             raise RuntimeError("Invoke called on model that is not ready: call allocate_tensors()")
         if not self._may_run_again:
             raise RuntimeError(
-                "the model has variables, whose values are not kept from one run to the next: call "
-                "reset_all_variables() before each further run"
+                "the model has tensors that are variables, whose values are not kept from one run "
+                "to the next: call reset_all_variables() before each further run"
             )
-        names = self._optimized.inputs
-        feed = {name: self._arrays[i] for name, i in zip(names, self._takes, strict=True)}
-        results = self._network.run(feed)
-        for index, result in zip(self.model.outputs, results.values(), strict=True):
+        arrays = [self._arrays[index] for index in self._takes]
+        results = self._network.run(self._by_name(arrays) | self._states)
+        for index, result in zip(self.model.outputs, results.values(), strict=False):
             self._shapes[index] = result.shape
             self._arrays[index] = result
+        self._states = {name: results[name] for name in self._states}
         self._may_run_again = not any(tensor.is_variable for tensor in self.model.tensors)
 
     def reset_all_variables(self) -> None:
-        """Set the variables of the model to zero."""
+        """Set tensors that are variables to zero; as in LiteRT, resource variables stay."""
         self._may_run_again = True
 
     # -- signatures -----------------------------------------------------------------------------
@@ -281,6 +287,8 @@ class Interpreter:
         )
         self._unload()
         self._network = runtime.load_network(self._optimized)
+        for name in list(self._optimized.inputs)[len(self._takes) :]:
+            self._states.setdefault(name, self._first_value(name))
         # The runtime keeps what is loaded, so an interpreter that is gone has to say so.
         self._unload = weakref.finalize(self, self._network.unload)
 
@@ -291,12 +299,22 @@ class Interpreter:
         optimized = self._optimized
         if optimized.value_inputs:
             return  # the values that decide are not known yet
-        network = optimized.specialise(dict(zip(optimized.inputs, shapes, strict=True)), {}).network
+        states = {name: state.shape for name, state in self._states.items()}
+        network = optimized.specialise(self._by_name(shapes) | states, {}).network
         found = {layer.name: layer.input_infos[0] for layer in network.outputs}
-        for name, index in zip(optimized.outputs, self.model.outputs, strict=True):
+        for name, index in zip(optimized.outputs, self.model.outputs, strict=False):
             info = found.get(name)
             if info is not None:
                 yield index, info
+
+    def _by_name(self, items: Iterable[_Item]) -> dict[str, _Item]:
+        """Return what is given for each input by the name in the network; states follow these."""
+        return dict(zip(self._optimized.inputs, items, strict=False))
+
+    def _first_value(self, name: str) -> NDArray[Any]:
+        info = self._optimized.inputs[name]
+        zeros = np.zeros(info.static_shape, info.data_type.numpy_dtype)
+        return self._first_values.get(name, zeros)
 
     def _tensor(self, index: int) -> Tensor:
         if not 0 <= index < len(self.model.tensors):

@@ -47,7 +47,6 @@ class Tensor:
         scales: Its scales; none if it is not quantised.
         zero_points: As many.
         axis: Where several scales lie.
-        buffer: The number of its data; 0 for none.
         is_variable: Whether it keeps its value from run to run.
     """
 
@@ -59,7 +58,6 @@ class Tensor:
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
     axis: int
-    buffer: int
     is_variable: bool
 
     def details(self, shape: Sequence[int]) -> dict[str, Any]:
@@ -112,14 +110,15 @@ class Model:
     signatures: dict[str, Signature]
     subgraphs: int
 
+    @property
+    def root(self) -> Any:
+        """The ``Model`` table."""
+        return _root(self.content)
+
     def constant(self, index: int) -> NDArray[Any] | None:
         """Return the data that the file has of a tensor; None if it has none that can be read."""
-        tensor = self.tensors[index]
-        buffer = _root(self.content).Buffers(tensor.buffer)
-        if tensor.dtype is None or buffer is None or not buffer.DataLength():
-            return None
-        data: NDArray[Any] = buffer.DataAsNumpy().view(tensor.dtype).reshape(tensor.shape)
-        return data
+        root = self.root
+        return data_of(root, root.Subgraphs(0).Tensors(index))
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
         """Return the file with other dimensions of inputs, each as many as there were.
@@ -158,6 +157,15 @@ def read(content: bytes) -> Model:
     )
 
 
+def data_of(root: Any, table: Any) -> NDArray[Any] | None:
+    """Return the data of a ``Tensor`` table; None if it has none that can be read."""
+    buffer, tensor = root.Buffers(table.Buffer()), _tensor(table, 0)
+    if tensor.dtype is None or buffer is None or not buffer.DataLength():
+        return None
+    data: NDArray[Any] = buffer.DataAsNumpy().view(tensor.dtype).reshape(tensor.shape)
+    return data
+
+
 def _root(content: bytes | bytearray) -> Any:
     import tflite  # type: ignore[import-untyped]  # the parser needs it, so it is there
 
@@ -181,7 +189,6 @@ def _tensor(table: Any, index: int) -> Tensor:
             for at in range(scales)
         ),
         axis=quantization.QuantizedDimension() if scales else 0,
-        buffer=table.Buffer(),
         is_variable=bool(table.IsVariable()),
     )
 
