@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A backend that adds float tensors, with one defect per -D switch. Without any it is good.
  *
- * ID          "MockAdd" unless given; NOTE: the JSON of its note; MAJOR, MINOR: what GetVersion says.
- * NO_ID, NO_VERSION, NO_FACTORY: an export is missing. NULL_ID, NULL_FACTORY: it answers NULL.
- * AT_LOAD, IN_CREATE, IN_EXECUTE: a statement to run there.
+ * ID, TABLE_ID: what GetBackendId and the table say. MAJOR, MINOR: what GetVersion says. NOTE: the
+ * JSON of its note. LAYER: what it claims instead of Addition, without being able to compute it
+ * right. AT_LOAD, AT_FACTORY, IN_CREATE, IN_EXECUTE: a statement to run there. The others do what
+ * they are called like.
  */
 #include <armnn/backend.h>
 #include <pthread.h>
@@ -20,6 +21,12 @@
 #endif
 #ifndef MINOR
 #define MINOR ARMNN_BACKEND_TARGET_MINOR
+#endif
+#ifndef TABLE_ID
+#define TABLE_ID ID
+#endif
+#ifndef AT_FACTORY
+#define AT_FACTORY
 #endif
 #ifndef AT_LOAD
 #define AT_LOAD
@@ -55,6 +62,13 @@ static inline void spin(void) {
   }
 }
 static inline void write_through_wild_pointer(void) { *(volatile int *)16 = 1; }
+
+static inline void say_goodbye(void) { fputs("goodbye", stdout); }
+static inline armnn_code fail_with(armnn_error *error, armnn_code code, const char *text) {
+  error->code = code;
+  error->message = (armnn_string){text, strlen(text)};
+  return code;
+}
 
 __attribute__((constructor)) static void at_load(void) { AT_LOAD; }
 
@@ -95,17 +109,12 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
   }
   return ARMNN_OK;
 }
-static armnn_code fail(armnn_error *error, armnn_code code, const char *text) {
-  error->code = code;
-  error->message = (armnn_string){text, strlen(text)};
-  return code;
-}
 static armnn_code compile(armnn_backend *backend, const armnn_device *device,
                           const armnn_graph *graph, const armnn_compile_args *args,
                           armnn_program **program, armnn_error *error) {
   (void)backend, (void)device, (void)graph, (void)args, (void)error;
 #ifdef REFUSE_COMPILE
-  return fail(error, ARMNN_UNSUPPORTED_NODE, "not this one");
+  return fail_with(error, ARMNN_UNSUPPORTED_NODE, "not this one");
 #endif
   *program = (armnn_program *)(void *)&the_one;
   return ARMNN_OK;
@@ -128,12 +137,12 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
                           armnn_error *error) {
   (void)context, (void)error;
 #ifdef FAIL_EXECUTE
-  return fail(error, ARMNN_INTERNAL, "out of order");
+  return fail_with(error, ARMNN_INTERNAL, "out of order");
 #endif
   float *a = args->inputs[0]->data, *b = args->inputs[args->num_inputs - 1]->data;
   float *sum = args->outputs[0]->data;
   const uint64_t count = count_of(args->outputs[0]);
-  (void)a, (void)b, (void)sum, (void)count, (void)fail;
+  (void)a, (void)b, (void)sum, (void)count;
   IN_EXECUTE;
 #ifndef WRITE_NOTHING
   for (uint64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
@@ -149,7 +158,7 @@ static const armnn_backend_api table = {
 #endif
     .api_major = MAJOR,
     .api_minor = MINOR,
-    .id = {ID, sizeof(ID) - 1},
+    .id = {TABLE_ID, sizeof(TABLE_ID) - 1},
     .version = {"3.2.1", 5},
     .vendor = {"Mock", 4},
     .create = create,
@@ -169,7 +178,7 @@ const char *GetBackendId(void) {
 #ifdef NULL_ID
   return NULL;
 #else
-  return table.id.data;
+  return ID;
 #endif
 }
 #endif
@@ -181,6 +190,7 @@ void GetVersion(uint32_t *outMajor, uint32_t *outMinor) {
 #endif
 #ifndef NO_FACTORY
 void *BackendFactory(void) {
+  AT_FACTORY;
 #ifdef NULL_FACTORY
   return NULL;
 #else

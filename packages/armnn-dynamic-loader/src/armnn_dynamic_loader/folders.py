@@ -32,8 +32,10 @@ def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
         return ()
     if options.dynamic_backends_path is not None:
         return (_judged(SearchedFolder(options.dynamic_backends_path, "dynamic_backends_path")),)
-    distinct = {folder.path: folder for folder in reversed(tuple(_asked_for()))}
-    return tuple(_judged(folder) for folder in reversed(distinct.values()))
+    distinct: dict[str, SearchedFolder] = {}
+    for folder in _asked_for():
+        distinct.setdefault(folder.path, folder)
+    return tuple(_judged(folder) for folder in distinct.values())
 
 
 def warn_of(folders: tuple[SearchedFolder, ...]) -> None:

@@ -30,7 +30,7 @@ GLIBC_FLOOR: Final = (2, 28)
 _HOST_LIBRARIES: Final = re.compile(r"lib(armnn|python)[^/]*\.so")
 _OWN_RUNTIMES: Final = re.compile(r"lib(gomp|omp|iomp5|openblas|mkl_rt)\b[^/]*\.so")
 _HOST_SYMBOLS: Final = re.compile(r"_?Py[A-Z_]\w*|_ZN?K?5armnn\w*|armnn_\w+")
-_GLIBC: Final = re.compile(r"GLIBC_(\d+)\.(\d+)")
+_GLIBC: Final = re.compile(r"GLIBC_(\d+)\.(\d+)(\.\d+)*")
 
 
 def lint_file(path: str) -> list[str]:

@@ -36,6 +36,11 @@ class DynamicBackends(BackendSource):
         """Return the folders that are scanned, and those that are not with the reason."""
         return search_path(options)
 
+    def files(self, options: CreationOptions) -> Sequence[str]:
+        """Return the files that nothing speaks against which can be told unopened."""
+        records = examine_folders(search_path(options))
+        return [record.path for record in records if record.is_open_question]
+
     def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
         """Return a record for each file, in order of precedence."""
         folders = search_path(options)

@@ -99,6 +99,8 @@ class Selection:
                 "is blocked: it is a static backend, and these are switched off",
                 "create the runtime with enable_static_backends=True",
             )
+        if not entry.id:
+            return None  # a file that was turned down before its id was known
         if self.option is not None and entry.id not in self.option:
             return (
                 f"is blocked: allowed_backends is {list(self.option)!r}",

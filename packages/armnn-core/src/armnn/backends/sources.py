@@ -114,6 +114,10 @@ class BackendSource(ABC):
         """Return the folders that :meth:`scan` would look into, and those that it would not."""
         return ()
 
+    def files(self, options: CreationOptions) -> Sequence[str]:
+        """Return the canonical paths of the files that :meth:`scan` would try out; run nothing."""
+        return ()
+
     @abstractmethod
     def lint(self, path: str) -> Sequence[str]:
         """Return what is wrong with a file or folder, one sentence each; empty if nothing is."""

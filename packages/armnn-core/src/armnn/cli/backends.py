@@ -7,7 +7,7 @@ import argparse
 
 from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
 from armnn.backends.registry import INSTALL_HINT
-from armnn.cli import new_backend
+from armnn.cli import lock_backends, new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
 from armnn.errors import BackendError
@@ -20,6 +20,7 @@ examples:
   armnn backends --layers CpuRef                   which layers it supports, by data type
   armnn backends --card card.json                  what the conformance kit found out
   armnn backends new Acme --id AcmeNpu             begin one of your own
+  armnn backends lock --dynamic-backends-path /opt/acme     trust what is there now
 """
 
 
@@ -44,7 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(handler=list_backends)
-    new_backend.add_parser(parser.add_subparsers(metavar="ACTION"))
+    actions = parser.add_subparsers(metavar="ACTION")
+    new_backend.add_parser(actions)
+    lock_backends.add_parser(actions)
 
 
 def list_backends(arguments: argparse.Namespace) -> int:

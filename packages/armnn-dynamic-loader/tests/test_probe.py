@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Trying files out: every way to misbehave is survived and told apart."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from armnn_backend_api import BackendVersion
+from armnn_dynamic_loader import questions
+from armnn_dynamic_loader.probe import Outcome, try_out
+
+Build = Callable[..., Path]
+GOOD = Outcome(id="MockAdd", api_version=BackendVersion(1, 0), version="3.2.1")
+
+WAYS = {
+    "aborts while loading": (["-DAT_LOAD=abort()"], "dlopen", "crashed with SIGABRT while it was"),
+    "writes through a wild pointer": (
+        ["-DAT_LOAD=write_through_wild_pointer()"],
+        "dlopen",
+        "crashed with SIGSEGV while it was loaded",
+    ),
+    "kills its process": (
+        ["-DAT_LOAD=kill(getpid(),9)", "-include", "signal.h"],
+        "dlopen",
+        "crashed with SIGKILL while it was loaded",
+    ),
+    "ends the process as if all were well": (
+        ["-DAT_LOAD=exit(0)"], "dlopen", r"ended the process with exit\(0\) while it was loaded",
+    ),
+    "ends the process at once": (
+        ["-DIN_CREATE=_exit(3)"], "create", r"ended the process with exit\(3\) in create",
+    ),
+    "prints to stdout": (
+        ['-DAT_LOAD=puts("hello")'], "dlopen", r"prints to stdout: 'hello\\n'",
+    ),
+    "prints to stdout later": (
+        ['-DIN_EXECUTE=puts("done")'], "execute", r"prints to stdout: 'done\\n'",
+    ),
+    "says on stderr why it gave up": (
+        ['-DAT_LOAD=fputs("licence expired",stderr),abort()'],
+        "dlopen",
+        r"crashed with SIGABRT while it was loaded \(stderr: 'licence expired'\)",
+    ),
+    "leaves a thread running": (
+        ["-DAT_LOAD=start_thread()", "-pthread"],
+        "dlopen",
+        "left 1 thread running that began while it was loaded",
+    ),
+    "lacks an export": (["-DNO_FACTORY"], "exports", "does not export BackendFactory"),
+    "lacks several": (
+        ["-DNO_ID", "-DNO_VERSION"], "exports", "does not export GetBackendId, GetVersion",
+    ),
+    "has a symbol that nobody defines": (
+        ["-DNEEDS_SYMBOL"], "dlopen", "cannot be opened: .*undefined symbol: symbol_of_nobody",
+    ),
+    "has another id in its table": (
+        ["-DTABLE_ID=\"Other\""],
+        "table",
+        "calls itself 'MockAdd' in GetBackendId, 'Other' in its table",
+    ),
+    "answers what no one asked": (["-DANSWER=7"], "query", "answers 7 for Addition, expected 0"),
+    "claims what does not exist": (["-DCLAIM_ALL"], "query", "claims the layer type 'ArmnnProbe"),
+    "takes its claim back": (
+        ["-DREFUSE_COMPILE"], "compile", "claims Addition, but then answers code 65: not this one",
+    ),
+    "fails to compute": (
+        ["-DFAIL_EXECUTE"], "execute", "claims Addition, but then answers code 13: out of order",
+    ),
+    "writes behind its output": (
+        ["-DIN_EXECUTE=sum[count]=0"], "execute", "writes behind the end of output 0 of Addition",
+    ),
+    "writes before its output": (
+        ["-DIN_EXECUTE=sum[-1]=0"], "execute", "writes before the beginning of output 0 of Add",
+    ),
+    "writes far behind its output": (
+        ["-DIN_EXECUTE=sum[2000]=0"], "execute", "crashed with SIGSEGV in execute",
+    ),
+    "writes to its input": (["-DIN_EXECUTE=a[0]=9"], "execute", "writes to input 0 of Addition"),
+    "computes nothing": (
+        ["-DWRITE_NOTHING"], "execute", "answers ARMNN_OK, but writes nothing to output 0 of Add",
+    ),
+    "crashes when the process ends": (
+        ["-DAT_LOAD=atexit(abort)"], "end", "crashed with SIGABRT while it was shut down",
+    ),
+    "prints when the process ends": (
+        ["-DAT_LOAD=atexit(say_goodbye)"], "end", "prints to stdout: 'goodbye'",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(build: Build) -> Callable[..., Outcome]:
+    def run_one(*switches: str, timeout: float = 30.0) -> Outcome:
+        path = str(build("Mock_X_backend.so", *switches))
+        return try_out([path], timeout)[path]
+
+    return run_one
+
+
+def test_a_good_file_passes(run: Callable[..., Outcome]) -> None:
+    assert run() == GOOD
+
+
+@pytest.mark.parametrize("layer", ["Activation", "Convolution2d", "Softmax", "Reshape"])
+def test_any_layer_that_the_backend_claims_is_computed(
+    run: Callable[..., Outcome], layer: str
+) -> None:
+    assert run(f'-DLAYER="{layer}"').reason == ""
+    assert run(f'-DLAYER="{layer}"', "-DFAIL_EXECUTE").reason.startswith(f"claims {layer}, but")
+
+
+def test_a_backend_that_claims_none_of_the_layers_passes(run: Callable[..., Outcome]) -> None:
+    assert run('-DLAYER="Lstm"', "-DFAIL_EXECUTE") == GOOD
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_to_misbehave_is_told(run: Callable[..., Outcome], way: str) -> None:
+    switches, stage, reason = WAYS[way]
+    outcome = run(*switches)
+    assert outcome.stage == stage, outcome.reason
+    assert re.match(reason, outcome.reason), outcome.reason
+    assert not outcome.is_timeout
+
+
+def test_a_file_that_never_comes_back_is_ended(run: Callable[..., Outcome]) -> None:
+    outcome = run("-DIN_CREATE=spin()", timeout=0.5)
+    assert (outcome.id, outcome.stage, outcome.is_timeout) == ("MockAdd", "create", True)
+    assert outcome.reason == "did not come back within 0.5 s in create"
+
+
+def test_what_it_started_is_ended_with_it(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    write = f'FILE*f=fopen("{note}","w");fprintf(f,"%d",getpid());fclose(f)'
+    assert run(f"-DIN_CREATE=if(!fork()){{{write};pause();}}sleep(60)", timeout=2.0).is_timeout
+    state = Path(f"/proc/{note.read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_what_depends_on_the_machine_is_marked(run: Callable[..., Outcome]) -> None:
+    assert run("-DNEEDS_SYMBOL").depends_on_machine
+    assert not run("-DNO_ID").depends_on_machine
+    absent = run('-DIN_CREATE=return fail_with(error, ARMNN_UNAVAILABLE, "no device")')
+    assert (absent.reason, absent.depends_on_machine, absent.id) == ("", True, "MockAdd")
+
+
+def test_a_backend_for_another_api_is_not_called_any_further(run: Callable[..., Outcome]) -> None:
+    outcome = run("-DMINOR=4", "-DAT_FACTORY=abort()")
+    assert outcome == Outcome("MockAdd", BackendVersion(1, 4), "")
+
+
+def test_many_files_at_once_each_get_their_own_outcome(build: Build) -> None:
+    expected = {}
+    for number in range(14):
+        crash = number % 3 == 1
+        name = f"Mock_N{number}_backend.so"
+        path = build(name, f'-DID="N{number % 4}"', *(["-DAT_LOAD=abort()"] if crash else []))
+        expected[str(path)] = "dlopen" if crash else ""
+    outcomes = try_out(expected, 30.0)
+    assert {path: outcome.stage for path, outcome in outcomes.items()} == expected
+    assert list(outcomes) == list(expected)
+
+
+def test_files_are_tried_out_at_the_same_time(build: Build, tmp_path: Path) -> None:
+    # Each waits until the other is there as well: one after the other, both would be too late.
+    wait = 'fclose(fopen("{0}/{1}","w"));while(access("{0}/{2}",0))usleep(1000)'
+    paths = [
+        str(build(f"Mock_{me}_backend.so", f"-DAT_LOAD={wait.format(tmp_path, me, other)}"))
+        for me, other in (("One", "Two"), ("Two", "One"))
+    ]
+    assert [outcome.reason for outcome in try_out(paths, 30.0).values()] == ["", ""]
+
+
+def test_nothing_is_left_behind(run: Callable[..., Outcome]) -> None:
+    def open_descriptors() -> set[str]:
+        return set(os.listdir("/proc/self/fd"))
+
+    before, threads = open_descriptors(), threading.active_count()
+    run()
+    run("-DAT_LOAD=abort()")
+    run("-DIN_CREATE=spin()", timeout=0.3)
+    assert open_descriptors() == before
+    assert threading.active_count() == threads
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_python_that_cannot_be_started_is_told(
+    run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    outcome = run()
+    assert outcome.stage == "probe"
+    assert outcome.reason.startswith("cannot be tried out, as no process can be started: [Errno 2]")
+    assert outcome.depends_on_machine
+
+
+def test_the_questions_are_spelled_as_the_layer_table_has_them() -> None:
+    asked = {layer["type"]: layer for layer in questions.layers()}
+    assert list(asked) == [
+        "Addition", "Activation", "Convolution2d", "Multiplication", "Softmax", "Reshape",
+        "ArmnnProbeMadeUp",
+    ]  # fmt: skip
+    attributes = {name: elements for name, _, elements in asked["Reshape"]["attributes"]}
+    assert attributes["target_shape"] == [1, 32]
+    assert ["data_layout", 1, [2]] in asked["Convolution2d"]["attributes"]
+    assert [tensor["is_constant"] for tensor in asked["Convolution2d"]["inputs"]] == [False, True]
