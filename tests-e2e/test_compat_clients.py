@@ -62,7 +62,7 @@ def test_rapidocr_reads_a_picture(picture: Path) -> None:
             assert corner == pytest.approx(expected, abs=1)
 
 
-@pytest.mark.parametrize("mode", ["sequence"])
+@pytest.mark.parametrize("mode", ["16", "15", "sequence"])
 def test_silero_vad_finds_speech(mode: str) -> None:
     ours, theirs = on_both("silero.py", CLIP, mode)
     assert ours == theirs
