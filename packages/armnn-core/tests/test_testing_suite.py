@@ -17,7 +17,7 @@ from armnn.testing import DeviceBackend, fakes, misbehaving
 from armnn.testing.cases import LayerCase, case
 from armnn.testing.operands import values
 from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
+from armnn.testing.subject import PROPAGATES_NAN, Subject
 from armnn.testing.suite import Outcome, Verdict, check_case, check_cell, claimed_case, compare
 from armnn.types import DataType
 
@@ -156,6 +156,24 @@ def test_an_open_output_has_its_shape_and_the_others_their_values() -> None:
         compare([anything[:, 0], right], both, "the")
     with pytest.raises(NonconformityError, match="the output 1 is wrong: 2 of 2 elements differ"):
         compare([anything, right + 1], both, "the")
+
+
+class ForgetsNaN(misbehaving.SmallBackend):
+    """Runs what SmallBackend runs, and says that NaN may get lost."""
+
+    @property
+    def capabilities(self) -> dict[str, bool]:
+        return {PROPAGATES_NAN: False}
+
+
+def test_a_backend_may_say_that_nan_gets_lost(make_subject: MakeSubject) -> None:
+    x = values(DataType.FLOAT32, (2, 3))
+    expected = np.full((2, 3), np.nan)
+    lost = case(DataType.FLOAT32, "NaN", SoftmaxDescriptor(), [x], expected)
+    assert check_case(make_subject(ForgetsNaN), lost) == Outcome(
+        Verdict.NOT_SUPPORTED, "it expects NaN, and the backend says that PropagatesNaN is false"
+    )
+    assert check_case(make_subject(misbehaving.SmallBackend), lost).verdict is Verdict.FAILED
 
 
 def test_a_cell_is_as_bad_as_its_worst_case(make_subject: MakeSubject) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from armnn.backends import (
     Backend,
+    BackendContext,
     BackendVersion,
+    CreationOptions,
     ModelContext,
     OptimizationViews,
     OptionValue,
@@ -20,7 +22,7 @@ from armnn.backends import (
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn.graph import Network
 from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
-from armnn_backend_openvino.devices import OPTIONS, core, device_of
+from armnn_backend_openvino.devices import OPTIONS, CoreUser, core, device_of
 from armnn_backend_openvino.support import support_of
 from armnn_parser_onnx.export import NotExportableError
 
@@ -48,8 +50,12 @@ class OpenVinoBackend(Backend):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """The devices that are here, by OpenVINO's names."""
-        return {"Devices": ",".join(core().available_devices)}
+        """The devices that are here, by OpenVINO's names, and that Relu and Maximum lose NaN."""
+        return {"Devices": ",".join(core().available_devices), "PropagatesNaN": False}
+
+    def create_context(self, options: CreationOptions) -> BackendContext:  # noqa: ARG002  # none of them
+        """Keep OpenVINO's core for as long as the runtime is open."""
+        return CoreUser()
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         """Check the options of a model.

@@ -7,11 +7,10 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import openvino
-
 from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_backend_openvino.devices import core, device_of, properties_of
+from armnn_backend_openvino.library import openvino
 from armnn_parser_onnx.export import to_onnx
 
 if TYPE_CHECKING:

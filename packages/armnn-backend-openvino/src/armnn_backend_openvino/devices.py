@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import openvino
-
+from armnn.backends import BackendContext
 from armnn.errors import InvalidArgumentError
+from armnn_backend_openvino.library import openvino
 
 if TYPE_CHECKING:
     from armnn.backends import OptionValue
@@ -23,7 +24,27 @@ OPTIONS = (DEVICE, THREADS, FAST_MATH)
 @functools.cache
 def core() -> openvino.Core:
     """Return the core; making one looks for devices and is slow, so there is one."""
-    return openvino.Core()
+    made = openvino.Core()
+    made.set_property({"FORCE_TBB_TERMINATE": True})  # its worker threads go when it goes
+    return made
+
+
+class CoreUser(BackendContext):
+    """Keeps the core for one runtime; with the last one it goes, and its threads with it."""
+
+    _lock = threading.Lock()
+    _count = 0
+
+    def __init__(self) -> None:
+        with self._lock:
+            CoreUser._count += 1
+
+    def close(self) -> None:
+        """Let the core go if no other runtime has it."""
+        with self._lock:
+            CoreUser._count -= 1
+            if CoreUser._count == 0:
+                core.cache_clear()
 
 
 def device_of(options: Mapping[str, OptionValue]) -> str:

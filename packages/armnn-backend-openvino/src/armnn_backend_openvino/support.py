@@ -20,6 +20,13 @@ TYPES = (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN
 _DIFFERENT = {"Normalization": "OpenVINO's LRN of an ONNX model scales alpha in another way."}
 """Layers whose results are not those of the layer table, found by the conformance kit."""
 
+_DIFFERENT_PARAMETERS = {
+    "clip": "it clips, and OpenVINO clips the cell state, too.",
+    "exclude_outside": "OpenVINO does not leave out what lies outside of the picture.",
+    "input_forget": "OpenVINO does not couple the gates of an LSTM.",
+}
+"""Fields of descriptors that, if they are set, OpenVINO takes differently."""
+
 
 def support_of(layer: Layer, device: str) -> Support:
     """Say whether a device runs a layer; if not, who refused it and why."""
@@ -39,8 +46,11 @@ def support_of(layer: Layer, device: str) -> Support:
             return Support.no(f"{name} is empty, which OpenVINO does not run.")
     if reason := _DIFFERENT.get(layer.type):
         return Support.no(reason)
-    if getattr(layer.descriptor, "clip", 0):
-        return Support.no("it clips, and OpenVINO clips the cell state, too.")
+    for field, reason in _DIFFERENT_PARAMETERS.items():
+        if getattr(layer.descriptor, field, False):
+            return Support.no(reason)
+    if layer.type == "SequenceLstm" and layer.input("peephole_weights") is not None:
+        return Support.no("OpenVINO does not run an LSTM with peepholes.")
     inputs = tuple(dict.fromkeys(value for value in layer.inputs if value is not None))
     view = SubgraphView(Network(layer.name), (layer,), inputs, layer.outputs)
     try:

@@ -6,6 +6,7 @@ A backend leaves no trace there: nothing on stdout and stderr, no thread, no fil
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -95,6 +96,7 @@ def observe(wish: str, report: str, layers: Iterable[str]) -> None:
 def _stays(look: Callable[[], dict[str, str]], before: dict[str, str]) -> list[str]:
     """Return the names of what is new, once it has had time to go."""
     deadline = time.monotonic() + GRACE_SECONDS
+    gc.collect()  # what only cycles keep alive has been let go
     while True:
         new = [name for key, name in look().items() if key not in before]
         if not new or time.monotonic() > deadline:

@@ -25,6 +25,9 @@ from armnn.runtime import Runtime
 if TYPE_CHECKING:
     from armnn.graph import Layer
 
+PROPAGATES_NAN = "PropagatesNaN"
+"""The capability by which a backend says, with false, that some layers make a number of NaN."""
+
 _DYNAMIC_MARKS = (os.sep, ".so")
 
 
@@ -64,6 +67,11 @@ class Subject:
     def id(self) -> str:
         """The id of the backend."""
         return self.entry.id
+
+    @functools.cached_property
+    def propagates_nan(self) -> bool:
+        """Whether what is computed from NaN is NaN, as IEEE 754 has it; true unless it says no."""
+        return bool(self.backend.capabilities.get(PROPAGATES_NAN, True))
 
     @functools.cached_property
     def runtime(self) -> Runtime:

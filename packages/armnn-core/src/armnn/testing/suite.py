@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from armnn.backends import Support
 from armnn.testing.cases import LayerCase, cases_of
 from armnn.testing.comparison import difference
@@ -21,6 +23,7 @@ from armnn.testing.running import (
     run_by_runtime,
     works_in_host_memory,
 )
+from armnn.testing.subject import PROPAGATES_NAN
 
 if TYPE_CHECKING:
     from typing import Any
@@ -99,6 +102,9 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
         answer = answer_of(subject, layer)
         if not answer:
             return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
+        if _expects_nan(case) and not subject.propagates_nan:
+            reason = f"it expects NaN, and the backend says that {PROPAGATES_NAN} is false"
+            return Outcome(Verdict.NOT_SUPPORTED, reason)
         if works_in_host_memory(subject):
             check_workload(subject, layer, case)
         check_runtime(subject, case)
@@ -171,3 +177,9 @@ def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
         if fed and subject.supports(layer_of(case)):
             return case
     return None
+
+
+def _expects_nan(case: LayerCase) -> bool:
+    return any(
+        expected.dtype.kind == "f" and np.isnan(expected).any() for expected in case.expected
+    )
