@@ -335,13 +335,15 @@ def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DynamicQuantizeDescriptor, types=FLOATS)
 def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Both signs, one sign only, halves to even, nothing but zeros."""
+    """Both signs, one sign only, halves to even, only zeros, a zero point that is rounded."""
     rows: list[tuple[str, list[float], list[int], float, int, list[str]]] = [
         ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, []),
         ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, []),
         ("all below zero", [-1.25, -4.0], [175, 0], 4 / 255, 255, [EDGE]),
         ("halves", [255, 0.5, 1.5, 2.5], [255, 0, 2, 2], 1.0, 0, [EDGE]),
         ("zeros", [0, 0], [0, 0], 1.0, 0, [EDGE]),
+        # Zero lies 40.26 steps above the lowest number.
+        ("zero between two steps", [-0.1875, 1, 0.5], [0, 255, 147], 1.1875 / 255, 40, []),
     ]
     for name, numbers, steps, scale, zero, tags in rows:
         x = tensor(data_type, np.array(numbers, np.float64))

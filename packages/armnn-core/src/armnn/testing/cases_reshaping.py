@@ -75,6 +75,10 @@ def reshape(data_type: DataType) -> Iterator[LayerCase]:
         expected = np.array(x.real.reshape(-1).tolist(), x.real.dtype).reshape(real)
         d = ReshapeDescriptor(target_shape=target)
         yield _exact(data_type, name, d, x, expected, edge=shape != (2, 3, 4))
+    x = _picture(data_type, (2, 3, 4))
+    expected = np.array(x.real.reshape(-1).tolist(), x.real.dtype).reshape(2, 3, 2, 2)
+    d = ReshapeDescriptor(target_shape=(0, 0, 2, -1), zero_copies=True)
+    yield _exact(data_type, "with zeros", d, x, expected)
 
 
 @cases(PermuteDescriptor, TransposeDescriptor, types=ANY)
@@ -154,6 +158,10 @@ def space_and_depth(data_type: DataType) -> Iterator[LayerCase]:
                 block = i % size * size + j % size
                 return n, i // size, j // size, block * 2 + k
 
+            def from_columns(n: int, i: int, j: int, k: int, size: int = size) -> tuple[int, ...]:
+                block = i % size * size + j % size
+                return n, i // size, j // size, k * size * size + block
+
             name, edge = f"{size} {layout.arm_name}", size == 3
             x = _picture(data_type, large)
             d: Descriptor = SpaceToDepthDescriptor(block_size=size, data_layout=layout)
@@ -163,6 +171,9 @@ def space_and_depth(data_type: DataType) -> Iterator[LayerCase]:
             d = DepthToSpaceDescriptor(block_size=size, data_layout=layout)
             expected = _moved(x.real, large, _blocks(layout, from_small))
             yield _exact(data_type, name, d, x, expected, edge=edge)
+            d = DepthToSpaceDescriptor(block_size=size, data_layout=layout, column_row_depth=True)
+            expected = _moved(x.real, large, _blocks(layout, from_columns))
+            yield _exact(data_type, f"{name}, columns first", d, x, expected, edge=edge)
 
 
 _BLOCK, _PADS, _CROPS = (2, 3), ((1, 0), (2, 1)), ((0, 1), (2, 1))

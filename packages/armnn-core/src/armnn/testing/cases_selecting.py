@@ -264,6 +264,7 @@ def unique(data_type: DataType) -> Iterator[LayerCase]:
     for name, numbers, axis in (
         ("a list", [1, 0, 1, 1, 0], 0),
         ("columns", [[1, 0, 1, 1], [0, 1, 0, 1]], 1),
+        ("columns that go round", [[1, 0, 0, 0], [1, 0, 1, 0]], 1),
         ("rows, from the end", [[1, 1], [0, 1], [1, 1]], -2),
         ("all alike", [1, 1, 1], 0),
         ("nothing", np.zeros((0, 2)), 0),

@@ -13,6 +13,7 @@ from armnn.errors import OptimizationError
 from armnn.graph import Layer, Network
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
 from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.specialise import state_target_shape
 from armnn.runtime.handles import ComputedHandle
 from armnn.testing.fakes import NullBackend
 
@@ -64,6 +65,7 @@ def layer_of(case: LayerCase) -> Layer:
     layer = network.find(LAYER)
     fill_descriptor(network, layer)
     update_outputs(layer)
+    state_target_shape(layer)
     for info, expected in zip(layer.output_infos, case.expected, strict=True):
         if not info.accepts(expected.shape):
             raise NonconformityError(
