@@ -114,6 +114,36 @@ def test_plans_can_be_made_before_the_first_run(runtime) -> None:
         model.prepare({"x": (1, 4)})
 
 
+def test_a_plan_is_made_for_the_data_that_decides_about_it(make_backend, make_runtime) -> None:
+    meanings = {"Tile": lambda layer, x: np.tile(x, layer.descriptor.multiples)}
+    runtime = make_runtime(tiling_backend(make_backend, meanings))
+    network = Network()
+    x = network.add_input("x", TensorInfo((None,)))
+    repeats = network.add_input("repeats", TensorInfo((1,), DataType.SIGNED64))
+    network.add_output("y", network.add_tile(x, repeats))
+    shapes = [{"x": (2,), "repeats": np.array([count])} for count in (3, 4)]
+    model = runtime.load_model(network, ["Tiler"], shapes=shapes)
+    assert list(dict.fromkeys(row.specialisation for row in model.report)) == [
+        "x=[2], repeats=[1], repeats=[3]",
+        "x=[2], repeats=[1], repeats=[4]",
+    ]
+    with pytest.raises(InvalidArgumentError, match=r"data of the input 'repeats' .* decides how"):
+        model.prepare({"x": (2,)})
+
+
+def test_outputs_bear_the_names_that_the_file_gives_unknown_dimensions(runtime) -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((None, 3)))
+    network.add_output("y", network.add_addition(x, x))
+    network.add_output("z", network.add_multiplication(x, x))
+    network.declared_shapes |= {"y": ("rows", 7), "z": (1, 2, 3)}
+    model = runtime.load_model(network, ["Fake"])
+    assert {name: info.shape for name, info in model.outputs.items()} == {
+        "y": ("rows", 3),
+        "z": (None, 3),
+    }
+
+
 def test_values_that_decide_about_shapes_have_plans_of_their_own(
     make_backend, make_runtime
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network
-from armnn.tensor import Dimension, TensorInfo
+from armnn.tensor import MAX_RANK, Dimension, TensorInfo
 from armnn_parser_onnx import control_flow  # noqa: F401  (importing it registers its operators)
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
@@ -123,3 +123,8 @@ def _add_outputs(model: ModelFile, graph: Graph) -> None:
             graph.network.add_output(wanted.name, value)
         except ArmnnError as error:
             raise ParseError(f"the output {wanted.name!r}: {error}") from error
+        dims = wanted.type.tensor_type.shape.dim
+        if wanted.type.tensor_type.HasField("shape") and len(dims) <= MAX_RANK:
+            shape = tuple(_dimension(dim) for dim in dims)
+            if all(not isinstance(dim, int) or dim >= 0 for dim in shape):
+                graph.network.declared_shapes[wanted.name] = shape

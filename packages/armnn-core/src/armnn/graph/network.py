@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.graph.value import Value
     from armnn.layers import LayerType, Requested
+    from armnn.tensor import Shape
 
 Operand: TypeAlias = "Value | NDArray[Any] | None"
 """What may stand in an input slot; an array becomes a Constant layer."""
@@ -34,11 +35,14 @@ class Network(LayerBuilders):
     Attributes:
         name: For people.
         metadata: What the model's file says about itself.
+        declared_shapes: What it says of the shapes of outputs, by name; this names dimensions for
+            people and is believed where nothing else is known.
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.metadata: dict[str, str] = dict(metadata or {})
+        self.declared_shapes: dict[str, Shape] = {}
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0

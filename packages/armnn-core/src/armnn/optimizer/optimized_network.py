@@ -13,6 +13,7 @@ from armnn.optimizer.phases import (
     prepare_specialisation,
 )
 from armnn.optimizer.report import Report
+from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
 from armnn.tensor import TensorInfo, format_shape
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Network
     from armnn.optimizer.options import OptimizerOptions
+    from armnn.tensor import Shape
 
 
 class OptimizedNetwork:
@@ -32,15 +34,23 @@ class OptimizedNetwork:
     Attributes:
         participants: The backends that take part.
         options: The caller's decisions.
+        constants: Those that its specialisations share, and those of later segments.
         value_inputs: The inputs whose values decide about shapes, with the elements they may have.
     """
 
     def __init__(
-        self, network: Network, participants: Participants, options: OptimizerOptions
+        self,
+        network: Network,
+        participants: Participants,
+        options: OptimizerOptions,
+        constants: SharedConstants | None = None,
     ) -> None:
         self.participants = participants
         self.options = options
+        self.constants = SharedConstants() if constants is None else constants
         self._source = prepare_network(network, participants, options)
+        self.constants.add(self._source)
+        self._declared = dict(network.declared_shapes)
         self.value_inputs = value_inputs(self._source)
         self._static: Prepared | None = None
         if self.is_static:
@@ -74,9 +84,18 @@ class OptimizedNetwork:
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """The outputs by name, in the order of the network."""
-        infos = {layer.name: layer.input_infos[0] for layer in self._source.outputs}
-        return {name: info for name, info in infos.items() if info is not None}
+        """The outputs by name, in the order of the network.
+
+        Dimensions that are not known bear the names that the model's file gives them.
+        """
+        settled = self._static is not None and self._static.segments.rest is None
+        network = self.network if settled else self._source
+        infos = {layer.name: layer.input_infos[0] for layer in network.outputs}
+        return {
+            name: info.with_shape(_named(info.shape, self._declared.get(name)))
+            for name, info in infos.items()
+            if info is not None
+        }
 
     @property
     def report(self) -> Report:
@@ -103,8 +122,21 @@ class OptimizedNetwork:
             return self._static
         label = "" if self.is_static else describe(shapes, values)
         return prepare_specialisation(
-            self._source, shapes, values, self.participants, self.options, label
+            self._source,
+            shapes,
+            values,
+            self.participants,
+            self.options,
+            self.constants,
+            label,
         )
+
+
+def _named(shape: Shape | None, declared: Shape | None) -> Shape | None:
+    """Return what was inferred of a shape, completed by what the model's file says."""
+    if shape is None or declared is None or len(shape) != len(declared):
+        return declared if shape is None else shape
+    return tuple(said if dim is None else dim for dim, said in zip(shape, declared, strict=True))
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:

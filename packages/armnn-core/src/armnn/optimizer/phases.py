@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.graph import Layer, Network
     from armnn.optimizer.options import OptimizerOptions
+    from armnn.optimizer.sharing import SharedConstants
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +112,7 @@ def prepare_specialisation(
     values: Mapping[str, NDArray[Any]],
     participants: Participants,
     options: OptimizerOptions,
+    constants: SharedConstants,
     label: str,
 ) -> Prepared:
     """Prepare a network for one set of input shapes.
@@ -121,6 +123,7 @@ def prepare_specialisation(
         values: The data of the inputs that decide about shapes.
         participants: Who takes part.
         options: The caller's decisions.
+        constants: Those of the other specialisations.
         label: Names the specialisation in the report; "" if there is only one.
 
     Raises:
@@ -137,6 +140,9 @@ def prepare_specialisation(
     with phase(sink, "rewrite"):
         if options.rewrite:
             rewrite(head, evaluate)
+        for part in (head, segments.rest):
+            if part is not None:
+                constants.share(part)
     with phase(sink, "assign backends"):
         assignment = Assignment(participants.candidates, participants.named)
         layers = head.topological_order()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork
     from armnn.runtime.backends_in_use import BackendOptions
-    from armnn.runtime.loaded_network import LoadedNetwork
+    from armnn.runtime.loaded_network import InputShapes, LoadedNetwork
 
 _lock = threading.Lock()
 _runtimes: list[Runtime] = []
@@ -68,7 +68,8 @@ def load_model(
     backend_options: BackendOptions | None = None,
     layer_backends: Mapping[str, str] | None = None,
     strict: bool = False,
-    shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+    shapes: Sequence[InputShapes] = (),
+    quantize: bool = False,
     profiler: ProfilingSink | None = None,
 ) -> LoadedNetwork:
     """Parse, optimise and load a model in the default runtime; see :meth:`Runtime.load_model`."""
@@ -79,5 +80,6 @@ def load_model(
         layer_backends=layer_backends,
         strict=strict,
         shapes=shapes,
+        quantize=quantize,
         profiler=profiler,
     )

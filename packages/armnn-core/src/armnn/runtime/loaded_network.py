@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.gate import Gate
+from armnn.runtime.real_values import RealValues
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.runtime import Runtime
     from armnn.runtime.source import ModelSource
+
+InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
+"""The shape of each input, or an array: the data itself."""
 
 
 class LoadedNetwork:
@@ -40,6 +44,8 @@ class LoadedNetwork:
         plans: NetworkPlans,
         contexts: tuple[BackendContext, ...],
         source: ModelSource | None = None,
+        *,
+        quantize: bool = False,
     ) -> None:
         self.id = network_id
         self.runtime = runtime
@@ -49,6 +55,7 @@ class LoadedNetwork:
         self._gate = Gate(f"the network {plans.optimized.name!r}")
         self._inputs = plans.optimized.inputs
         self._dtypes = {n: info.data_type.numpy_dtype for n, info in self._inputs.items()}
+        self._real = RealValues(self._inputs, plans.optimized.outputs) if quantize else None
 
     @property
     def name(self) -> str:
@@ -91,7 +98,9 @@ class LoadedNetwork:
         """Run the network once. May be called from many threads at once.
 
         Args:
-            inputs: One array per input, of the input's data type and shape.
+            inputs: One array per input, of the input's data type and shape. A network that was
+                loaded with ``quantize=True`` takes and returns real values, float32, where its
+                inputs and outputs are quantised.
             timeout: Seconds after which no further layer is started.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
@@ -104,7 +113,7 @@ class LoadedNetwork:
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
-        arrays = self._checked(inputs)
+        arrays = self._checked(inputs if self._real is None else self._real.stored(inputs))
         if timeout is None and cancel is None and profiler is None:
             with self._gate:
                 outputs = self._plans.run(arrays, None)
@@ -112,31 +121,24 @@ class LoadedNetwork:
             outputs = self._run_watched(arrays, timeout, cancel, profiler)
         for context in self.contexts:
             context.after_enqueue_workload(self.id)
-        return outputs
+        return outputs if self._real is None else self._real.restored(outputs)
 
-    def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
+    def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before they are first run.
 
         Args:
-            shapes: The shape of each input; inputs with a fixed shape may be left out.
+            shapes: The shape of each input; inputs with a fixed shape may be left out. Of an input
+                whose data decides about shapes or branches, an array with the data.
 
         Raises:
-            InvalidArgumentError: A shape is missing or does not fit.
+            InvalidArgumentError: A shape or an array is missing or does not fit.
         """
-        zeros = {}
-        for name, info in self._inputs.items():
-            if name not in shapes and not info.is_static:
-                raise InvalidArgumentError(
-                    f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
-                    "known in full"
-                )
-            shape = tuple(shapes[name]) if name in shapes else info.static_shape
-            zeros[name] = np.broadcast_to(np.zeros((), self._dtypes[name]), shape)
         unknown = [name for name in shapes if name not in self._inputs]
         if unknown:
             raise InvalidArgumentError(self._names_message("there is no input", unknown))
+        arrays = {name: self._example(name, shapes.get(name)) for name in self._inputs}
         with self._gate:
-            self._plans.prepare(self._checked(zeros))
+            self._plans.prepare(self._checked(arrays))
 
     def unload(self) -> None:
         """Take the network out of its runtime: refuse new runs, wait for running ones."""
@@ -195,6 +197,24 @@ class LoadedNetwork:
         if profiler is not None:
             profiler.event("run", start, time.perf_counter_ns(), category="run")
         return outputs
+
+    def _example(self, name: str, said: Sequence[int] | NDArray[Any] | None) -> NDArray[Any]:
+        """Return an array that stands for an input: the data itself, or zeros of its shape."""
+        info = self._inputs[name]
+        if isinstance(said, np.ndarray):
+            return said
+        if name in self._plans.optimized.value_inputs:
+            raise InvalidArgumentError(
+                f"the data of the input {name!r} ({info}) decides how the network is prepared: "
+                "expected an array in the place of its shape"
+            )
+        if said is None and not info.is_static:
+            raise InvalidArgumentError(
+                f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
+                "known in full"
+            )
+        shape = info.static_shape if said is None else tuple(said)
+        return np.broadcast_to(np.zeros((), self._dtypes[name]), shape)
 
     def _checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
         """Return the inputs as arrays in the order of the network."""

@@ -163,7 +163,12 @@ class NetworkPlans:
         prepared = self.optimized.specialise(shapes, values)
         rest = prepared.segments.rest
         if rest is not None:
-            optimized = OptimizedNetwork(rest, self.optimized.participants, self.optimized.options)
+            optimized = OptimizedNetwork(
+                rest,
+                self.optimized.participants,
+                self.optimized.options,
+                self.optimized.constants,
+            )
             entry.rest = NetworkPlans(optimized, self._make_plan, self._limit)
         entry.plan = self._make_plan(prepared)
         if self.optimized.is_static:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
     from armnn.backends.registry import BackendRegistry
     from armnn.runtime.backends_in_use import BackendOptions
+    from armnn.runtime.loaded_network import InputShapes
 
 
 class Runtime:
@@ -106,7 +107,8 @@ class Runtime:
         backend_options: BackendOptions | None = None,
         layer_backends: Mapping[str, str] | None = None,
         strict: bool = False,
-        shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+        shapes: Sequence[InputShapes] = (),
+        quantize: bool = False,
         profiler: ProfilingSink | None = None,
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
@@ -117,7 +119,10 @@ class Runtime:
             backend_options: See :meth:`optimize`.
             layer_backends: See :meth:`optimize`.
             strict: See :meth:`optimize`.
-            shapes: Input shapes to prepare now; others are prepared when they are first run.
+            shapes: Input shapes to prepare now; others are prepared when they are first run. See
+                :meth:`LoadedNetwork.prepare`.
+            quantize: Let ``run`` take and return real values where inputs and outputs are
+                quantised.
             profiler: Gets one event per phase.
 
         Raises:
@@ -134,6 +139,7 @@ class Runtime:
                 "layer_backends": layer_backends,
                 "strict": strict,
                 "shapes": shapes,
+                "quantize": quantize,
             }
             source = ModelSource.of(Path(fspath(model)), arguments, self.options)
         optimized = self.optimize(
@@ -145,7 +151,7 @@ class Runtime:
             profiler=profiler,
         )
         with phase(profiler, "load"):
-            loaded = self._load(optimized, source)
+            loaded = self._load(optimized, source, quantize=quantize)
             for each in shapes:
                 loaded.prepare(each)
         return loaded
@@ -190,7 +196,9 @@ class Runtime:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _load(self, network: OptimizedNetwork, source: ModelSource | None) -> LoadedNetwork:
+    def _load(
+        self, network: OptimizedNetwork, source: ModelSource | None, *, quantize: bool = False
+    ) -> LoadedNetwork:
         with self._gate:
             with self._lock:
                 self._last_id += 1
@@ -209,7 +217,7 @@ class Runtime:
             contexts = self._backends.contexts_of(participants)
             for context in contexts:
                 context.before_load_network(network_id)
-            loaded = LoadedNetwork(self, network_id, plans, contexts, source)
+            loaded = LoadedNetwork(self, network_id, plans, contexts, source, quantize=quantize)
             if network.is_static:
                 loaded.prepare({})
             with self._lock:

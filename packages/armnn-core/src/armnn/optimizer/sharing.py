@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Equal constants of all specialisations of a network are one array."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Network
+
+SMALLEST_SHARED = 1024
+"""Bytes of a constant from which on it is worth to be looked for."""
+
+
+class SharedConstants:
+    """The constants of the specialisations of one network, held as long as one of them is.
+
+    Weights that the network itself holds are shared as they are. What is made of them for a
+    specialisation (another layout, a batch normalisation folded in) is compared by content.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shared: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
+        self._by_content: WeakValueDictionary[object, NDArray[Any]] = WeakValueDictionary()
+
+    def add(self, network: Network) -> None:
+        """Make the constants of a network known, so that none of them is compared later."""
+        for layer in network.layers:
+            if layer.data is not None:
+                self._shared[id(layer.data)] = layer.data
+
+    def share(self, network: Network) -> None:
+        """Let the constants of a network be those arrays that are there already, if equal."""
+        for layer in network.layers:
+            data = layer.data
+            if data is not None and data.nbytes >= SMALLEST_SHARED:
+                layer.data = self._shared_of(data)
+
+    def _shared_of(self, data: NDArray[Any]) -> NDArray[Any]:
+        if self._shared.get(id(data)) is data:
+            return data
+        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        key = (data.dtype.str, data.dtype.name, data.shape, hashlib.sha256(content.data).digest())
+        with self._lock:
+            known = self._by_content.setdefault(key, data)
+            self._shared[id(known)] = known
+        return known
