@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -160,8 +161,11 @@ def read(content: bytes) -> Model:
 def data_of(root: Any, table: Any) -> NDArray[Any] | None:
     """Return the data of a ``Tensor`` table; None if it has none that can be read."""
     buffer, tensor = root.Buffers(table.Buffer()), _tensor(table, 0)
-    if tensor.dtype is None or buffer is None or not buffer.DataLength():
+    if tensor.dtype is None or buffer is None:
         return None
+    size = math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
+    if not size or buffer.DataLength() != size:
+        return None  # it has none, or leaves zeros out
     data: NDArray[Any] = buffer.DataAsNumpy().view(tensor.dtype).reshape(tensor.shape)
     return data
 

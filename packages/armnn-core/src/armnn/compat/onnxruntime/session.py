@@ -10,16 +10,15 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armnn.compat.onnxruntime import model
 from armnn.compat.onnxruntime.binding import IOBinding
 from armnn.compat.onnxruntime.errors import Fail, InvalidArgument, translated
 from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn.compat.onnxruntime.feeds import Feeds
 from armnn.compat.onnxruntime.options import RunOptions, SessionOptions
 from armnn.compat.onnxruntime.providers import Providers, choose
-from armnn.compat.onnxruntime.values import OrtValue, element_number, type_name
-from armnn.errors import CancelledError, InvalidArgumentError
+from armnn.compat.onnxruntime.values import OrtValue
+from armnn.errors import CancelledError
 from armnn.parsing import parse
 from armnn.profiling import Recorder, write_chrome_trace
 from armnn.runtime import default_runtime
@@ -103,9 +102,9 @@ class InferenceSession:
         self._providers = choice.providers
         self._inputs = described.inputs
         self._overridable = described.overridable
+        self._feeds = Feeds(described, {n: i.data_type for n, i in network.inputs.items()})
         self._outputs = model.completed(described.outputs, network.outputs, said.free_dimensions)
         self._metadata = described.metadata
-        self._dtypes = {n: info.data_type.numpy_dtype for n, info in network.inputs.items()}
         # The runtime keeps what is loaded, so a session that is gone has to say so.
         self._unload = weakref.finalize(self, network.unload)
 
@@ -180,7 +179,7 @@ class InferenceSession:
             Fail: The run failed, or was told to end.
         """
         names = self._output_names(output_names)
-        feed = self._feed(input_feed)
+        feed = self._feeds.checked(input_feed)
         try:
             with translated():
                 results = self._network.run(feed, cancel=run_options, profiler=self._recorder)
@@ -260,76 +259,3 @@ class InferenceSession:
             if name not in known:
                 raise InvalidArgument(f"Invalid output name: {name}; the model has {known}")
         return list(wanted or known)
-
-    def _feed(self, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        if not isinstance(given, Mapping):
-            raise TypeError(
-                f"the inputs are given as {type(given).__name__}: expected arrays by name"
-            )
-        missing = [each.name for each in self._inputs if each.name not in given]
-        if missing:
-            raise InvalidArgumentError(
-                f"Required inputs ({missing}) are missing from input feed ({list(given)})."
-            )
-        names = [each.name for each in self._inputs]
-        for name in given:
-            if name in [each.name for each in self._overridable]:
-                raise NotImplementedStatus(
-                    f"the input {name!r} has a value in the model, which is a constant here: leave "
-                    "it out of the feed"
-                )
-            if name not in names:
-                raise InvalidArgument(f"Invalid input name: {name}; the model has {names}")
-        return {each.name: self._array(each, given[each.name]) for each in self._inputs}
-
-    def _array(self, declared: NodeArg, value: Any) -> NDArray[Any]:
-        name, dtype = declared.name, self._dtypes[declared.name]
-        if isinstance(value, OrtValue):
-            value = value.numpy()
-        if not isinstance(value, (np.ndarray, np.generic)):
-            try:
-                value = np.asarray(value, dtype)
-            except (TypeError, ValueError) as error:
-                raise RuntimeError(
-                    f"Input must be a list of dictionaries or a single numpy array for input "
-                    f"'{name}': {error}"
-                ) from error
-        array = np.asarray(value)
-        if array.dtype != dtype:
-            raise InvalidArgument(
-                f"Unexpected input data type for {name}. Actual: ({_kind(array)}) , expected: "
-                f"({declared.type})"
-            )
-        _check_shape(declared, array.shape)
-        return array
-
-
-def _kind(array: NDArray[Any]) -> str:
-    try:
-        return type_name(element_number(array.dtype))
-    except RuntimeError:
-        return str(array.dtype)
-
-
-def _check_shape(declared: NodeArg, shape: tuple[int, ...]) -> None:
-    """Refuse what onnxruntime refuses; a model that declares no dimensions takes any."""
-    expected = declared.shape
-    advice = "Please fix either the inputs/outputs or the model."
-    if not expected and shape:
-        return  # no shape and a scalar look alike in onnxruntime's descriptions
-    if len(expected) != len(shape):
-        raise InvalidArgument(
-            f"Invalid rank for input: {declared.name} Got: {len(shape)} Expected: {len(expected)} "
-            f"{advice}"
-        )
-    wrong = [
-        f" index: {index} Got: {got} Expected: {dim}"
-        for index, (got, dim) in enumerate(zip(shape, expected, strict=True))
-        if isinstance(dim, int) and dim != got
-    ]
-    if wrong:
-        raise InvalidArgument(
-            f"Got invalid dimensions for input: {declared.name} for the following indices\n"
-            + "\n".join(wrong)
-            + f"\n {advice}"
-        )
