@@ -216,6 +216,8 @@ def test_q_lstm_is_lstm_on_real_values(
         stored(cell, TensorInfo(cell.shape, DataType.QSYMM_S16, 2.0**-14)),
     ]
     reals = {name: p[name] if name.endswith("bias") else real(q[name]) for name in p}
+    if not layer_norm:  # the biases are those of the normalisation
+        reals |= {name: np.zeros_like(reals[name]) for name in BIAS.values() if name in reals}
     like = LstmDescriptor(
         activation_func=4,
         cifg_enabled=cifg,

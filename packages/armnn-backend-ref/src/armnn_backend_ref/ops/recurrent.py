@@ -122,9 +122,13 @@ def q_lstm(
 
     It is computed in float32. What has a scale of its own is rounded to it, where and as often as
     Arm NN does: each sum of products after each of its terms, a gate once it is normalised,
-    weighted, biased and activated, the cell, and the output before its projection.
+    weighted, biased and activated, the cell, and the output before its projection. The biases
+    belong to the normalisation: without it, Android and Arm NN do not add any.
     """
     named = _named("QLstm", parameters)
+    if not d.layer_norm_enabled:
+        unbiased = {bias: np.zeros_like(named[bias]) for bias in BIASES.values() if bias in named}
+        named = {**named, **unbiased}
     body = Cell(
         parameters=named,
         coupled=d.cifg_enabled,

@@ -210,7 +210,7 @@ _Q_LSTM: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 
 @cases(QLstmDescriptor, types=[DataType.QASYMM_S8])
 def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option, some together, one unit; every gate with steps and biases of its own."""
+    """Each option, some together, one unit; biases, which count behind a normalisation only."""
     for name, options, tags in _Q_LSTM:
         d = QLstmDescriptor(
             **{"cifg_enabled": False, **options},
@@ -283,18 +283,15 @@ def _q_lstm_gate(
     )
     named = {f"input_to_{gate}_weights": w, f"recurrent_to_{gate}_weights": r}
     y = x.real @ w.real.T + h.real @ r.real.T
-    bias = _drawn((units,), seed + 2, 0.4)
+    # Behind the normalisation a step of the bias is 1/1024 of one of the weights.
+    steps = np.rint(_drawn((units,), seed + 2, 0.4) * 2**25).astype(np.int32)
+    named[BIASES[GATES.index(gate)]] = tensor(DataType.SIGNED32, steps, constant=True)
     if d.layer_norm_enabled:
         norm = _stored(_S16, _drawn((units,), seed + 3), 2.0**-15, constant=True)
         named[f"{gate}_layer_norm_weights"] = norm
-        # Behind the normalisation a step of the bias is 1/1024 of one of the weights.
-        step_of_bias = norm.info.scale / 1024
         y = (y - y.mean(-1, keepdims=True)) / y.std(-1, keepdims=True) * norm.real
-    else:
-        step_of_bias = x.info.scale * w.info.scale
-    stored = np.rint(bias / step_of_bias).astype(np.int32)
-    named[BIASES[GATES.index(gate)]] = tensor(DataType.SIGNED32, stored, constant=True)
-    return named, y + stored * step_of_bias
+        y = y + steps * (norm.info.scale / 1024)
+    return named, y
 
 
 def _peeped(
