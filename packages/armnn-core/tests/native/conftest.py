@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from armnn.backends import ModelContext
+from armnn import CreationOptions, Runtime
+from armnn.backends import Backend, BackendSource, ModelContext, SourceRecord
 from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.testing.plugin_dirs import Plugin, installed
 from armnn_backend_api import get_include
 
 HERE = Path(__file__).parent
@@ -64,30 +71,56 @@ def counts_of(library: NativeLibrary) -> Counts:
     return Counts(*numbers)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def counts(mock: NativeLibrary) -> Iterator[Callable[[], Counts]]:
     """Return what the mock counts; a test must leave nothing behind."""
     yield lambda: counts_of(mock)
+    gc.collect()  # pytest may hold frames of the test in cycles
     left = counts_of(mock)
     assert (left.backends, left.programs, left.contexts, left.kept, left.violations) == (0,) * 5
 
 
+class _Source(BackendSource):
+    """Finds libraries that a test opened; what it loads belongs to one runtime."""
+
+    def __init__(self, libraries: Sequence[NativeLibrary]) -> None:
+        self._libraries = {library.path: library for library in libraries}
+
+    def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
+        return [SourceRecord(library.id, path) for path, library in self._libraries.items()]
+
+    def load(self, record: SourceRecord, runtime: object) -> NativeBackend:
+        return NativeBackend(self._libraries[record.path])
+
+    def lint(self, path: str) -> Sequence[str]:
+        return ()
+
+
 @pytest.fixture
-def kind_of() -> Callable[[NativeLibrary], type[NativeBackend]]:
-    """Return what makes a class of a library, as an entry point names one."""
+def make_native_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
+    """Return what makes runtimes with libraries as dynamic backends and classes as static ones."""
+    with ExitStack() as stack:
 
-    def make(library: NativeLibrary) -> type[NativeBackend]:
-        class Kind(NativeBackend):
-            id = library.id
-            api_version = library.api_version
+        def make(*found: NativeLibrary | type[Backend], **options: Any) -> Runtime:
+            kinds = [each for each in found if isinstance(each, type)]
+            module = ModuleType("armnn_test_natives")
+            vars(module).update({kind.id: kind for kind in kinds})
+            module.source = _Source([each for each in found if isinstance(each, NativeLibrary)])
+            stack.enter_context(pytest.MonkeyPatch.context()).setitem(
+                sys.modules, module.__name__, module
+            )
+            entry_points = {
+                "armnn.backends": {kind.id: f"armnn_acme:{kind.id}" for kind in kinds},
+                "armnn.backend_sources": {"dynamic": "armnn_acme:source"},
+            }
+            modules = {"armnn_acme": f"from {module.__name__} import *\n"}
+            folder = tmp_path / f"plugins{len(list(tmp_path.iterdir()))}"
+            plugin = Plugin(entry_points=entry_points, modules=modules)
+            stack.enter_context(installed(folder, plugin, alone=True))
+            where = CreationOptions(dynamic_backends_path=str(tmp_path), **options)
+            return stack.enter_context(Runtime(where))
 
-            def __init__(self) -> None:
-                super().__init__(library)
-
-        Kind.__name__ = library.id
-        return Kind
-
-    return make
+        yield make
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ static armnn_code use_allocator(armnn_backend *backend, const armnn_allocator *a
 static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t network,
                                 armnn_error *error) {
   (void)backend;
-  counts.events = counts.events * 10 + event;
+  counts.events = (counts.events * 10 + event) % 10000;
   if (event == ARMNN_BEFORE_LOAD && network == 7)
     return fail(error, ARMNN_FAILED_PRECONDITION, -1, "seven is refused");
   return ARMNN_OK;

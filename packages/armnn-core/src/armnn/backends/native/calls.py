@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from armnn.backends.control import current_control
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from armnn.backends.control import RunControl
 
 NOBODY: Final = 0
@@ -32,6 +35,7 @@ _S = TypeVar("_S")
 _numbers: Final = itertools.count(1)
 _watched: Final[dict[int, RunControl]] = {}
 _pending: Final[dict[int, BaseException]] = {}
+_entrances: Final[dict[CodeType, None]] = {}
 
 
 @contextmanager
@@ -98,6 +102,7 @@ def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
                 _store(error)
                 return safe
 
+        _entrances[callback.__code__] = None
         return callback
 
     return decorate
@@ -114,6 +119,30 @@ def raise_stored() -> None:
         error = _pending.pop(threading.get_ident(), None)
         if error is not None:
             raise error
+
+
+class _UnraisableHook:
+    """Catches what Python raises at the entrance of a callback, before its ``try``: Ctrl-C.
+
+    ctypes hands it to ``sys.unraisablehook`` and returns zero; everything else goes on to the hook
+    that was there.
+    """
+
+    def __init__(self) -> None:
+        self._following = sys.unraisablehook
+
+    def __call__(self, unraisable: sys.UnraisableHookArgs) -> None:
+        error, traceback = unraisable.exc_value, unraisable.exc_traceback
+        if error is None or traceback is None or traceback.tb_frame.f_code not in _entrances:
+            self._following(unraisable)
+        else:
+            _store(error)
+
+
+def catch_interrupts() -> None:
+    """See to it that Ctrl-C in a callback is not lost; others set that hook as well."""
+    if not isinstance(sys.unraisablehook, _UnraisableHook):
+        sys.unraisablehook = _UnraisableHook()
 
 
 def _store(error: BaseException) -> None:

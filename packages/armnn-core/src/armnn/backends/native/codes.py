@@ -7,7 +7,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from armnn.backends.native.calls import raise_stored
+from armnn.backends.native.calls import catch_interrupts, raise_stored
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -141,6 +141,7 @@ def attempt(function: Callable[..., int], *args: object) -> Failure | None:
     Raises:
         BaseException: A host callback failed during the call.
     """
+    catch_interrupts()
     error = new_error()
     code = function(*args, error)
     failure = None if code == abi.OK else Failure(code, error)
