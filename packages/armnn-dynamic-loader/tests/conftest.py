@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from armnn_backend_api import get_include
+from armnn_dynamic_loader.wrapper import python_backend_source
 
 sys.path.insert(0, str(Path(__file__).parent))  # for bad_files, which a benchmark uses as well
 
@@ -67,3 +68,19 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "armnn" / "probes.json"
+
+
+@pytest.fixture
+def reference(build: Build, compiled: Callable[..., Path]) -> Path:
+    """The original CpuRef as a file, in a folder of its own."""
+    wrapped = compiled(
+        "-std=c11",
+        "-fvisibility=hidden",
+        "-Wl,-z,defs",
+        '-DBACKEND_ID="CpuRef"',
+        '-DBACKEND_CLASS="armnn_backend_ref.backend:RefBackend"',
+        source=Path(python_backend_source()),
+    )
+    path = build("Arm_CpuRef_backend.so", folder="reference")
+    shutil.copyfile(wrapped, path)
+    return path

@@ -142,7 +142,9 @@ class BackendRegistry:
         for found, entry in rows:
             if found.may_load and entry.state not in (BackendState.BLOCKED, BackendState.SHADOWED):
                 return found, entry
-        return None, rows[0][1]
+        # What the user keeps out says less than what is wrong with the one that was let in.
+        admitted = [entry for _, entry in rows if entry.state is not BackendState.BLOCKED]
+        return None, (admitted or [rows[0][1]])[0]
 
     def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
         """Yield what was found with its entry as this registry sees it."""

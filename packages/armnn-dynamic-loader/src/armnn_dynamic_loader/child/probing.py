@@ -7,6 +7,7 @@ come back, whatever the reason, is thus known by its name.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -155,21 +156,32 @@ class Probe:
     def _query(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> dict[str, Any] | None:
         """Return a layer that the backend takes, None if it takes none of them."""
         self._enter("query")
-        graph = ProbeGraph(self._layers)
+        claimed = None
+        graph = ProbeGraph([layer for layer in self._layers if not layer.get("is_made_up")])
         supports = supports_of(graph)
         stride = ctypes.sizeof(abi.Support)
         self._call(table.query, backend, None, graph.struct, supports, stride)
-        claimed = None
-        for layer, support in zip(self._layers, supports, strict=True):
+        for layer, support in zip(graph.layers, supports, strict=True):
             if support.level not in (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED):
                 raise DefectError(f"answers {support.level} for {layer['type']}, expected 0 to 2")
             if support.level == abi.NOT_SUPPORTED:
                 _text(support.reason)  # a stale pointer shows up here
-            elif layer.get("is_made_up"):
-                raise DefectError(f"claims the layer type {layer['type']!r}, which does not exist")
             elif claimed is None:
                 claimed = layer
+        self._check_honesty(table, backend)
         return claimed
+
+    def _check_honesty(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
+        """Turn a backend down that claims a layer type that does not exist; it may fail instead."""
+        graph = ProbeGraph([layer for layer in self._layers if layer.get("is_made_up")])
+        (support,) = supports = supports_of(graph)
+        stride = ctypes.sizeof(abi.Support)
+        with contextlib.suppress(DefectError, UnavailableError):
+            self._call(table.query, backend, None, graph.struct, supports, stride)
+        if support.level != abi.NOT_SUPPORTED:
+            raise DefectError(
+                f"claims the layer type {graph.layers[0]['type']!r}, which does not exist"
+            )
 
     def _compute(
         self, table: abi.BackendApi, backend: ctypes.c_void_p, layer: dict[str, Any]
