@@ -87,7 +87,7 @@ def test_what_is_claimed_is_computed_rightly(
 def test_threads_do_not_disturb_each_other(subject: Subject, layer: str) -> None:
     case = claimed_case(subject, layer)
     if case is None:
-        pytest.skip(f"{layer} is not supported")
+        pytest.skip(f"{layer} is not supported, or nothing is fed to it")
     stress_checks.check_concurrent_runs(subject, case)
 
 
