@@ -290,7 +290,9 @@ class Interpreter:
         for name in list(self._optimized.inputs)[len(self._takes) :]:
             self._states.setdefault(name, self._first_value(name))
         # The runtime keeps what is loaded, so an interpreter that is gone has to say so.
-        self._unload = weakref.finalize(self, self._network.unload)
+        finalizer = weakref.finalize(self, self._network.unload)
+        finalizer.atexit = False  # a run that is still going on must not keep the process
+        self._unload = finalizer
 
     def _inferred_outputs(
         self, shapes: Iterable[tuple[int, ...]]

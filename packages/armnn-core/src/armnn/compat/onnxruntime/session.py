@@ -107,6 +107,7 @@ class InferenceSession:
         self._metadata = described.metadata
         # The runtime keeps what is loaded, so a session that is gone has to say so.
         self._unload = weakref.finalize(self, network.unload)
+        self._unload.atexit = False  # a run that is still going on must not keep the process
 
     # -- what it is -----------------------------------------------------------------------------
 
