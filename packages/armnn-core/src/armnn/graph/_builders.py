@@ -3285,8 +3285,10 @@ class LayerBuilders(Protocol):
 
         One step of a long short-term memory in 8 bits, with a cell in 16.
 
-        Activated gates have the steps of the cell. A bias counts in steps of the data times those of
-        the weights, or behind layer normalisation in 1/1024 of the steps of its weights.
+        Activated gates have the steps of the cell. The biases of the gates belong to the normalisation
+        and count in 1/1024 of the steps of its weights; without it they are not added (Android's
+        QUANTIZED_LSTM). That of the projection counts in steps of the output before the projection
+        times those of the weights.
 
         Args:
             input: [N,I], QAsymmS8.
