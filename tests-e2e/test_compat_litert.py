@@ -96,18 +96,19 @@ def int8_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def accumulator(start: float) -> bytes:
-    """A model that adds x to a variable and gives the sum."""
+def accumulator(start: float, *, computed: bool = False) -> bytes:
+    """A model that adds x to a variable, which starts with a constant or with its negative."""
     model = empty_model(np.full(2, start, np.float32))
     real, resource = schema.TensorType.FLOAT32, schema.TensorType.RESOURCE
     options: dict[str, Any] = {"kind": "VarHandleOptions", "sharedName": "sum", "container": ""}
     first = part(
-        [tensor("handle", [], resource), tensor("start", [2], real, 1)],
+        [tensor("handle", [], resource), tensor("start", [2], real, 1), tensor("neg", [2], real)],
         [],
         [],
         [
             operator(model, "VAR_HANDLE", [], [0], **options),
-            operator(model, "ASSIGN_VARIABLE", [0, 1], []),
+            operator(model, "NEG", [1], [2], "NegOptions"),
+            operator(model, "ASSIGN_VARIABLE", [0, 2 if computed else 1], []),
         ],
     )
     main = part(
@@ -260,6 +261,11 @@ def test_variables_keep_their_values_from_run_to_run(start: float) -> None:
         sums.append(interpreter.get_tensor(3))
     np.testing.assert_array_equal(sums[0], sums[1])
     np.testing.assert_array_equal(sums[1], np.float32([3, 30]) + start)
+
+
+def test_a_variable_whose_first_value_is_computed_is_refused() -> None:
+    with pytest.raises(ValueError, match="the variable 'sum' starts with a value that is computed"):
+        ours.Interpreter(model_content=accumulator(1.0, computed=True))
 
 
 def test_constants_can_be_read_and_inputs_written_in_place(int8_model: Path) -> None:

@@ -322,6 +322,18 @@ def test_without_a_parser_loading_fails_with_the_advice_of_the_core(tmp_path) ->
     default_runtime().close()
 
 
+def test_without_a_backend_loading_fails_with_the_advice_of_the_core(tmp_path) -> None:
+    entry = {"armnn.parsers": {"onnx": "armnn_parser_fake:parse"}}
+    parser = Plugin("armnn-parser-fake", "1", (), entry, {"armnn_parser_fake": PARSER})
+    default_runtime().close()
+    with (
+        installed(tmp_path, parser, alone=True),
+        pytest.raises(state.Fail, match="FAIL : No backend can be used: pip install"),
+    ):
+        ort.InferenceSession(model_bytes())
+    default_runtime().close()
+
+
 def test_an_optimized_model_is_not_written(fakes, tmp_path) -> None:
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.errors import InvalidArgumentError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -122,20 +120,11 @@ class Model:
         return data_of(root, root.Subgraphs(0).Tensors(index))
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
-        """Return the file with other dimensions of inputs, each as many as there were.
-
-        Raises:
-            InvalidArgumentError: An input has no dimensions in the file.
-        """
+        """Return the file with other dimensions of inputs, each as many as there were."""
         content = bytearray(self.content)
         subgraph = _root(content).Subgraphs(0)
         for index, shape in shapes.items():
             tensor = subgraph.Tensors(index)
-            if tensor.ShapeLength() != len(shape):
-                raise InvalidArgumentError(
-                    f"the input {index} cannot be resized to {list(shape)}: it has "
-                    f"{tensor.ShapeLength()} dimensions"
-                )
             if shape:
                 tensor.ShapeAsNumpy()[:] = shape
             if tensor.ShapeSignatureLength():
