@@ -90,6 +90,18 @@ def test_the_verdict_on_quantised_outputs_looks_at_the_yardsticks_last() -> None
     assert judged(far, in_steps=True, far=far) == "no further than far"
 
 
+def test_the_verdict_on_quantised_onnx_models_may_look_at_the_mean() -> None:
+    near = agreement.Distance(2.0, 0.5, 0.9, True)
+    assert agreement.verdict(near, {}, in_steps=True) == ""
+    said = agreement.verdict(near, {}, in_steps=True, on_average=True)
+    assert said == "within half a step on average"
+    small = agreement.Distance(0.02, 0.001, 0.9, True)
+    said = agreement.verdict(small, {}, in_steps=False, on_average=True)
+    assert said == "within 0.001 on average"
+    far = agreement.Distance(0.02, 0.0011, 0.9, True)
+    assert agreement.verdict(far, {}, in_steps=False, on_average=True) == ""
+
+
 def test_the_step_of_an_output_is_that_of_what_is_dequantised_at_the_end() -> None:
     network = armnn.Network()
     info = armnn.TensorInfo((2,), armnn.DataType.QASYMM_S8, 0.25, 3)

@@ -32,10 +32,12 @@ that they are for. `nox -s models` fetches, runs and compares all of them; measu
 - **Real outputs** are compared with onnxruntime or LiteRT's reference kernels, relative to the
   output's range: {RANGE} at most, and the largest value at the same place.
 - **Quantised outputs** are compared in steps: at least {WITHIN_ONE_STEP:.1%} of the values are no
-  more than one step from LiteRT's reference kernels. The oracle of quantised ONNX models is
-  onnxruntime without its optimisations.
-- A quantised model may be further off where optimised kernels of that run time are as far: rounding
-  differences grow from layer to layer on noise. Both distances are given then.
+  more than one step from LiteRT's reference kernels. A model may be further off where LiteRT's own
+  optimised kernels are as far, as rounding differences grow from layer to layer on noise; both
+  distances are given then.
+- **Quantised ONNX models** are compared with onnxruntime without its optimisations. They round
+  between sums of real numbers, which no two programs add in the same order: where the largest
+  difference is above these limits, the mean one decides, half a step or {RANGE} of the range.
 """
 
 
@@ -89,7 +91,7 @@ def _amount(record: Mapping[str, Any], what: str) -> str:
 
 
 def _verdict(record: Mapping[str, Any]) -> str:
-    said: str = record["verdict"] or "differs"
+    said: str = record["verdict"] or "**differs**"
     if not said.startswith("no further than "):
         return said
     other = record["others"][said.removeprefix("no further than ")]

@@ -4,8 +4,8 @@
     python tools/models.py [NAME ...] [--anew]
 
 What has been measured with the same sources is not measured again, so that a session that was
-stopped goes on where it was. A session over all models writes docs/models.json, and of that
-docs/models.md. It exits with 1 if a model does not agree.
+stopped goes on where it was. A session over all models, none of which fails, writes
+docs/models.json, and of that docs/models.md. It exits with 1 if a model does not agree.
 """
 
 from __future__ import annotations
@@ -70,13 +70,15 @@ def measure(model: Model, path: Path) -> dict[str, Any]:
             for name, run in yardsticks(path).items()
         }
     in_steps = None not in steps
+    on_average = model.quantized and path.suffix == ".onnx"
+    said = verdict(mine, others, in_steps=in_steps, on_average=on_average)
     return record | {
         "inputs": {name: list(array.shape) for name, array in feeds[0].items()},
         "layers": dict(Counter(row.type for row in loaded.report).most_common()),
         "unit": "steps" if in_steps else "range",
         "ours": dataclasses.asdict(mine),
         "others": {name: dataclasses.asdict(other) for name, other in others.items()},
-        "verdict": verdict(mine, others, in_steps=in_steps),
+        "verdict": said,
     }
 
 
@@ -143,6 +145,13 @@ def record_of(name: str, folder: Path, sources: str, *, anew: bool) -> dict[str,
     return record
 
 
+def _written(records: dict[str, Any]) -> str:
+    """Return the records as JSON, one model a line."""
+    lines = (f"{json.dumps(name)}: {json.dumps(record)}" for name, record in records.items())
+    head = json.dumps(_versions())
+    return f'{{"versions": {head}, "models": {{\n' + ",\n".join(lines) + "\n}}\n"
+
+
 def outcome(model: Model, record: dict[str, Any]) -> tuple[bool, str]:
     """Return whether a record is as it should be, and a line about it."""
     if "failed" in record:
@@ -171,9 +180,8 @@ def main() -> int:
         wrong += [] if good else [name]
         seconds = time.monotonic() - start
         print(f"[{place}/{len(names)}] {name}: {line} ({seconds:.1f} s)", flush=True)
-    if not arguments.names:
-        said = {"versions": _versions(), "models": records}
-        RECORDS.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    if not arguments.names and not any("failed" in record for record in records.values()):
+        RECORDS.write_text(_written(records), encoding="utf-8")
         write_page()
     print(f"{len(names) - len(wrong)} of {len(names)} models are as they should be")
     for name in wrong:
