@@ -28,34 +28,39 @@ def refused(model: onnx.ModelProto, message: str) -> None:
 def test_all_unsupported_operators_are_reported_at_once(model: Model) -> None:
     made = model(
         [
-            node("Unique", ["x"], ["a", "i"], name="top"),
+            node("RandomNormalLike", ["x"], ["a"], name="top"),
             node("Relu", ["a"], ["b"], name="reads an unsupported one"),
-            node("Det", ["x"], ["c"], name="first"),
-            node("Det", ["b"], ["d"], name="hidden behind another"),
-            node("Det", ["x"], ["e"]),
-            node("Resize", ["p", "", "s"], ["r"], name="cubic one", mode="cubic"),
+            node("Multinomial", ["x"], ["c"], name="first"),
+            node("Multinomial", ["b"], ["d"], name="hidden behind another"),
+            node("Multinomial", ["x"], ["e"]),
+            node("LpPool", ["p"], ["r"], name="round", kernel_shape=[2, 2], ceil_mode=1),
             node("Foo", ["x"], ["f"], name="odd"),
         ],
         {"x": X, "p": np.zeros((1, 1, 2, 2), np.float32)},
         ["b", "c", "d", "e", "r", "f"],
-        {"k": np.array([1]), "s": np.array([1, 1, 2, 2], np.float32)},
     )
     with pytest.raises(UnsupportedOperatorError) as caught:
         parse(made.SerializeToString())
     assert str(caught.value) == (
         "the model uses unsupported operators: "
-        "Unique (at 'top'): no layer computes it; "
-        "Det (at 'first', 'hidden behind another', 'e'): no layer computes it; "
-        "Resize (at 'cubic one'): no layer interpolates with cubic curves; "
+        "RandomNormalLike (at 'top'): no layer computes it; "
+        "Multinomial (at 'first', 'hidden behind another', 'e'): no layer computes it; "
+        "LpPool (at 'round'): with ceil_mode the windows at the end are smaller than the others; "
         "Foo (at 'odd'): ONNX has no such operator at opset 21"
     )
-    assert caught.value.operators == ("Unique", "Det", "Resize", "Foo")
+    assert caught.value.operators == ("RandomNormalLike", "Multinomial", "LpPool", "Foo")
 
 
 def test_an_unknown_domain_is_named(model: Model) -> None:
-    made = model(node("FusedConv", ["x"], ["y"], name="f", domain="com.microsoft"), {"x": X})
+    made = model(node("Fused", ["x"], ["y"], name="f", domain="com.example"), {"x": X})
+    made.opset_import.add(domain="com.example", version=1)
+    refused(made, r"Fused \(at 'f'\): the operators of the domain 'com.example' are not supported")
+
+
+def test_an_unknown_operator_of_onnxruntime_is_named(model: Model) -> None:
+    made = model(node("GridSample", ["x"], ["y"], name="f", domain="com.microsoft"), {"x": X})
     made.opset_import.add(domain="com.microsoft", version=1)
-    refused(made, r"FusedConv \(at 'f'\): the operators of the domain 'com.microsoft'")
+    refused(made, r"GridSample \(at 'f'\): of the operators of com.microsoft this one is not")
 
 
 def test_functions_of_the_model_itself_are_inlined(model: Model, run: Run) -> None:
@@ -110,11 +115,13 @@ def test_nodes_that_no_output_needs_are_left_out(model: Model) -> None:
 
 
 def test_an_output_that_cannot_be_computed_is_refused_only_if_it_is_used(model: Model) -> None:
-    pool = node("MaxPool", ["x"], ["y", "i"], name="pool", kernel_shape=[2, 2])
-    image = np.zeros((1, 1, 4, 4), np.float32)
-    parse(model(pool, {"x": image}).SerializeToString())
-    made = model(pool, {"x": image}, ["y", "i"])
-    refused(made, r"MaxPool \(at 'pool'\): its output number 1 \('i'\) is used")
+    batch = ["x", "n", "n", "n", "n"]
+    pool = node("BatchNormalization", batch, ["y", "i"], name="norm")
+    image, numbers = np.zeros((1, 1, 4, 4), np.float32), np.ones(1, np.float32)
+    inputs = {"x": image, "n": numbers}
+    parse(model(pool, inputs, opset=8).SerializeToString())
+    made = model(pool, inputs, ["y", "i"], opset=8)
+    refused(made, r"BatchNormalization \(at 'norm'\): its output number 1 \('i'\) is used")
 
 
 def test_a_name_that_nothing_makes_is_refused(model: Model) -> None:

@@ -193,16 +193,24 @@ def test_same_padding_with_stride_1_needs_no_size(model: Model) -> None:
     assert padding == ((1, 1), (1, 2))
 
 
-def test_three_dimensions_and_computed_dilated_weights_are_refused(model: Model) -> None:
-    made = model(
-        node("ConvTranspose", ["x", "w"], ["y"]),
-        {"x": (1, [1, 3, 5, 5, 5]), "w": (1, [3, 2, 2, 2, 2])},
-    )
-    with pytest.raises(ParseError, match="no layer computes it in three dimensions"):
-        parse(made.SerializeToString())
-    made = model(
-        node("ConvTranspose", ["x", "w"], ["y"], dilations=[2, 2]),
-        {"x": (1, [1, 3, 5, 5]), "w": (1, [3, 2, 2, 2])},
-    )
-    with pytest.raises(ParseError, match="its weights are dilated and not constant"):
-        parse(made.SerializeToString())
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"strides": [2, 1, 3], "pads": [1, 0, 2, 1, 1, 0], "output_padding": [1, 0, 2]},
+        {"dilations": [2, 1, 2], "strides": [1, 2, 1], "group": 2},
+        {"pads": [2, 2, 2, 2, 2, 2], "strides": [2, 2, 2]},
+    ],
+)
+def test_transposed_convolutions_in_three_dimensions(
+    run: Callable[..., Any], model: Model, rng: np.random.Generator, attributes: dict[str, Any]
+) -> None:
+    x = rng.standard_normal((2, 4, 3, 4, 5)).astype(np.float32)
+    constants = {
+        "w": rng.standard_normal((4, 3, 2, 3, 2)).astype(np.float32),
+        "b": rng.standard_normal(3 * attributes.get("group", 1)).astype(np.float32),
+    }
+    operator = node("ConvTranspose", ["x", "w", "b"], ["y"], **attributes)
+    made = model(operator, {"x": x}, constants=constants, output_types={"y": 1})
+    (expected,) = ort.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(run(made, {"x": x})[0], expected, rtol=1e-4, atol=1e-5)

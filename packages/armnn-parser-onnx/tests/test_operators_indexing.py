@@ -111,7 +111,7 @@ def test_one_hot(check: Callable[..., Any], axis: int, dtype: type) -> None:
             node("Gather", ["x", "i"], ["y"], axis=3),
             "the axis 3 is not an axis of a tensor of rank 3",
         ),
-        (node("GatherND", ["x", "i"], ["y"], batch_dims=1), "the GatherNd layer has no batch_dims"),
+        (node("GatherND", ["x", "i"], ["y"], batch_dims=1), "'batch_dims' is 1: expected less"),
         (
             node("ScatterND", ["x", "i", "x"], ["y"], reduction="or"),
             "'reduction' is 'or': expected",

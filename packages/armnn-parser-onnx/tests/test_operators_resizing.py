@@ -140,35 +140,9 @@ def scale(**attributes: Any) -> onnx.NodeProto:
 @pytest.mark.parametrize(
     ("made", "constant", "shape", "message"),
     [
-        (resize(mode="cubic"), [1, 2, 8, 8], [1, 2, 4, 4], "no layer interpolates with cubic"),
-        (resize(), [2, 2, 8, 8], [1, 2, 4, 4], "only images .* can be resized, along H and W"),
-        (resize(), [8, 8], [4, 4], "only images .* can be resized"),
         (resize(), [8, 8], [1, 2, 4, 4], r"the sizes \[8, 8\] do not fit 4 axes"),
         (resize(), [1, 2, 0, 8], [1, 2, 4, 4], r"the sizes \[1, 2, 0, 8\] are out of range"),
         (resize(axes=[2, 2]), [8, 8], [1, 2, 4, 4], "do not fit 2 axes: expected one for each"),
-        (resize(antialias=1, mode="linear"), [1, 2, 2, 2], [1, 2, 4, 4], "smooths what it makes"),
-        (resize(keep_aspect_ratio_policy="not_larger"), [1, 2, 8, 8], [1, 2, 4, 4], "aspect ratio"),
-        (
-            resize(),
-            [1, 2, 7, 7],
-            [1, 2, 4, 4],
-            "picks neighbours by half_pixel and round_prefer_fl",
-        ),
-        (resize(nearest_mode="ceil"), [1, 2, 7, 7], [1, 2, None, 4], "by half_pixel and ceil"),
-        (
-            resize(coordinate_transformation_mode="tf_crop_and_resize"),
-            [1, 2, 8, 8],
-            [1, 2, 4, 4],
-            "it crops while it resizes",
-        ),
-        (
-            resize(coordinate_transformation_mode="pytorch_half_pixel", mode="linear"),
-            [1, 2, 1, 8],
-            [1, 2, 4, 4],
-            "another function for an output of one element",
-        ),
-        (scale(), [1, 1, 1.5, 1], [1, 2, 3, 4], "its scale 1.5 does not make whole elements of 3"),
-        (scale(), [1, 1, 1.5, 1], [1, 2, None, 4], "its scale 1.5 may not make whole elements"),
         (scale(), [1, 1, 0, 1], [1, 2, 4, 4], "must be finite and above 0"),
         (scale(), [1, 1, float("nan"), 1], [1, 2, 4, 4], "must be finite and above 0"),
         (scale(), [1, 2], [1, 2, 4, 4], "the scales .* do not fit 4 axes"),
@@ -189,7 +163,65 @@ def test_opset_10_does_not_say_the_nearest_of_a_smaller_image(model: Model) -> N
         parse(made.SerializeToString())
 
 
-def test_computed_sizes_of_some_axes_are_refused(model: Model) -> None:
-    made = model(resize(axes=[2, 3], mode="linear"), {"x": X, "n": np.array([8, 8])})
-    with pytest.raises(ParseError, match="its sizes are computed and for some axes only"):
+CUBIC = {"mode": "cubic", "cubic_coeff_a": -0.5}
+CORNERS = {"coordinate_transformation_mode": "align_corners"}
+CROP = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.0}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "numbers"),
+    [
+        ({"mode": "cubic"}, [1, 2, 9, 4]),
+        ({**CUBIC, "exclude_outside": 1}, [1, 2, 9, 4]),
+        ({**CUBIC, "antialias": 1}, [1, 2, 3, 2]),
+        ({"mode": "linear", "antialias": 1}, [1, 2, 3, 2]),
+        ({"mode": "linear", "antialias": 1, "exclude_outside": 1}, [1, 2, 2, 9]),
+        ({"nearest_mode": "ceil"}, [1, 2, 7, 11]),
+        ({"nearest_mode": "round_prefer_floor"}, [1, 2, 15, 3]),
+        ({"keep_aspect_ratio_policy": "not_larger", "axes": [2, 3]}, [9, 8]),
+        ({"keep_aspect_ratio_policy": "not_smaller", "mode": "linear", "axes": [3, 2]}, [9, 8]),
+        ({"coordinate_transformation_mode": "pytorch_half_pixel", "mode": "linear"}, [1, 2, 1, 8]),
+        ({"mode": "linear"}, [1.0, 1.0, 1.5, 0.7]),
+        ({"mode": "cubic"}, [1.0, 1.0, 0.7, 1.6]),
+        (
+            {"coordinate_transformation_mode": "align_corners", "mode": "linear"},
+            [1.0, 1.0, 0.7, 1.5],
+        ),
+        ({"coordinate_transformation_mode": "half_pixel_symmetric"}, [1.0, 1.0, 0.7, 2.3]),
+        ({"mode": "linear"}, [2, 3, 5, 9]),
+        ({**CROP, "mode": "linear"}, [1, 2, 3, 9]),
+        ({**CROP, "mode": "nearest"}, [1, 2, 6, 2]),
+    ],
+)
+def test_resizing_agrees_with_the_reference(
+    check: Callable[..., Any], attributes: dict[str, Any], numbers: list[float]
+) -> None:
+    box = [0, 0, -0.25, 0.12, 1, 1, 0.84, 1.3] if "extrapolation_value" in attributes else []
+    constants = {"roi": np.array(box, np.float32)}
+    if isinstance(numbers[0], float):
+        inputs, constants["s"] = ["x", "roi", "s"], np.array(numbers, np.float32)
+    else:
+        inputs, constants["n"] = ["x", "roi", "", "n"], np.array(numbers)
+    operator = node("Resize", inputs, ["y"], **attributes)
+    for dynamic in (False, True):
+        check(operator, {"x": X}, constants=constants, opset=19, dynamic=dynamic, rtol=1e-4)
+
+
+def test_any_axes_of_any_rank(check: Callable[..., Any]) -> None:
+    volume = np.random.default_rng(0).standard_normal((2, 3, 4, 5, 2)).astype(np.float32)
+    constants = {"n": np.array([4, 3, 6, 3, 4])}
+    check(resize(mode="linear"), {"x": volume}, constants=constants, opset=19, rtol=1e-4)
+    check(resize(), {"x": volume[0, 0, 0]}, constants={"n": np.array([7, 3])}, opset=19)
+
+
+def test_computed_sizes_of_some_axes(check: Callable[..., Any]) -> None:
+    check(resize(axes=[2, 3], mode="linear"), {"x": X, "n": np.array([8, 8])}, opset=19)
+    check(resize(mode="cubic"), {"x": X, "n": np.array([1, 2, 8, 8])}, opset=19, rtol=1e-4)
+
+
+def test_integers_are_resized_to_the_nearest_only(check: Callable[..., Any], model: Model) -> None:
+    x, constants = np.arange(12).reshape(1, 3, 4), {"n": np.array([2, 3, 9])}
+    check(resize(), {"x": x}, constants=constants, opset=19)
+    made = model(resize(mode="linear"), {"x": x}, constants=constants, opset=19)
+    with pytest.raises(ParseError, match="it interpolates between integers"):
         parse(made.SerializeToString())

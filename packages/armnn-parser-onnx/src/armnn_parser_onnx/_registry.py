@@ -44,36 +44,39 @@ class Converter:
     moves_data: bool
 
 
-_CONVERTERS: dict[str, list[Converter]] = {}
+_CONVERTERS: dict[tuple[str, str], list[Converter]] = {}
 
 _C = TypeVar("_C", bound=Convert)
 
 
-def operator(name: str, *, since: int = 1, moves_data: bool = False) -> Callable[[_C], _C]:
-    """Enter the decorated function as the converter of an operator of ONNX's own domain.
+def operator(
+    name: str, *, since: int = 1, moves_data: bool = False, domain: str = ""
+) -> Callable[[_C], _C]:
+    """Enter the decorated function as the converter of an operator.
 
     Args:
         name: The operator.
         since: The first opset that the function is for; another one may follow it later.
         moves_data: See :class:`Converter`.
+        domain: Whose operator it is; ONNX's own by default.
     """
 
     def enter(convert: _C) -> _C:
-        _CONVERTERS.setdefault(name, []).append(Converter(since, convert, moves_data))
+        _CONVERTERS.setdefault((domain, name), []).append(Converter(since, convert, moves_data))
         return convert
 
     return enter
 
 
-def find_converter(name: str, opset: int) -> Converter | None:
+def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
     """Return the converter of an operator at an opset, None if there is none."""
-    known = [entry for entry in _CONVERTERS.get(name, ()) if entry.since <= opset]
+    known = [entry for entry in _CONVERTERS.get((domain, name), ()) if entry.since <= opset]
     return max(known, key=lambda entry: entry.since) if known else None
 
 
 def operator_names() -> tuple[str, ...]:
-    """Return every operator that has a converter, sorted."""
-    return tuple(sorted(_CONVERTERS))
+    """Return every operator of ONNX's own domain that has a converter, sorted."""
+    return tuple(sorted(name for domain, name in _CONVERTERS if not domain))
 
 
 def newest_opset() -> int:

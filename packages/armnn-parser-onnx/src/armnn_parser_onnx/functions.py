@@ -10,6 +10,7 @@ import onnx
 from onnx import inliner
 
 from armnn.errors import ParseError
+from armnn_parser_onnx.definitions import definition_of, has_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,14 +37,16 @@ def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def has_body(schema: Any) -> bool:
-    """Whether ONNX defines an operator by others; its stub lacks what says so."""
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    """Whether an operator is defined by others; the schema's stub lacks what says so."""
+    return has_definition(schema) or bool(
+        schema.has_function or schema.has_context_dependent_function
+    )
 
 
 def body_of(
     node: onnx.NodeProto, schema: Any, types: Sequence[onnx.TypeProto], opset: int
 ) -> tuple[list[onnx.NodeProto], int]:
-    """Return the nodes that ONNX defines a node by, and the opset that they are of.
+    """Return the nodes that a node is defined by, and the opset that they are of.
 
     Args:
         node: The node.
@@ -79,6 +82,8 @@ def body_of(
 def _definition(
     node: onnx.NodeProto, schema: Any, types: Sequence[onnx.TypeProto], opset: int
 ) -> onnx.FunctionProto:
+    if has_definition(schema):
+        return definition_of(node, schema)
     function = onnx.FunctionProto()
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= opset]
@@ -120,7 +125,30 @@ def _renamed(
             given = attributes[attribute.ref_attr_name]
         copy.attribute.append(given)
         copy.attribute[-1].name = attribute.name
+        if given is attribute and attribute.HasField("g"):
+            _rename_captures(copy.attribute[-1].g, names, attributes, scope)
     return copy
+
+
+def _rename_captures(
+    graph: onnx.GraphProto,
+    names: dict[str, str],
+    attributes: Mapping[str, onnx.AttributeProto],
+    scope: str,
+) -> None:
+    """Give a graph in an attribute the names of the caller for what it does not make itself."""
+    made = [value.name for value in (*graph.input, *graph.initializer)]
+    made += [name for node in graph.node for name in node.output]
+    inside = names | {name: name for name in made}
+    nodes = []
+    for node in graph.node:
+        renamed = _renamed(node, inside, attributes, scope)
+        renamed.name = node.name
+        nodes.append(renamed)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for output in graph.output:
+        output.name = inside.get(output.name, f"{scope}/{output.name}")
 
 
 def _check_calls(model: onnx.ModelProto) -> None:

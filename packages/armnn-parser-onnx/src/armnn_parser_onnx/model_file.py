@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn_parser_onnx._registry import newest_opset
 from armnn_parser_onnx.external_data import ExternalData
 
 _MAX_BYTES = 2**31 - 1
@@ -103,11 +104,14 @@ def default_opset(model: ModelFile) -> int:
     """Return the version of ONNX's own operators that the model uses.
 
     Raises:
-        ParseError: The model does not say it, or says two.
+        ParseError: The model does not say it though it uses them, or says two.
     """
     versions: set[int] = {
         entry.version for entry in model.proto.opset_import if entry.domain in DEFAULT_DOMAINS
     }
+    uses = any(node.domain in DEFAULT_DOMAINS for node in model.proto.graph.node)
+    if not versions and not uses:
+        return newest_opset()
     if len(versions) != 1:
         raise ParseError(
             f"the model {model.name!r} says {len(versions)} versions of ONNX's operators: "

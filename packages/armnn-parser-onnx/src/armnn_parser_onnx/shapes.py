@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from armnn.types import DataType, ReduceOperation
+from armnn_parser_onnx.operation import NotKnownYetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from armnn.graph import Value
     from armnn.tensor import Dimension
     from armnn_parser_onnx.operation import Operation
+
+
+def static_shape(value: Value) -> tuple[int, ...]:
+    """Return the shape of a value all of whose dimensions must be known.
+
+    Raises:
+        NotKnownYetError: One is not.
+    """
+    if not value.info.is_static:
+        raise NotKnownYetError(f"the shape of {value.name!r} is not known")
+    return value.info.static_shape
 
 
 def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:

@@ -39,7 +39,11 @@ _PAD_MODES: dict[PaddingMode, Literal["reflect", "symmetric"]] = {
 @op("Reshape", moves=True)
 def reshape(d: ReshapeDescriptor, x: Array) -> Array:
     """Return the elements in the same order with another shape."""
-    return x.reshape(d.target_shape)
+    target = [
+        x.shape[axis] if dim == 0 and d.zero_copies else dim
+        for axis, dim in enumerate(d.target_shape)
+    ]
+    return x.reshape(target)
 
 
 @op("Permute", moves=True)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.types import ActivationFunction, BinaryOperation, ComparisonOperation
+from armnn.types import ActivationFunction, BinaryOperation, DataType
 from armnn_parser_onnx._registry import operator
 
 if TYPE_CHECKING:
@@ -81,17 +80,11 @@ def selu(operation: Operation) -> Value:
 
 @operator("Celu")
 def celu(operation: Operation) -> Value:
-    """Add max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
-    alpha, value = operation.real("alpha"), operation.input()
+    """Add Celu."""
+    alpha = operation.real("alpha")
     if alpha == 0:
         raise operation.error("the attribute 'alpha' is 0: expected another number")
-    positive = activation(operation, value, ActivationFunction.RELU, part="positive")
-    scaled = activation(operation, value, ActivationFunction.LINEAR, 1 / alpha, part="scaled")
-    curve = activation(operation, scaled, ActivationFunction.ELU, 1.0, part="elu")
-    curve = activation(operation, curve, ActivationFunction.LINEAR, alpha, part="unscaled")
-    zero = operation.number(0, value, "zero")
-    negative = binary(operation, BinaryOperation.MINIMUM, curve, zero, "negative")
-    return binary(operation, BinaryOperation.ADD, positive, negative)
+    return activation(operation, operation.input(), ActivationFunction.CELU, alpha)
 
 
 @operator("Sigmoid")
@@ -108,16 +101,9 @@ def tanh(operation: Operation) -> Value:
 
 @operator("HardSigmoid")
 def hard_sigmoid(operation: Operation) -> Value:
-    """Add max(0, min(1, alpha * x + beta)): Linear, then BoundedReLu."""
-    line = activation(
-        operation,
-        operation.input(),
-        ActivationFunction.LINEAR,
-        operation.real("alpha"),
-        operation.real("beta"),
-        part="linear",
-    )
-    return activation(operation, line, ActivationFunction.BOUNDED_RELU, 1.0, 0.0)
+    """Add HardSigmoid."""
+    alpha, beta = operation.real("alpha"), operation.real("beta")
+    return activation(operation, operation.input(), ActivationFunction.HARD_SIGMOID, alpha, beta)
 
 
 @operator("HardSwish")
@@ -146,44 +132,36 @@ def mish(operation: Operation) -> Value:
 
 @operator("Swish")
 def swish(operation: Operation) -> Value:
-    """Add x * sigmoid(alpha * x)."""
-    value = operation.input()
-    inner = activation(
-        operation, value, ActivationFunction.LINEAR, operation.real("alpha"), part="scaled"
-    )
-    inner = activation(operation, inner, ActivationFunction.SIGMOID, part="sigmoid")
-    return binary(operation, BinaryOperation.MUL, value, inner)
+    """Add Swish."""
+    alpha = operation.real("alpha")
+    return activation(operation, operation.input(), ActivationFunction.SWISH, alpha)
 
 
 @operator("Gelu")
 def gelu(operation: Operation) -> Value:
-    """Add Gelu, or x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) as approximation."""
-    value = operation.input()
-    if operation.text("approximate", ("none", "tanh")) == "none":
-        return activation(operation, value, ActivationFunction.GELU)
-    square = activation(operation, value, ActivationFunction.SQUARE, part="square")
-    cube = binary(operation, BinaryOperation.MUL, square, value, "cube")
-    cube = activation(operation, cube, ActivationFunction.LINEAR, 0.044715, part="cube_term")
-    inner = binary(operation, BinaryOperation.ADD, value, cube, "sum")
-    # TanH is a * tanh(b * x): half of it, and a half added, is the factor of x.
-    inner = activation(
-        operation, inner, ActivationFunction.TANH, 0.5, math.sqrt(2 / math.pi), part="tanh"
-    )
-    inner = activation(operation, inner, ActivationFunction.LINEAR, 1.0, 0.5, part="factor")
-    return binary(operation, BinaryOperation.MUL, value, inner)
+    """Add Gelu, or its approximation by the hyperbolic tangent."""
+    exact = operation.text("approximate", ("none", "tanh")) == "none"
+    function = ActivationFunction.GELU if exact else ActivationFunction.GELU_TANH
+    return activation(operation, operation.input(), function)
 
 
 @operator("ThresholdedRelu")
 def thresholded_relu(operation: Operation) -> Value:
-    """Add x where x > alpha, else 0."""
-    value = operation.input()
-    alpha = operation.number(operation.real("alpha"), value, "alpha")
-    above = operation.network.add_comparison(
-        value, alpha, operation=ComparisonOperation.GREATER, name=operation.layer_name("above")
-    )
-    return operation.network.add_where(
-        above, value, operation.number(0, value, "zero"), name=operation.layer_name()
-    )
+    """Add ThresholdedReLu."""
+    alpha = operation.real("alpha")
+    return activation(operation, operation.input(), ActivationFunction.THRESHOLDED_RELU, alpha)
+
+
+@operator("Shrink")
+def shrink(operation: Operation) -> Value:
+    """Add Shrink; integers are shrunk as real numbers."""
+    value, network = operation.input(), operation.network
+    lambd, bias = operation.real("lambd"), operation.real("bias")
+    if value.info.data_type.is_float:
+        return activation(operation, value, ActivationFunction.SHRINK, lambd, bias)
+    real = network.add_cast(value, name=operation.layer_name("real"), output=DataType.FLOAT64)
+    shrunk = activation(operation, real, ActivationFunction.SHRINK, lambd, bias, "shrunk")
+    return network.add_cast(shrunk, name=operation.layer_name(), output=value.info.data_type)
 
 
 @operator("Clip")

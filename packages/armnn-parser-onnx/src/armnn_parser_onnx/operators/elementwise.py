@@ -206,23 +206,3 @@ def where(operation: Operation) -> Value:
     return operation.network.add_where(
         operation.input(), operation.input(1), operation.input(2), name=operation.layer_name()
     )
-
-
-@operator("Shrink")
-def shrink(operation: Operation) -> Value:
-    """Add x + bias below -lambd, x - bias above lambd, 0 between."""
-    value = operation.input()
-    bias = operation.number(operation.real("bias"), value, "bias")
-    lambd = operation.real("lambd")
-    result = operation.number(0, value, "zero")
-    for limit, relation, function, part in (
-        (lambd, ComparisonOperation.GREATER, BinaryOperation.SUB, "upper"),
-        (-lambd, ComparisonOperation.LESS, BinaryOperation.ADD, ""),
-    ):
-        bound = operation.number(limit, value, "limit")
-        outside = compare(operation, relation, value, bound, "outside")
-        moved = binary(operation, function, value, bias, "moved")
-        result = operation.network.add_where(
-            outside, moved, result, name=operation.layer_name(part)
-        )
-    return result

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.types import DataType, ScatterNdFunction
+import numpy as np
+
+from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError
+from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.elementwise import cast
+from armnn_parser_onnx.shapes import reshape, static_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +35,28 @@ def gather(operation: Operation) -> Value:
 @operator("GatherND", moves_data=True)
 def gather_nd(operation: Operation) -> Value:
     """Add GatherNd."""
-    if operation.integer("batch_dims", 0) != 0:
-        raise RefusedError("the GatherNd layer has no batch_dims")
-    return operation.network.add_gather_nd(
-        operation.input(), operation.input(1), name=operation.layer_name()
+    indices = operation.input(1)
+    batch = operation.integer("batch_dims", 0)
+    if batch != 0:
+        indices = _with_batch(operation, batch)
+    return operation.network.add_gather_nd(operation.input(), indices, name=operation.layer_name())
+
+
+def _with_batch(operation: Operation, batch: int) -> Value:
+    """Return indices that name their place in the batch too, before what they name in it."""
+    indices = operation.input(1)
+    shape, data = static_shape(indices), operation.shape()
+    if not 0 <= batch < min(len(shape), len(data)):
+        raise operation.error(
+            f"the attribute 'batch_dims' is {batch}: expected less than the ranks {len(data)} and "
+            f"{len(shape)} of the inputs"
+        )
+    grid = np.moveaxis(np.indices(shape[:batch]), 0, -1)
+    places = grid.reshape(*shape[:batch], *(1,) * (len(shape) - 1 - batch), batch)
+    places = np.broadcast_to(places, (*shape[:-1], batch))
+    constant = operation.number(places, indices, "batch")
+    return operation.network.add_concat(
+        [constant, indices], axis=len(shape) - 1, name=operation.layer_name("indices")
     )
 
 
@@ -58,6 +80,40 @@ def scatter_nd(operation: Operation) -> Value:
         operation.input(2),
         function=function,
         name=operation.layer_name(),
+    )
+
+
+@operator("TensorScatter")
+def tensor_scatter(operation: Operation) -> Value:
+    """Add ScatterElements: a cache of which each item of the batch is written from its own place.
+
+    In circular mode what goes beyond the end of the cache starts again at its beginning.
+    """
+    network, update = operation.network, operation.input(1)
+    shape, cache = static_shape(update), operation.shape()
+    rank = len(shape)
+    if len(cache) != rank:
+        raise operation.error(f"the cache has rank {len(cache)}: expected {rank} as the update has")
+    axis = operation.axis(operation.integer("axis"), rank)
+    along = [1] * rank
+    along[axis] = shape[axis]
+    places = operation.integers_constant(range(shape[axis]), "steps")
+    places = reshape(operation, places, along, "steps_by_axis")
+    first = operation.optional_input(2)
+    if first is not None:
+        first = reshape(operation, first, (-1, *(1,) * (rank - 1)), "first")
+        places = binary(operation, BinaryOperation.ADD, places, first, "moved")
+    if operation.text("mode", ("linear", "circular")) == "circular":
+        size = cache[axis]
+        if not isinstance(size, int):
+            raise NotKnownYetError("the size of its cache is not known")
+        length = operation.integers_constant([size], "length")
+        places = binary(operation, BinaryOperation.MOD, places, length, "wrapped")
+    indices = network.add_broadcast_to(
+        places, broadcast_to_shape=shape, name=operation.layer_name("places")
+    )
+    return network.add_scatter_elements(
+        operation.input(), indices, update, axis=axis, name=operation.layer_name()
     )
 
 
@@ -87,7 +143,7 @@ def slice_by_inputs(operation: Operation) -> Value:
         return _slice(operation, begin, end, order, (1,) * len(begin) if steps is None else steps)
     count = starts.info.shape[0] if starts.info.shape else None
     if not isinstance(count, int) or ends.info.shape not in ((count,), (None,)):
-        raise RefusedError("its starts and ends are computed and their number is not known")
+        raise NotKnownYetError("its starts and ends are computed and their number is not known")
     order = range(count) if axes is None else axes
     steps = (1,) * count if steps is None else steps
     return _slice_computed(operation, starts, ends, _checked_axes(operation, order), steps)

@@ -11,7 +11,7 @@ from armnn.types import DataType
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.shapes import shape_vector
-from armnn_parser_onnx.tensors import to_array
+from armnn_parser_onnx.tensors import data_type_of, to_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,3 +76,37 @@ def dropout(operation: Operation) -> list[Value]:
         output=DataType.BOOLEAN,
     )
     return [value, mask]
+
+
+@operator("OptionalHasElement")
+def has_element(operation: Operation) -> Value:
+    """Add a constant: a tensor is there, and an input that is left out is not."""
+    return operation.network.add_constant(
+        np.array(operation.has_input(0)), name=operation.layer_name()
+    )
+
+
+@operator("OptionalGetElement", moves_data=True)
+def get_element(operation: Operation) -> Value:
+    """Add nothing: a tensor is its own element."""
+    return operation.input()
+
+
+@operator("EyeLike")
+def eye_like(operation: Operation) -> Value:
+    """Add Fill with ones, of which two Trilu layers leave a diagonal."""
+    value, network = operation.input(), operation.network
+    data_type = value.info.data_type
+    if operation.has("dtype"):
+        data_type = data_type_of(operation.integer("dtype"))
+    if len(operation.shape()) != 2:
+        raise operation.error(f"the input has rank {len(operation.shape())}: expected 2")
+    diagonal = operation.integer("k")
+    ones = network.add_fill(
+        shape_vector(operation, value),
+        value=1,
+        name=operation.layer_name("ones"),
+        output=data_type,
+    )
+    upper = network.add_trilu(ones, k=diagonal, name=operation.layer_name("upper"))
+    return network.add_trilu(upper, k=diagonal, upper=False, name=operation.layer_name())

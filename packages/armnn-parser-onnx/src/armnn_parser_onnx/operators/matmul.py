@@ -115,3 +115,9 @@ def matmul_integer(operation: Operation) -> Value:
         operation.optional_input(3),
         name=operation.layer_name(),
     )
+
+
+@operator("Det")
+def determinant(operation: Operation) -> Value:
+    """Add Determinant."""
+    return operation.network.add_determinant(operation.input(), name=operation.layer_name())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +20,10 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import cast, compare, unary
-from armnn_parser_onnx.shapes import reshape, reshape_like, reshape_to_groups
+from armnn_parser_onnx.shapes import reshape_like, reshape_to_groups
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -59,82 +59,78 @@ def batch_normalization(operation: Operation) -> Value:
 
 @operator("InstanceNormalization")
 def instance_normalization(operation: Operation) -> Value:
-    """Add InstanceNormalization, and a factor and a summand per channel where they differ."""
+    """Add InstanceNormalization, or GroupNormalization where the factors of channels differ."""
     value, gamma, beta = operation.input(), operation.constant(1), operation.constant(2)
     rank = len(operation.shape())
     if rank < 3:
         raise operation.error(f"the input has rank {rank}: expected [N, C, ...]")
-    same = gamma is not None and beta is not None and len(gamma) > 0
-    same = same and np.ptp(gamma) == 0 and np.ptp(beta) == 0  # type: ignore[arg-type]
-    factor = float(gamma[0]) if same and gamma is not None else 1.0
-    summand = float(beta[0]) if same and beta is not None else 0.0
+    channels = operation.shape(1)
+    if gamma is None or beta is None or not len(gamma) or np.ptp(gamma) or np.ptp(beta):
+        if len(channels) != 1 or not isinstance(channels[0], int):
+            raise NotKnownYetError("the number of its channels is not known")
+        return _normalized_groups(operation, channels[0])
     image = value
     if rank != 4:
         groups = [[0], [1], [], list(range(2, rank))]
         image = reshape_to_groups(operation, value, groups, "as_image")
     result = operation.network.add_instance_normalization(
         image,
-        gamma=factor,
-        beta=summand,
+        gamma=float(gamma[0]),
+        beta=float(beta[0]),
         eps=operation.real("epsilon"),
         data_layout=DataLayout.NCHW,
-        name=operation.layer_name("" if same and rank == 4 else "normalized"),
+        name=operation.layer_name("" if rank == 4 else "image"),
     )
-    if not same:
-        last = "" if rank == 4 else "image"
-        result = _per_channel(operation, result, operation.input(1), operation.input(2), 2, last)
     return result if rank == 4 else reshape_like(operation, result, value)
-
-
-def _per_channel(
-    operation: Operation, value: Value, factor: Value, summand: Value, behind: int, part: str
-) -> Value:
-    """Add factor * x + summand, both along the axis that ``behind`` axes follow."""
-    shape = (-1, *(1,) * behind)
-    factor = reshape(operation, factor, shape, "scale")
-    summand = reshape(operation, summand, shape, "bias")
-    product = binary(operation, BinaryOperation.MUL, value, factor, "scaled")
-    return binary(operation, BinaryOperation.ADD, product, summand, part)
 
 
 @operator("GroupNormalization", since=21)
 def group_normalization(operation: Operation) -> Value:
-    """Add InstanceNormalization of the groups; scale and bias are per channel."""
+    """Add GroupNormalization; scale and bias are per channel."""
     _check_stash(operation)
-    value, groups = operation.input(), operation.integer("num_groups")
-    result = _normalized_groups(operation, value, groups)
-    result = reshape_like(operation, result, value, "channels")
-    behind = len(operation.shape()) - 2
-    return _per_channel(operation, result, operation.input(1), operation.input(2), behind, "")
-
-
-def _normalized_groups(operation: Operation, value: Value, groups: int) -> Value:
+    groups = operation.integer("num_groups")
     if groups < 1 or len(operation.shape()) < 3:
         raise operation.error(
             f"the attribute 'num_groups' is {groups} and the input has rank "
             f"{len(operation.shape())}: expected a positive number and [N, C, ...]"
         )
-    grouped = operation.network.add_reshape(
-        value,
-        target_shape=(0, groups, 1, -1),
-        zero_copies=True,
-        name=operation.layer_name("groups"),
-    )
-    return operation.network.add_instance_normalization(
-        grouped,
+    return _normalized_groups(operation, groups)
+
+
+def _normalized_groups(operation: Operation, groups: int) -> Value:
+    return operation.network.add_group_normalization(
+        operation.input(),
+        operation.input(1),
+        operation.input(2),
+        num_groups=max(groups, 1),
         eps=operation.real("epsilon"),
         data_layout=DataLayout.NCHW,
-        name=operation.layer_name("normalized"),
+        name=operation.layer_name(),
     )
 
 
 @operator("LayerNormalization")
-def layer_normalization(operation: Operation) -> list[Value]:
-    """Add (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axes.
+def layer_normalization(operation: Operation) -> Sequence[Value]:
+    """Add LayerNormalization; where more than its result is wanted, the arithmetic.
 
     The optional further outputs are the mean and the inverse of the deviation.
     """
     _check_stash(operation)
+    if any(operation.outputs[1:]):
+        return _layer_normalization_by_arithmetic(operation)
+    result = operation.network.add_layer_normalization(
+        operation.input(),
+        operation.input(1),
+        operation.optional_input(2),
+        axis=operation.axis(operation.integer("axis"), len(operation.shape())),
+        eps=operation.real("epsilon"),
+        name=operation.layer_name(),
+    )
+    return [result]
+
+
+def _layer_normalization_by_arithmetic(operation: Operation) -> Sequence[Value]:
+    """Add (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axes."""
     given = operation.input()
     axes = _last_axes(operation)
     value = cast(operation, given, _stage_type(given), "stage_1")
@@ -157,18 +153,15 @@ def layer_normalization(operation: Operation) -> list[Value]:
 
 @operator("RMSNormalization")
 def rms_normalization(operation: Operation) -> Value:
-    """Add x / sqrt(mean of x^2 + epsilon) * scale over the last axes."""
+    """Add RmsNormalization."""
     _check_stash(operation)
-    given = operation.input()
-    value = cast(operation, given, _stage_type(given), "stage_1")
-    square = activation(operation, value, ActivationFunction.SQUARE, part="square")
-    mean = _mean(operation, square, _last_axes(operation), "mean")
-    epsilon = operation.number(operation.real("epsilon"), mean, "epsilon")
-    shifted = binary(operation, BinaryOperation.ADD, mean, epsilon, "shifted")
-    root = unary(operation, UnaryOperation.SQRT, shifted, "root")
-    result = binary(operation, BinaryOperation.DIV, value, root, "normalized")
-    result = cast(operation, result, given.info.data_type, "stage_2")
-    return binary(operation, BinaryOperation.MUL, result, operation.input(1))
+    return operation.network.add_rms_normalization(
+        operation.input(),
+        operation.input(1),
+        axis=operation.axis(operation.integer("axis"), len(operation.shape())),
+        eps=operation.real("epsilon"),
+        name=operation.layer_name(),
+    )
 
 
 @operator("MeanVarianceNormalization")

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armnn.types import (
     ActivationFunction,
+    BinaryOperation,
     DataLayout,
     OutputShapeRounding,
     PaddingMethod,
@@ -17,8 +19,9 @@ from armnn.types import (
 )
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.operators.activation import activation
+from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
+from armnn_parser_onnx.operators.unpooling import places_of_maxima
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.window import Window, kernel_shape, read_window
 
@@ -28,9 +31,12 @@ if TYPE_CHECKING:
 
 
 @operator("MaxPool", moves_data=True)
-def max_pool(operation: Operation) -> Value:
-    """Add Pooling2d or Pooling3d; the indices of the maxima cannot be had."""
-    return _pool(operation, operation.input(), PoolingAlgorithm.MAX)
+def max_pool(operation: Operation) -> Sequence[Value]:
+    """Add Pooling2d or Pooling3d; the places of the maxima, if wanted, are searched for."""
+    pooled = _pool(operation, operation.input(), PoolingAlgorithm.MAX)
+    if not any(operation.outputs[1:]):
+        return [pooled]
+    return [pooled, places_of_maxima(operation, pooled)]
 
 
 @operator("AveragePool")
@@ -43,19 +49,29 @@ def average_pool(operation: Operation) -> Value:
 
 @operator("LpPool")
 def lp_pool(operation: Operation) -> Value:
-    """Add Pooling2d for p = 1 and 2: a mean over the window, times the size of the window."""
+    """Add Pooling2d or Pooling3d: a mean over the window, times the size of the window."""
     power, size = operation.integer("p"), math.prod(kernel_shape(operation))
-    if power not in (1, 2):
-        raise RefusedError(f"no layer computes the norm p = {power} of a window")
+    if power < 1:
+        raise operation.error(f"the attribute 'p' is {power}: expected at least 1")
     if operation.flag("ceil_mode"):
         raise RefusedError("with ceil_mode the windows at the end are smaller than the others")
     value, method = operation.input(), PaddingMethod.IGNORE_VALUE
+    if power == 2:
+        mean = _pool(operation, value, PoolingAlgorithm.L2, method, "mean")
+        return activation(operation, mean, ActivationFunction.LINEAR, math.sqrt(size))
+    value = unary(operation, UnaryOperation.ABS, value, "absolute")
+    if power > 1:
+        value = _to_power(operation, value, power, "powers")
+    mean = _pool(operation, value, PoolingAlgorithm.AVERAGE, method, "mean")
     if power == 1:
-        value = unary(operation, UnaryOperation.ABS, value, "absolute")
-        mean = _pool(operation, value, PoolingAlgorithm.AVERAGE, method, "mean")
         return activation(operation, mean, ActivationFunction.LINEAR, float(size))
-    mean = _pool(operation, value, PoolingAlgorithm.L2, method, "mean")
-    return activation(operation, mean, ActivationFunction.LINEAR, math.sqrt(size))
+    total = activation(operation, mean, ActivationFunction.LINEAR, float(size), part="sum")
+    return _to_power(operation, total, 1 / power, "")
+
+
+def _to_power(operation: Operation, value: Value, exponent: float, part: str) -> Value:
+    number = operation.number(exponent, value, "exponent")
+    return binary(operation, BinaryOperation.POWER, value, number, part)
 
 
 def _pool(
@@ -70,8 +86,6 @@ def _pool(
     if not 3 <= len(shape) <= 5:
         raise operation.error(f"the input has rank {len(shape)}: expected 3 to 5")
     window = read_window(operation, size, shape[2:])
-    if set(window.dilations) != {1}:
-        raise RefusedError(f"no pooling layer has dilations, as {list(window.dilations)}")
     ceiling = operation.flag("ceil_mode")
     rounding = OutputShapeRounding.CEILING if ceiling else OutputShapeRounding.FLOOR
     if len(size) == 3:
@@ -104,6 +118,8 @@ def _pool2d(
         pool_width=window.size[1],
         stride_y=window.strides[0],
         stride_x=window.strides[1],
+        dilation_y=window.dilations[0],
+        dilation_x=window.dilations[1],
         output_shape_rounding=rounding,
         padding_method=method,
         data_layout=DataLayout.NCHW,
@@ -135,6 +151,9 @@ def _pool3d(
         stride_z=window.strides[0],
         stride_y=window.strides[1],
         stride_x=window.strides[2],
+        dilation_z=window.dilations[0],
+        dilation_y=window.dilations[1],
+        dilation_x=window.dilations[2],
         output_shape_rounding=rounding,
         padding_method=method,
         data_layout=DataLayout.NCDHW,
@@ -169,17 +188,21 @@ def global_max_pool(operation: Operation) -> Value:
 
 @operator("GlobalLpPool")
 def global_lp_pool(operation: Operation) -> Value:
-    """Add the norm p = 1 or 2 of the spatial axes."""
+    """Add the norm of the spatial axes."""
     axes, power = _spatial_axes(operation), operation.integer("p")
-    if power not in (1, 2):
-        raise RefusedError(f"no layer computes the norm p = {power} of an image")
+    if power < 1:
+        raise operation.error(f"the attribute 'p' is {power}: expected at least 1")
     value = operation.input()
+    if power == 2:
+        value = activation(operation, value, ActivationFunction.SQUARE, part="square")
+        total = _reduced(operation, value, axes, ReduceOperation.SUM, "sum")
+        return unary(operation, UnaryOperation.SQRT, total)
+    value = unary(operation, UnaryOperation.ABS, value, "absolute")
     if power == 1:
-        value = unary(operation, UnaryOperation.ABS, value, "absolute")
         return _reduced(operation, value, axes, ReduceOperation.SUM)
-    value = activation(operation, value, ActivationFunction.SQUARE, part="square")
+    value = _to_power(operation, value, power, "powers")
     total = _reduced(operation, value, axes, ReduceOperation.SUM, "sum")
-    return unary(operation, UnaryOperation.SQRT, total)
+    return _to_power(operation, total, 1 / power, "")
 
 
 def _reduced(

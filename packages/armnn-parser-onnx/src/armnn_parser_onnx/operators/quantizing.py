@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import ml_dtypes
 import numpy as np
 
 from armnn.tensor import TensorInfo
-from armnn.types import BinaryOperation, DataType
+from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.operators.elementwise import cast
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
+from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.elementwise import cast, unary
+from armnn_parser_onnx.operators.reshaping import saturated_cast
 from armnn_parser_onnx.shapes import reshape
 from armnn_parser_onnx.tensors import data_type_of
 
@@ -31,32 +33,42 @@ _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
 
 @operator("QuantizeLinear")
 def quantize(operation: Operation) -> Value:
-    """Add Quantize."""
-    _refuse_blocks(operation)
-    if operation.integer("precision", 0) != 0:
-        raise RefusedError("it says the precision of the division")
+    """Add Quantize where the output can be of a quantised type, else the arithmetic."""
     value = operation.input()
     said = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
     zero_point = operation.optional_input(2)
     stored = said if zero_point is None else zero_point.info.data_type
+    if not _layer_quantizes(operation, stored):
+        return _quantize_by_arithmetic(operation, stored)
     info = _quantized_info(operation, stored)
     if not value.info.data_type.is_float:
         value = cast(operation, value, DataType.FLOAT32, "real")
     return operation.network.add_quantize(value, name=operation.layer_name(), output=info)
 
 
+def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
+    """Whether scale and zero point are known and such as the Quantize layer has."""
+    scale, point = operation.constant(1), operation.constant(2)
+    if stored not in _STORED or scale is None or operation.integer("precision", 0) != 0:
+        return False
+    if operation.has_input(2) and (point is None or (stored is DataType.SIGNED16 and point.any())):
+        return False
+    usable = np.isfinite(scale.astype(np.float64)).all() and (scale.astype(np.float64) > 0).all()
+    return bool(usable) and not operation.integer("block_size", 0)
+
+
 @operator("DequantizeLinear", moves_data=True)
 def dequantize(operation: Operation) -> Value:
     """Add Dequantize where the input is or can be of a quantised type, else the arithmetic."""
-    _refuse_blocks(operation)
     value, scale = operation.input(), operation.input(1)
     said = operation.integer("output_dtype", 0)
     real = data_type_of(said) if said else scale.info.data_type
+    real = real if real.bits > 8 else DataType.FLOAT32
     if value.info.is_quantized:
         stored = DataType.from_numpy(value.info.data_type.numpy_dtype)
         if not _same_quantization(_quantized_info(operation, stored), value.info):
             raise RefusedError("its scale or zero point is not the one that its input has")
-    elif value.constant is not None and value.info.data_type in _STORED:
+    elif value.constant is not None and _layer_quantizes(operation, value.info.data_type):
         info = _quantized_info(operation, value.info.data_type)
         value = operation.network.add_constant(
             value.constant, info, name=operation.layer_name("stored")
@@ -75,8 +87,6 @@ _STORED = {
 
 def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
     """Return the quantised type that scale, zero point and axis of the node describe."""
-    if stored not in _STORED:
-        raise RefusedError(f"no layer quantises to {stored.arm_name}")
     scales = operation.known(1)
     points = operation.known(2) if operation.has_input(2) else np.zeros(scales.shape, np.int8)
     if points.shape != scales.shape:
@@ -85,8 +95,6 @@ def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
             f"{list(scales.shape)}"
         )
     data_type = _STORED[stored]
-    if data_type is DataType.QSYMM_S16 and points.any():
-        raise RefusedError("16-bit values with a zero point are not supported")
     numbers = [float(scale) for scale in scales.reshape(-1)]
     zeros = [int(point) for point in points.reshape(-1)]
     shape = operation.shape()
@@ -108,6 +116,41 @@ def _same_quantization(first: TensorInfo, second: TensorInfo) -> bool:
     )
 
 
+def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
+    """Add round(x / scale) + zero point, halves rounded to even, saturated; floats are cast."""
+    value, scale, point = operation.input(), operation.input(1), operation.optional_input(2)
+    said = operation.integer("precision", 0)
+    precision = data_type_of(said) if said else _arithmetic_type(scale)
+    value = cast(operation, value, precision, "real")
+    scale = _for_each(operation, cast(operation, scale, precision, "scale"), "scale_of_each")
+    quotient = binary(operation, BinaryOperation.DIV, value, scale, "quotient")
+    if stored.is_float:
+        return saturated_cast(operation, quotient, stored, operation.flag("saturate", True))
+    quotient = cast(operation, quotient, DataType.FLOAT32, "wide")
+    quotient = unary(operation, UnaryOperation.ROUND, quotient, "steps")
+    if point is not None:
+        point = cast(operation, point, DataType.FLOAT32, "zero_point")
+        point = _for_each(operation, point, "zero_point_of_each")
+        quotient = binary(operation, BinaryOperation.ADD, quotient, point, "moved")
+    limits = ml_dtypes.iinfo(stored.numpy_dtype)  # type: ignore[no-untyped-call]  # has no annotations
+    clipped = activation(
+        operation,
+        quotient,
+        ActivationFunction.BOUNDED_RELU,
+        float(limits.max),
+        float(limits.min),
+        "clipped",
+    )
+    whole = cast(operation, clipped, DataType.SIGNED32, "whole")
+    return cast(operation, whole, stored)
+
+
+def _arithmetic_type(scale: Value) -> DataType:
+    """Return the type of the scale; the powers of two of 8 bits are used as Float32."""
+    data_type = scale.info.data_type
+    return data_type if data_type.bits > 8 else DataType.FLOAT32
+
+
 def _dequantize_by_arithmetic(operation: Operation, real: DataType) -> Value:
     """Add (x - zero point) * scale, the difference in integers."""
     value, scale, zero_point = (
@@ -115,32 +158,41 @@ def _dequantize_by_arithmetic(operation: Operation, real: DataType) -> Value:
         operation.input(1),
         operation.optional_input(2),
     )
-    if not value.info.data_type.is_float:
-        value = cast(operation, value, DataType.SIGNED32, "wide")
-    else:
-        value = cast(operation, value, real, "wide")
+    wide = real if value.info.data_type.is_float else DataType.SIGNED32
+    value = cast(operation, value, wide, "wide")
     if zero_point is not None:
-        point = cast(operation, zero_point, value.info.data_type, "zero_point")
-        point = _along_axis(operation, point, "zero_point_by_axis")
+        point = cast(operation, zero_point, wide, "zero_point")
+        point = _for_each(operation, point, "zero_point_of_each")
         value = binary(operation, BinaryOperation.SUB, value, point, "difference")
     value = cast(operation, value, real, "real")
-    scale = _along_axis(operation, cast(operation, scale, real, "scale"), "scale_by_axis")
+    scale = _for_each(operation, cast(operation, scale, real, "scale"), "scale_of_each")
     return binary(operation, BinaryOperation.MUL, value, scale)
 
 
-def _along_axis(operation: Operation, numbers: Value, part: str) -> Value:
-    """Shape one number per index of the node's axis so that it broadcasts."""
-    shape = numbers.info.shape
+def _for_each(operation: Operation, numbers: Value, part: str) -> Value:
+    """Shape one number, one per index of the node's axis or one per block so that it broadcasts."""
+    shape = operation.shape_of(numbers)
     if shape in ((), (1,)):
         return numbers
-    rank = len(operation.shape())
-    axis = operation.axis(operation.integer("axis", 1), rank)
-    return reshape(operation, numbers, (-1, *(1,) * (rank - axis - 1)), part)
-
-
-def _refuse_blocks(operation: Operation) -> None:
-    if operation.integer("block_size", 0) != 0:
-        raise RefusedError("it has a scale for each block of elements")
+    data = operation.shape()
+    axis = operation.axis(operation.integer("axis", 1), len(data))
+    block = operation.integer("block_size", 0)
+    if len(shape) != len(data):
+        return reshape(operation, numbers, (-1, *(1,) * (len(data) - axis - 1)), part)
+    size, blocks = data[axis], shape[axis]
+    if not block:
+        return numbers
+    if not isinstance(size, int) or not isinstance(blocks, int):
+        raise NotKnownYetError("the number of its blocks is not known")
+    if block < 0 or -(-size // block) != blocks:
+        raise operation.error(
+            f"the attribute 'block_size' is {block}: {size} elements along the axis {axis} do not "
+            f"make {blocks} blocks of it"
+        )
+    of_each = operation.integers_constant((np.arange(size) // block).tolist(), "blocks")
+    return operation.network.add_gather(
+        numbers, of_each, axis=axis, name=operation.layer_name(part)
+    )
 
 
 @operator("DynamicQuantizeLinear")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.layers.reduction import CumProdDescriptor, CumSumDescriptor
 from armnn.types import (
     ArgMinMaxFunction,
     BinaryOperation,
@@ -16,7 +17,7 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.elementwise import cast, compare, unary
 from armnn_parser_onnx.shapes import reshape_to_groups
@@ -199,7 +200,7 @@ def _arg_min_max(operation: Operation, function: ArgMinMaxFunction) -> Value:
     keeps, last = operation.flag("keepdims"), operation.flag("select_last_index")
     size = shape[axis]
     if last and not isinstance(size, int):
-        raise RefusedError("select_last_index needs the size of the axis, which is not known")
+        raise NotKnownYetError("select_last_index needs the size of the axis, which is not known")
     if last:
         value = operation.network.add_reverse_v2(
             value,
@@ -226,14 +227,30 @@ def _arg_min_max(operation: Operation, function: ArgMinMaxFunction) -> Value:
 @operator("CumSum")
 def cumulative_sum(operation: Operation) -> Value:
     """Add CumSum; the axis may be computed."""
+    return _cumulated(operation, CumSumDescriptor)
+
+
+@operator("CumProd")
+def cumulative_product(operation: Operation) -> Value:
+    """Add CumProd; the axis may be computed."""
+    return _cumulated(operation, CumProdDescriptor)
+
+
+def _cumulated(
+    operation: Operation, kind: type[CumSumDescriptor] | type[CumProdDescriptor]
+) -> Value:
     known = operation.constant(1)
     if known is not None and known.size != 1:
         raise operation.error(f"the axis has {known.size} elements: expected one")
-    return operation.network.add_cum_sum(
-        operation.input(),
-        operation.input(1) if known is None else None,
+    descriptor = kind(
         axis=0 if known is None else int(known.reshape(-1)[0]),
         exclusive=operation.flag("exclusive"),
         reverse=operation.flag("reverse"),
+    )
+    layer = operation.network.add(
+        kind.__name__.removesuffix("Descriptor"),
+        [operation.input(), operation.input(1) if known is None else None],
+        descriptor,
         name=operation.layer_name(),
     )
+    return layer.output

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.types import ActivationFunction, DataLayout, DataType
+from armnn.types import ActivationFunction, BinaryOperation, DataLayout, DataType
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.operators.activation import activation
+from armnn_parser_onnx.operation import NotKnownYetError
+from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import cast
 from armnn_parser_onnx.shapes import reshape_to_groups
 from armnn_parser_onnx.shapes import transpose as add_transpose
@@ -69,7 +69,7 @@ def squeeze(operation: Operation) -> Value:
     shape, said = operation.shape(), _axes_of(operation)
     if said is None:
         if not all(isinstance(dim, int) for dim in shape):
-            raise RefusedError("it drops all axes of one element, but not all dimensions are known")
+            raise NotKnownYetError("it drops all axes of one element, and not all sizes are known")
         axes = tuple(axis for axis, dim in enumerate(shape) if dim == 1)
     else:
         axes = operation.axes(said, len(shape))
@@ -139,32 +139,84 @@ def cast_like(operation: Operation) -> Value:
     return _cast(operation, operation.input(1).info.data_type)
 
 
+@operator("BitCast")
+def bit_cast(operation: Operation) -> Value:
+    """Add BitCast."""
+    value, data_type = operation.input(), data_type_of(operation.integer("to"))
+    given = value.info.data_type
+    if given.bits != data_type.bits:
+        raise operation.error(
+            f"{data_type.arm_name} has {data_type.bits} bits: expected {given.bits}, as "
+            f"{given.arm_name} has"
+        )
+    return operation.network.add_bit_cast(value, name=operation.layer_name(), output=data_type)
+
+
 def _cast(operation: Operation, data_type: DataType) -> Value:
     """Cast; what is too large for a float of 8 bits becomes the largest one, if it is to saturate.
 
     From real numbers to integers of less than 8 bits, the lower bits of a wider integer are kept.
     """
     value = operation.input()
-    if operation.has("round_mode") and data_type is DataType.FLOAT8_E8M0FNU:
-        raise RefusedError("it asks for a rounding mode")
+    if data_type is DataType.FLOAT8_E8M0FNU and value.info.data_type is not data_type:
+        return _cast_to_powers(operation, value)
     if not value.info.data_type.is_float:
         return cast(operation, value, data_type)
-    if data_type in _NARROW_FLOATS and operation.flag("saturate", True):
-        limit = _NARROW_FLOATS[data_type]
-        clipped = ActivationFunction.BOUNDED_RELU
-        value = activation(operation, value, clipped, limit, -limit, "saturated")
-    elif data_type.is_integer and data_type.bits < 8:
+    if data_type.is_float:
+        return saturated_cast(operation, value, data_type, operation.flag("saturate", True))
+    if data_type.is_integer and data_type.bits < 8:
         value = cast(operation, value, DataType.SIGNED32, "wide")
     return cast(operation, value, data_type)
 
 
-_NARROW_FLOATS = {
-    DataType.FLOAT8_E4M3FN: 448.0,
-    DataType.FLOAT8_E4M3FNUZ: 240.0,
-    DataType.FLOAT8_E5M2: 57344.0,
-    DataType.FLOAT8_E5M2FNUZ: 57344.0,
-}
-"""The largest number of each type."""
+def saturated_cast(
+    operation: Operation, value: Value, data_type: DataType, saturate: bool
+) -> Value:
+    """Cast real numbers to a floating point type; those of four bits always saturate."""
+    if value.info.data_type is data_type:
+        return value
+    if data_type.bits < 8:
+        limit, clipped = _LARGEST_OF_FOUR_BITS, ActivationFunction.BOUNDED_RELU
+        value = activation(operation, value, clipped, limit, -limit, "saturated")
+    return operation.network.add_cast(
+        value,
+        saturate=saturate and data_type.bits == 8,
+        name=operation.layer_name(),
+        output=data_type,
+    )
+
+
+def _cast_to_powers(operation: Operation, value: Value) -> Value:
+    """Round to a power of two as ``round_mode`` says, then cast, which is exact.
+
+    A number is a power of two times one from 1 up to 2: from how much on is the next power taken?
+    """
+    mode = operation.text("round_mode", _FROM, "up") if operation.has("round_mode") else "up"
+    real = cast(operation, value, DataType.FLOAT32, "real")
+    bits = operation.network.add_bit_cast(
+        real, name=operation.layer_name("bits"), output=DataType.SIGNED32
+    )
+    added = operation.number(_FROM[mode], bits, "added")
+    moved = binary(operation, BinaryOperation.ADD, bits, added, "moved")
+    exponent = operation.number(0x7F800000, bits, "exponent")
+    power = binary(operation, BinaryOperation.BITWISE_AND, moved, exponent, "power")
+    rounded = operation.network.add_bit_cast(
+        power, name=operation.layer_name("rounded"), output=DataType.FLOAT32
+    )
+    nan = operation.network.add_is_nan(real, name=operation.layer_name("is_nan"))
+    rounded = operation.network.add_where(nan, real, rounded, name=operation.layer_name("or_nan"))
+    return operation.network.add_cast(
+        rounded,
+        saturate=operation.flag("saturate", True),
+        name=operation.layer_name(),
+        output=DataType.FLOAT8_E8M0FNU,
+    )
+
+
+_FROM = {"up": 0x007FFFFF, "down": 0, "nearest": 0x00400000}
+"""What is added to the bits of a Float32 so that its exponent is the rounded one."""
+
+_LARGEST_OF_FOUR_BITS = 6.0
 
 
 def _block(operation: Operation) -> int:
@@ -176,35 +228,26 @@ def _block(operation: Operation) -> int:
     return block
 
 
-def _turns_round(operation: Operation) -> bool:
-    """Whether the channels lie as [C, block, block] (CRD) and not [block, block, C] (DCR)."""
-    return operation.text("mode", ("DCR", "CRD"), "DCR") == "CRD"
-
-
 @operator("DepthToSpace", moves_data=True)
 def depth_to_space(operation: Operation) -> Value:
-    """Add DepthToSpace, the channels brought into its order before."""
-    block, value = _block(operation), operation.input()
-    if _turns_round(operation):
-        channels = operation.shape()[1]
-        squared = block * block
-        parts = channels // squared if isinstance(channels, int) else None
-        if parts is not None and parts * squared == channels:
-            value = _channels_turned(operation, value, (parts, squared), "turned")
-        else:
-            raise RefusedError(f"{channels} channels cannot be put into the order of its layer")
+    """Add DepthToSpace."""
     return operation.network.add_depth_to_space(
-        value, block_size=block, data_layout=DataLayout.NCHW, name=operation.layer_name()
+        operation.input(),
+        block_size=_block(operation),
+        data_layout=DataLayout.NCHW,
+        column_row_depth=operation.text("mode", ("DCR", "CRD"), "DCR") == "CRD",
+        name=operation.layer_name(),
     )
 
 
 @operator("SpaceToDepth", moves_data=True)
 def space_to_depth(operation: Operation) -> Value:
     """Add SpaceToDepth, the channels brought into ONNX's order after it."""
-    block, turned = _block(operation), _turns_round(operation)
+    block = _block(operation)
+    turned = operation.text("mode", ("DCR", "CRD"), "DCR") == "CRD"
     channels = operation.shape()[1]
     if turned and not isinstance(channels, int):
-        raise RefusedError("it needs the number of channels, which is not known")
+        raise NotKnownYetError("it needs the number of channels, which is not known")
     moved = operation.network.add_space_to_depth(
         operation.input(),
         block_size=block,

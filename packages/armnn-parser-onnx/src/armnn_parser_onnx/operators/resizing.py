@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Images in another size: what the Resize layer can mean, the rest is refused."""
+"""Images in another size: the Resize layer where it can say it, else its arithmetic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.types import BinaryOperation, DataLayout, ResizeMethod
+from armnn.types import BinaryOperation, DataLayout, ResizeMethod, ResizeRounding
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.operators.resampling import (
+    ResizedAxis,
+    Sampling,
+    resampled,
+    rounded,
+    sample_places,
+)
 from armnn_parser_onnx.shapes import shape_vector, with_spatial_axes, without_spatial_axes
 
 if TYPE_CHECKING:
@@ -34,7 +41,18 @@ _COORDINATES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
-_NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_NEAREST = {
+    "round_prefer_floor": ResizeRounding.ROUND_PREFER_FLOOR,
+    "round_prefer_ceil": ResizeRounding.ROUND_PREFER_CEIL,
+    "floor": ResizeRounding.FLOOR,
+    "ceil": ResizeRounding.CEIL,
+}
+_METHODS = {
+    "nearest": ResizeMethod.NEAREST_NEIGHBOR,
+    "linear": ResizeMethod.BILINEAR,
+    "cubic": ResizeMethod.CUBIC,
+}
+_POLICIES = ("stretch", "not_larger", "not_smaller")
 _LARGEST_IMAGE = 2**20
 
 
@@ -46,11 +64,18 @@ class _Axis:
         size: The input's dimension.
         scale: How many output positions there are per input position; None if the sizes say it.
         target: The output's dimension; None if it is computed.
+        box: Where the box that is cut out begins and ends, from 0 to 1.
     """
 
     size: Dimension
     scale: float | None
     target: int | None
+    box: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def stays(self) -> bool:
+        """Whether nothing happens to it."""
+        return self.scale == 1 and self.box == (0.0, 1.0)
 
 
 @operator("Upsample", since=7)
@@ -80,41 +105,38 @@ def resize_by_scales(operation: Operation) -> Value:
 def _upsample(operation: Operation, scales: Sequence[float]) -> Value:
     mode = operation.text("mode", _MODES[:2])
     axes = _axes_from_scales(operation, scales, range(len(operation.shape())))
-    return _resized(operation, axes, None, mode, "asymmetric", "floor")
+    return _resized(operation, axes, None, Sampling(mode, "asymmetric", "floor"))
 
 
 @operator("Resize", since=11)
 def resize(operation: Operation) -> Value:
     """Add Resize to a size that is known, or that scales or a computed size tell."""
-    mode = operation.text("mode", _MODES)
-    coordinates = operation.text("coordinate_transformation_mode", _COORDINATES)
-    nearest = operation.text("nearest_mode", _NEAREST)
-    if operation.text("keep_aspect_ratio_policy", _POLICIES, "stretch") != "stretch":
-        raise RefusedError("it keeps the aspect ratio")
+    sampling = Sampling(
+        mode=operation.text("mode", _MODES),
+        coordinates=operation.text("coordinate_transformation_mode", _COORDINATES),
+        nearest=operation.text("nearest_mode", _NEAREST),
+        antialias=operation.flag("antialias"),
+        exclude_outside=operation.flag("exclude_outside"),
+        cubic=operation.real("cubic_coeff_a"),
+        extrapolation=operation.real("extrapolation_value"),
+    )
+    policy = operation.text("keep_aspect_ratio_policy", _POLICIES, "stretch")
     rank = len(operation.shape())
     said = operation.integers("axes")
     order = range(rank) if said is None else [operation.axis(axis, rank) for axis in said]
     sizes = operation.optional_input(3)
+    computed = None
     if sizes is None:
         scales = operation.known(2).reshape(-1).tolist() if operation.has_input(2) else []
-        axes, computed = _axes_from_scales(operation, scales, order), None
-    elif sizes.constant is None:
-        axes, computed = _axes_of_unknown(operation, order), sizes
+        axes = _axes_from_scales(operation, scales, order)
+    elif sizes.constant is None and policy == "stretch" and list(order) == list(range(rank)):
+        axes, computed = _axes_of_unknown(operation), sizes
     else:
-        targets = operation.known_integers(3)
-        axes, computed = _axes_from_sizes(operation, targets or (), order), None
-    if operation.flag("antialias") and not all(_grows(axis) for axis in axes):
-        raise RefusedError("it smooths what it makes smaller (antialias)")
-    return _resized(operation, axes, computed, mode, coordinates, nearest)
-
-
-def _grows(axis: _Axis) -> bool:
-    if isinstance(axis.size, int) and axis.target is not None:
-        return axis.target >= axis.size
-    return axis.scale is not None and axis.scale >= 1
-
-
-_POLICIES = ("stretch", "not_larger", "not_smaller")
+        targets = operation.known_integers(3) or ()
+        axes = _axes_from_sizes(operation, targets, order, policy)
+    if sampling.coordinates == "tf_crop_and_resize":
+        axes = _with_boxes(operation, axes, order)
+    return _resized(operation, axes, computed, sampling)
 
 
 def _axes_from_scales(
@@ -124,7 +146,7 @@ def _axes_from_scales(
     _check_count(operation, scales, order, "scales")
     axes = [_Axis(dim, 1.0, dim if isinstance(dim, int) else None) for dim in shape]
     for axis, scale in zip(order, scales, strict=True):
-        if not (math.isfinite(scale) and scale > 0):
+        if not (math.isfinite(scale) and 0 < scale <= _LARGEST_IMAGE):
             raise operation.error(f"the scales {list(scales)} must be finite and above 0")
         dim = shape[axis]
         target = math.floor(dim * scale) if isinstance(dim, int) else None
@@ -132,48 +154,54 @@ def _axes_from_scales(
     return axes
 
 
-def _check_whole(axes: list[_Axis]) -> None:
-    """Check that a scale is what becomes of the sizes, which is what the layer goes by.
-
-    Raises:
-        RefusedError: The output is cut off within an element.
-    """
-    for axis in axes:
-        scale, size = axis.scale, axis.size
-        if scale is None:
-            continue
-        if isinstance(size, int) and axis.target is not None:
-            if size * scale != axis.target:
-                raise RefusedError(f"its scale {scale:g} does not make whole elements of {size}")
-        elif scale != math.floor(scale):
-            raise RefusedError(
-                f"its scale {scale:g} may not make whole elements of an unknown size"
-            )
-
-
 def _axes_from_sizes(
-    operation: Operation, sizes: Sequence[int], order: Sequence[int]
+    operation: Operation, sizes: Sequence[int], order: Sequence[int], policy: str
 ) -> list[_Axis]:
     shape = operation.shape()
     _check_count(operation, sizes, order, "sizes")
+    if not all(1 <= size <= _LARGEST_IMAGE for size in sizes):
+        raise operation.error(f"the sizes {list(sizes)} are out of range")
     axes = [_Axis(dim, 1.0, dim if isinstance(dim, int) else None) for dim in shape]
+    if policy != "stretch":
+        return _axes_in_proportion(axes, sizes, order, policy)
     for axis, size in zip(order, sizes, strict=True):
-        if not 1 <= size <= _LARGEST_IMAGE:
-            raise operation.error(f"the sizes {list(sizes)} are out of range")
-        dim = shape[axis]
-        axes[axis] = _Axis(dim, 1.0 if size == dim else None, size)
+        axes[axis] = _Axis(shape[axis], 1.0 if size == shape[axis] else None, size)
     return axes
 
 
-def _axes_of_unknown(operation: Operation, order: Sequence[int]) -> list[_Axis]:
+def _axes_in_proportion(
+    axes: list[_Axis], sizes: Sequence[int], order: Sequence[int], policy: str
+) -> list[_Axis]:
+    """Return axes of one scale, the one that makes none larger, or smaller, than its size."""
+    dims = [axes[axis].size for axis in order]
+    known = [dim for dim in dims if isinstance(dim, int) and dim > 0]
+    if len(known) != len(dims):
+        raise NotKnownYetError("it keeps the aspect ratio of an image whose size is not known")
+    ratios = [size / dim for size, dim in zip(sizes, known, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    for axis, dim in zip(order, known, strict=True):
+        axes[axis] = _Axis(dim, scale, math.floor(dim * scale + 0.5))
+    return axes
+
+
+def _axes_of_unknown(operation: Operation) -> list[_Axis]:
     """Return axes of computed size, of which batch and channels are taken to stay."""
-    shape = operation.shape()
-    if list(order) != list(range(len(shape))):
-        raise RefusedError("its sizes are computed and for some axes only")
     return [
         _Axis(dim, 1.0 if axis < 2 else None, dim if axis < 2 and isinstance(dim, int) else None)
-        for axis, dim in enumerate(shape)
+        for axis, dim in enumerate(operation.shape())
     ]
+
+
+def _with_boxes(operation: Operation, axes: Sequence[_Axis], order: Sequence[int]) -> list[_Axis]:
+    """Return the axes with what is cut out of them: an input holds all starts, then all ends."""
+    box = operation.known(1).reshape(-1).tolist()
+    if len(box) != 2 * len(order) or not all(map(math.isfinite, box)):
+        raise operation.error(f"the input 'roi' is {box}: expected {2 * len(order)} finite numbers")
+    found = list(axes)
+    for place, axis in enumerate(order):
+        old = found[axis]
+        found[axis] = _Axis(old.size, old.scale, old.target, (box[place], box[len(order) + place]))
+    return found
 
 
 def _check_count(
@@ -186,25 +214,20 @@ def _check_count(
 
 
 def _resized(
-    operation: Operation,
-    axes: list[_Axis],
-    sizes: Value | None,
-    mode: str,
-    coordinates: str,
-    nearest: str,
+    operation: Operation, axes: list[_Axis], sizes: Value | None, sampling: Sampling
 ) -> Value:
-    rank = len(axes)
-    if rank not in (3, 4) or any(axis.scale != 1 for axis in axes[:2]):
-        raise RefusedError("only images [N, C, H, W] or [N, C, W] can be resized, along H and W")
-    if mode == "cubic":
-        raise RefusedError("no layer interpolates with cubic curves")
-    _check_whole(axes)
-    align_corners, half_pixels = _layer_flags(axes[2:], mode, coordinates, nearest)
-    value = operation.input()
+    rounding = _layer_rounding(axes, sampling)
+    if rounding is None:
+        if sizes is not None:
+            operation.known_integers(3)
+        return resampled(operation, operation.input(), _known(operation, axes), sampling)
+    rank, value = len(axes), operation.input()
     image = value if rank == 4 else with_spatial_axes(operation, value, 2)
     targets = [_target(operation, value, axes, index, sizes) for index in range(2, rank)]
+    scales = [_layer_scale(axis) for axis in axes[2:]]
     if rank == 3:
         targets.insert(0, 1)
+        scales.insert(0, 0.0)
     height, width = targets
     result = operation.network.add_resize(
         image,
@@ -212,13 +235,45 @@ def _resized(
         None if isinstance(height, int) else height,
         target_width=width if isinstance(width, int) else 0,
         target_height=height if isinstance(height, int) else 0,
-        method=ResizeMethod.BILINEAR if mode == "linear" else ResizeMethod.NEAREST_NEIGHBOR,
+        method=_METHODS[sampling.mode],
         data_layout=DataLayout.NCHW,
-        align_corners=align_corners,
-        half_pixel_centers=half_pixels,
+        align_corners=sampling.coordinates == "align_corners",
+        half_pixel_centers=sampling.coordinates not in ("align_corners", "asymmetric"),
+        rounding=rounding,
+        cubic_coefficient=sampling.cubic if sampling.mode == "cubic" else -0.75,
+        exclude_outside=sampling.mode == "cubic" and sampling.exclude_outside,
+        scale_width=scales[1],
+        scale_height=scales[0],
         name=operation.layer_name("" if rank == 4 else "image"),
     )
     return result if rank == 4 else without_spatial_axes(operation, result, 3)
+
+
+def _known(operation: Operation, axes: Sequence[_Axis]) -> list[ResizedAxis]:
+    """Return the axes that change, whose sizes must be known."""
+    found = []
+    for index, axis in enumerate(axes):
+        if axis.stays:
+            continue
+        if not isinstance(axis.size, int) or axis.target is None:
+            raise NotKnownYetError("it needs the size of an image, which is not known")
+        if axis.size < 1 or not 1 <= axis.target <= _LARGEST_IMAGE:
+            raise operation.error(
+                f"the axis {index} has {axis.size} elements and is to have {axis.target}: expected "
+                f"1 to {_LARGEST_IMAGE}"
+            )
+        scale = axis.target / axis.size if axis.scale is None else axis.scale
+        found.append(ResizedAxis(index, axis.size, axis.target, scale, axis.box))
+    return found
+
+
+def _layer_scale(axis: _Axis) -> float:
+    """Return what the layer is told of a scale: nothing where the sizes say it."""
+    if axis.scale is None or axis.scale == 1:
+        return 0.0
+    if isinstance(axis.size, int) and axis.target is not None:
+        return 0.0 if axis.size * axis.scale == axis.target else axis.scale
+    return 0.0 if axis.scale == math.floor(axis.scale) else axis.scale
 
 
 def _target(
@@ -228,6 +283,8 @@ def _target(
     axis = axes[index]
     if axis.target is not None:
         return axis.target
+    if sizes is None and axis.scale is not None and axis.scale != math.floor(axis.scale):
+        raise NotKnownYetError(f"its scale {axis.scale:g} is for an image of unknown size")
     vector = shape_vector(operation, value) if sizes is None else sizes
     size = operation.network.add_gather(
         vector,
@@ -241,29 +298,59 @@ def _target(
     return binary(operation, BinaryOperation.MUL, size, factor, "target")
 
 
-def _layer_flags(axes: list[_Axis], mode: str, coordinates: str, nearest: str) -> tuple[bool, bool]:
-    """Return align_corners and half_pixel_centers of a layer that samples at the same places."""
-    if coordinates == "tf_crop_and_resize":
-        raise RefusedError("it crops while it resizes (tf_crop_and_resize)")
-    if coordinates == "pytorch_half_pixel" and not all((a.target or 0) > 1 for a in axes):
-        raise RefusedError("pytorch_half_pixel is another function for an output of one element")
-    flags = (coordinates == "align_corners", coordinates not in ("align_corners", "asymmetric"))
-    if mode == "linear" or all(_picks_the_same(a, coordinates, nearest) for a in axes):
-        return flags
-    raise RefusedError(f"no layer picks neighbours by {coordinates} and {nearest}, as it does")
+def _layer_rounding(axes: Sequence[_Axis], sampling: Sampling) -> ResizeRounding | None:
+    """Return how the layer picks the nearest sample, None if it cannot do what is asked for."""
+    if len(axes) not in (3, 4) or not all(axis.stays for axis in axes[:2]):
+        return None
+    changed = [axis for axis in axes[2:] if not axis.stays]
+    if not changed:
+        return ResizeRounding.TENSORFLOW if sampling.mode == "nearest" else None
+    if not all(_layer_samples(axis, sampling) for axis in changed):
+        return None
+    if sampling.mode != "nearest":
+        return ResizeRounding.TENSORFLOW
+    for rounding in (ResizeRounding.TENSORFLOW, _NEAREST[sampling.nearest]):
+        if all(_picks_the_same(axis, sampling, rounding) for axis in changed):
+            return rounding
+    return None
 
 
-def _picks_the_same(axis: _Axis, coordinates: str, nearest: str) -> bool:
+def _layer_samples(axis: _Axis, sampling: Sampling) -> bool:
+    """Whether the layer samples an axis at the same places, with the same weights."""
+    coordinates, whole = sampling.coordinates, _layer_scale(axis) == 0
+    if sampling.antialias and sampling.mode != "nearest" and not _grows(axis):
+        return False
+    if coordinates == "tf_crop_and_resize" or (axis.target == 0 or axis.size == 0):
+        return False
+    if coordinates == "pytorch_half_pixel" and (axis.target or 0) < 2:
+        return False
+    if coordinates in ("align_corners", "half_pixel_symmetric") and not whole:
+        return False
+    if sampling.mode == "linear" and sampling.exclude_outside:
+        return False
+    return sampling.mode == "nearest" or coordinates != "tf_half_pixel_for_nn"
+
+
+def _grows(axis: _Axis) -> bool:
+    if isinstance(axis.size, int) and axis.target is not None:
+        return axis.target >= axis.size
+    return axis.scale is not None and axis.scale >= 1
+
+
+def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -> bool:
     """Whether the layer picks the neighbours that the node picks along an axis."""
-    if axis.scale == 1:
-        return True
+    coordinates, nearest = sampling.coordinates, sampling.nearest
     size, target = axis.size, axis.target
     if isinstance(size, int) and target is not None and size > 0:
         if max(size, target) > _LARGEST_IMAGE:
             return False
-        theirs = _picked_by_node(size, target, coordinates, nearest)
-        ours = _picked_by_layer(size, target, coordinates)
-        return bool(np.array_equal(theirs, ours))
+        scale = target / size if axis.scale is None else axis.scale
+        known = ResizedAxis(0, size, target, scale)
+        theirs = rounded(sample_places(known, coordinates), nearest)
+        ours = _picked_by_layer(axis, size, target, coordinates, rounding)
+        return bool(np.array_equal(np.clip(theirs, 0, size - 1), ours))
+    if rounding is not ResizeRounding.TENSORFLOW:
+        return coordinates != "tf_half_pixel_for_nn"
     always = {
         ("asymmetric", "floor"),
         ("half_pixel", "round_prefer_ceil"),
@@ -278,34 +365,24 @@ def _picks_the_same(axis: _Axis, coordinates: str, nearest: str) -> bool:
     return (coordinates, nearest) in always or (whole and half and nearest == "round_prefer_floor")
 
 
-def _picked_by_node(size: int, target: int, coordinates: str, nearest: str) -> NDArray[np.float64]:
-    positions = np.arange(target, dtype=np.float64)
-    if coordinates == "align_corners":
-        places = positions * ((size - 1) / (target - 1) if target > 1 else 0)
-    elif coordinates == "asymmetric":
-        places = positions * size / target
-    elif coordinates == "tf_half_pixel_for_nn":
-        places = (positions + 0.5) * size / target
-    else:
-        places = (positions + 0.5) * size / target - 0.5
-    rounded = {
-        "round_prefer_floor": np.ceil(places - 0.5),
-        "round_prefer_ceil": np.floor(places + 0.5),
-        "floor": np.floor(places),
-        "ceil": np.ceil(places),
-    }[nearest]
-    clipped: NDArray[np.float64] = np.clip(rounded, 0, size - 1)
-    return clipped
-
-
-def _picked_by_layer(size: int, target: int, coordinates: str) -> NDArray[np.float64]:
+def _picked_by_layer(
+    axis: _Axis, size: int, target: int, coordinates: str, rounding: ResizeRounding
+) -> NDArray[np.float64]:
     """Return the rows that the layer picks; it computes in float32, as Arm NN and TFLite do."""
-    positions = np.arange(target, dtype=np.float32)
-    if coordinates == "align_corners":
-        scale = np.float32(size - 1) / np.float32(max(target - 1, 1))
-        picked = np.floor(positions * scale + np.float32(0.5))
+    half = np.float32(0 if coordinates in ("asymmetric", "align_corners") else 0.5)
+    places = np.arange(target, dtype=np.float32) + half
+    given = _layer_scale(axis)
+    if coordinates == "align_corners" and target > 1:
+        places = places * (np.float32(size - 1) / np.float32(target - 1))
+    elif given:
+        places = places / np.float32(given)
     else:
-        half = np.float32(0 if coordinates == "asymmetric" else 0.5)
-        picked = np.floor((positions + half) * (np.float32(size) / np.float32(target)))
-    clipped: NDArray[np.float64] = np.clip(picked, 0, size - 1).astype(np.float64)
-    return clipped
+        places = places * (np.float32(size) / np.float32(target))
+    if rounding is not ResizeRounding.TENSORFLOW:
+        name = next(name for name, known in _NEAREST.items() if known is rounding)
+        picked = rounded((places - half).astype(np.float64), name)
+    elif coordinates == "align_corners":
+        picked = np.floor(places + np.float32(0.5)).astype(np.float64)
+    else:
+        picked = np.floor(places).astype(np.float64)
+    return np.clip(picked, 0, size - 1)

@@ -160,6 +160,20 @@ def compress(operation: Operation) -> Value:
     )
 
 
+@operator("Unique")
+def unique(operation: Operation) -> Sequence[Value]:
+    """Add Unique; without an axis, of the flattened input."""
+    value = operation.input()
+    if not operation.has("axis"):
+        value = reshape(operation, value, (-1,), "flat")
+    return operation.network.add_unique(
+        value,
+        axis=operation.integer("axis", 0),
+        sorted=operation.flag("sorted", True),
+        name=operation.layer_name(),
+    )
+
+
 @operator("NonMaxSuppression")
 def non_max_suppression(operation: Operation) -> Value:
     """Add NonMaxSuppression; its numbers may be computed."""

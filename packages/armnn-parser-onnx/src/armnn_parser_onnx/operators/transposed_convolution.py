@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from armnn.types import BinaryOperation, DataLayout
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import reshape, transpose, with_spatial_axes, without_spatial_axes
+from armnn_parser_onnx.shapes import (
+    reshape,
+    static_shape,
+    transpose,
+    with_spatial_axes,
+    without_spatial_axes,
+)
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
 from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis
 
@@ -37,7 +44,7 @@ def transposed_convolution(operation: Operation) -> Value:
     check_channels(operation, shape[0])
     spatial = len(shape) - 2
     if spatial == 3:
-        raise RefusedError("no layer computes it in three dimensions")
+        return _transposed_box(operation, _transposed_window(operation, shape[2:]))
     window = _transposed_window(operation, shape[2:]).padded_to(2)
     if spatial == 2:
         return _transposed_image(operation, operation.input(), window, "")
@@ -74,6 +81,71 @@ def _transposed_image(operation: Operation, value: Value, window: Window, part: 
     channels = bias.info.static_shape[0]
     column = reshape(operation, bias, (channels, 1, 1), "bias")
     return binary(operation, BinaryOperation.ADD, padded, column, part)
+
+
+def _transposed_box(operation: Operation, window: Window) -> Value:
+    """Add Convolution3d of the input with zeros between its elements; the weights are turned."""
+    network, value, groups = operation.network, operation.input(), operation.integer("group")
+    shape = static_shape(value)
+    if max(window.strides) > 1:
+        apart = [dim for size in shape[2:] for dim in (size, 1)]
+        value = reshape(operation, value, (shape[0] * shape[1], *apart), "apart")
+        gaps = [pair for stride in window.strides for pair in ((0, 0), (0, stride - 1))]
+        value = network.add_pad(
+            value, pad_list=[(0, 0), *gaps], name=operation.layer_name("zeros_between")
+        )
+        sizes = [size * stride for size, stride in zip(shape[2:], window.strides, strict=True)]
+        value = reshape(operation, value, (*shape[:2], *sizes), "spread")
+    # Behind the last element no zeros belong; what is left of the padding is cut.
+    pads = [
+        (dilation * (size - 1) - before, dilation * (size - 1) - after - (stride - 1))
+        for size, stride, dilation, before, after in zip(
+            window.size, window.strides, window.dilations, window.before, window.after, strict=True
+        )
+    ]
+    value = _cut(operation, value, [(max(-a, 0), max(-b, 0)) for a, b in pads])
+    channels = shape[1] // groups
+
+    def turned(array: NDArray[Any]) -> NDArray[Any]:
+        flipped = array[:, :, ::-1, ::-1, ::-1]
+        apart = flipped.reshape(groups, channels, *flipped.shape[1:])
+        return np.ascontiguousarray(
+            apart.transpose(3, 4, 5, 1, 0, 2).reshape(*flipped.shape[2:], channels, -1)
+        )
+
+    operation.known(1)
+    weights = operation.graph.derived_constant(operation.input(1), f"turned_{groups}", turned)
+    return network.add_convolution3d(
+        value,
+        weights,
+        operation.optional_input(2),
+        pad_front=max(pads[0][0], 0),
+        pad_back=max(pads[0][1], 0),
+        pad_top=max(pads[1][0], 0),
+        pad_bottom=max(pads[1][1], 0),
+        pad_left=max(pads[2][0], 0),
+        pad_right=max(pads[2][1], 0),
+        dilation_z=window.dilations[0],
+        dilation_y=window.dilations[1],
+        dilation_x=window.dilations[2],
+        data_layout=DataLayout.NCDHW,
+        name=operation.layer_name(),
+    )
+
+
+def _cut(operation: Operation, value: Value, cuts: Sequence[tuple[int, int]]) -> Value:
+    """Cut elements off before and behind each spatial axis."""
+    if not any(map(any, cuts)):
+        return value
+    shape = static_shape(value)
+    ends = [size - after for size, (_, after) in zip(shape[2:], cuts, strict=True)]
+    return operation.network.add_strided_slice(
+        value,
+        begin=(0, 0, *(before for before, _ in cuts)),
+        end=(*shape[:2], *ends),
+        stride=(1,) * len(shape),
+        name=operation.layer_name("cut"),
+    )
 
 
 def _transposed_window(operation: Operation, size: tuple[int, ...]) -> Window:
@@ -142,7 +214,7 @@ def _transposed_weights(operation: Operation, window: Window) -> Value:
 
     def layers() -> Value:
         if set(window.dilations) != {1}:
-            raise RefusedError("its weights are dilated and not constant")
+            operation.known(1)
         value = reshape(operation, weights, apart, "weights_apart")
         value = transpose(operation, value, (0, 2, 1, 3, 4), "weights_turned")
         return reshape(operation, value, together, "weights")

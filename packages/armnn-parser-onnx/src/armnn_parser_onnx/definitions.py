@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: MIT
+"""Operators that are defined here by nodes of others, in ONNX's textual form.
+
+Quantised operators become real ones between DequantizeLinear and QuantizeLinear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import onnx
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.microsoft_schemas import MICROSOFT
+
+if TYPE_CHECKING:
+    from onnx.defs import OpSchema
+
+_VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
+
+_OPSET = 21
+"""The version of the operators in the definitions."""
+
+Definition: TypeAlias = "str | Callable[[onnx.NodeProto], str]"
+"""The nodes, or a function that writes them for a node."""
+
+
+def has_definition(schema: OpSchema) -> bool:
+    """Whether an operator is defined here."""
+    return (schema.domain, schema.name) in _DEFINITIONS
+
+
+def definition_of(node: onnx.NodeProto, schema: OpSchema) -> onnx.FunctionProto:
+    """Return what a node is defined by.
+
+    Inputs have the names of the schema; ``@name`` in a node is the attribute of that name.
+    """
+    definition = _DEFINITIONS[schema.domain, schema.name]
+    body = definition if isinstance(definition, str) else definition(node)
+    inputs = ", ".join(parameter.name for parameter in schema.inputs)
+    if schema.inputs[-1].option is _VARIADIC:
+        fixed = [parameter.name for parameter in schema.inputs[:-1]]
+        more = [f"input_{index}" for index in range(len(node.input) - len(fixed))]
+        inputs = ", ".join([*fixed, *more])
+    outputs = ", ".join(parameter.name for parameter in schema.outputs)
+    head = f'<opset_import: ["": {_OPSET}, "{MICROSOFT}": 1], domain: "armnn">'
+    text = f"{head} definition ({inputs}) => ({outputs}) {{ {body} }}"
+    return onnx.parser.parse_function(text)
+
+
+def _given(node: onnx.NodeProto, index: int) -> bool:
+    return index < len(node.input) and bool(node.input[index])
+
+
+def _attributes(node: onnx.NodeProto, *names: str) -> str:
+    """Return references to those attributes that a node has."""
+    held = {attribute.name: attribute for attribute in node.attribute}
+    listed = [f"{name}: {_KINDS[held[name].type]} = @{name}" for name in names if name in held]
+    return f"<{', '.join(listed)}>" if listed else ""
+
+
+_KINDS = {
+    onnx.AttributeProto.INT: "int",
+    onnx.AttributeProto.INTS: "ints",
+    onnx.AttributeProto.FLOAT: "float",
+    onnx.AttributeProto.FLOATS: "floats",
+    onnx.AttributeProto.STRING: "string",
+    onnx.AttributeProto.STRINGS: "strings",
+}
+
+_WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+
+
+def _integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
+    return next((a.i for a in node.attribute if a.name == name), default)
+
+
+def _channels_last(node: onnx.NodeProto, body: str, rank: int = 4) -> str:
+    """Put transpositions around a body that reads ``real`` and makes ``made``."""
+    if not _integer(node, "channels_last"):
+        return body
+    last = [0, rank - 1, *range(1, rank - 1)]
+    first = [0, *range(2, rank), 1]
+    body = re.sub(r"\breal\b", "real_first", body)
+    body = re.sub(r"\bmade\b", "made_first", body)
+    return (
+        f"real_first = Transpose <perm = {last}> (real) {body} "
+        f"made = Transpose <perm = {first}> (made_first)"
+    )
+
+
+def _q_linear_conv(node: onnx.NodeProto) -> str:
+    bias, added = "", ""
+    if _given(node, 8):
+        bias = "bias = DequantizeLinear <axis = 0> (B, bias_scale)"
+        bias = f"bias_scale = Mul (x_scale, w_scale) {bias}"
+        added = ", bias"
+    convolution = f"made = Conv {_attributes(node, *_WINDOW, 'group')} (real, weights{added})"
+    return (
+        "real = DequantizeLinear (x, x_scale, x_zero_point) "
+        "weights = DequantizeLinear <axis = 0> (w, w_scale, w_zero_point) "
+        f"{bias} {_channels_last(node, convolution)} "
+        "y = QuantizeLinear (made, y_scale, y_zero_point)"
+    )
+
+
+_TWO = (
+    "a = DequantizeLinear (A, A_scale, A_zero_point) "
+    "b = DequantizeLinear (B, B_scale, B_zero_point) "
+)
+_ONE = "real = DequantizeLinear (X, X_scale, X_zero_point) "
+_BACK = " Y = QuantizeLinear (made, Y_scale, Y_zero_point)"
+
+
+def _q_linear_softmax(node: onnx.NodeProto) -> str:
+    """Before opset 13, which an attribute says, all axes from ``axis`` on were one."""
+    softmax = f"made = Softmax {_attributes(node, 'axis')} (real)"
+    if _integer(node, "opset", 13) < 13:
+        softmax = (
+            f"shape = Shape (real) flat = Flatten {_attributes(node, 'axis')} (real) "
+            "weights = Softmax <axis = 1> (flat) made = Reshape (weights, shape)"
+        )
+    return _ONE + softmax + _BACK
+
+
+def _q_linear_average_pool(node: onnx.NodeProto) -> str:
+    names = (*_WINDOW, "ceil_mode", "count_include_pad")
+    pool = f"made = AveragePool {_attributes(node, *names)} (real)"
+    return _ONE + _channels_last(node, pool) + _BACK
+
+
+def _q_linear_global_average_pool(node: onnx.NodeProto) -> str:
+    return _ONE + _channels_last(node, "made = GlobalAveragePool (real)") + _BACK
+
+
+def _q_linear_concat(node: onnx.NodeProto) -> str:
+    count = (len(node.input) - 2) // 3
+    parts = [
+        f"real_{index} = DequantizeLinear "
+        f"(input_{3 * index}, input_{3 * index + 1}, input_{3 * index + 2})"
+        for index in range(count)
+    ]
+    names = ", ".join(f"real_{index}" for index in range(count))
+    joined = f"made = Concat {_attributes(node, 'axis')} ({names})"
+    return f"{' '.join(parts)} {joined} Y = QuantizeLinear (made, Y_scale, Y_zero_point)"
+
+
+def _q_gemm(node: onnx.NodeProto) -> str:
+    """The addend counts in steps of the product; without a scale the output is real."""
+    added, bias = "", ""
+    if _given(node, 6):
+        bias = (
+            "c_scale = Mul (a_scale, b_scale) c_real = Cast <to = 1> (C) c = Mul (c_real, c_scale) "
+        )
+        added = ", c"
+    axis = 0 if _integer(node, "transB") else 1
+    made = "made" if _given(node, 7) else "Y"
+    last = "Y = QuantizeLinear (made, y_scale, y_zero_point)" if made == "made" else ""
+    return (
+        "a = DequantizeLinear (A, a_scale, a_zero_point) "
+        f"b = DequantizeLinear <axis = {axis}> (B, b_scale, b_zero_point) {bias} "
+        f"{made} = Gemm {_attributes(node, 'alpha', 'transA', 'transB')} (a, b{added}) {last}"
+    )
+
+
+def _nhwc_max_pool(node: onnx.NodeProto) -> str:
+    return (
+        "first = Transpose <perm = [0, 3, 1, 2]> (x) "
+        f"pooled = MaxPool {_attributes(node, *_WINDOW, 'ceil_mode')} (first) "
+        "y = Transpose <perm = [0, 2, 3, 1]> (pooled)"
+    )
+
+
+def _mat_mul_integer_to_float(node: onnx.NodeProto) -> str:
+    zeros = [
+        name if _given(node, index) else ""
+        for index, name in ((4, "a_zero_point"), (5, "b_zero_point"))
+    ]
+    operands = ", ".join(["A", "B", *zeros]).rstrip(", ")
+    return (
+        f"sums = MatMulInteger ({operands}) whole = Cast <to = 1> (sums) "
+        "scale = Mul (a_scale, b_scale) " + _scaled(node, bias=6)
+    )
+
+
+def _dynamic_quantize_mat_mul(node: onnx.NodeProto) -> str:
+    zero = ", b_zero_point" if _given(node, 3) else ""
+    return (
+        "a, a_scale, a_zero_point = DynamicQuantizeLinear (A) "
+        f"sums = MatMulInteger (a, B, a_zero_point{zero}) whole = Cast <to = 1> (sums) "
+        "scale = Mul (a_scale, b_scale) " + _scaled(node, bias=4)
+    )
+
+
+def _scaled(node: onnx.NodeProto, bias: int) -> str:
+    if not _given(node, bias):
+        return "Y = Mul (whole, scale)"
+    return "product = Mul (whole, scale) Y = Add (product, bias)"
+
+
+def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
+    """The weights lie transposed. Activations stay real numbers: they are not rounded to steps."""
+    names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
+    rest = [
+        name if _given(node, index) else ""
+        for index, name in enumerate(("B", "sequence_lens", "initial_h", "initial_c", "P"), start=3)
+    ]
+    operands = ", ".join(["X", "W_real", "R_real", *rest]).rstrip(", ")
+    weights = " ".join(
+        f"{name}_points = Reshape ({name}_zero_point, rows) "
+        f"{name}_scales = Reshape ({name}_scale, rows) "
+        f"{name}_whole = Cast <to = 6> ({name}) {name}_zero = Cast <to = 6> ({name}_points) "
+        f"{name}_difference = Sub ({name}_whole, {name}_zero) "
+        f"{name}_steps = Cast <to = 1> ({name}_difference) "
+        f"{name}_scaled = Mul ({name}_steps, {name}_scales) "
+        f"{name}_real = Transpose <perm = [0, 2, 1]> ({name}_scaled)"
+        for name in ("W", "R")
+    )
+    held = _attributes(node, *names, "hidden_size", "input_forget")
+    return (
+        f"rows = Constant <value_ints = [0, 1, -1]> () {weights} "
+        f"Y, Y_h, Y_c = LSTM {held} ({operands})"
+    )
+
+
+def _fused_conv(node: onnx.NodeProto) -> str:
+    names = ["X", "W"] + (["B"] if _given(node, 2) else [])
+    convolution = f"product = Conv {_attributes(node, *_WINDOW, 'group')} ({', '.join(names)})"
+    added = "sum = Add (product, Z)" if _given(node, 3) else "sum = Identity (product)"
+    parameters = next(
+        (tuple(a.floats) for a in node.attribute if a.name == "activation_params"), ()
+    )
+    return f"{convolution} {added} {_activated(node, 'sum', parameters)}"
+
+
+def _fused_gemm(node: onnx.NodeProto) -> str:
+    names = ["A", "B"] + (["C"] if _given(node, 2) else [])
+    held = _attributes(node, "alpha", "beta", "transA", "transB")
+    alpha = next((a.f for a in node.attribute if a.name == "activation_alpha"), 0.01)
+    return f"sum = Gemm {held} ({', '.join(names)}) {_activated(node, 'sum', (alpha,))}"
+
+
+def _activated(node: onnx.NodeProto, value: str, parameters: Sequence[float]) -> str:
+    """Apply the function that an attribute names.
+
+    Raises:
+        ParseError: It is not known, or has too few parameters.
+    """
+    said = (a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "activation")
+    name = next(said, "")
+    if not name:
+        return f"Y = Identity ({value})"
+    if name not in _PARAMETERS or len(parameters) < len(_PARAMETERS[name]):
+        raise ParseError(
+            f"the activation {name!r} with {len(parameters)} parameters is not supported: expected "
+            f"one of {', '.join(_PARAMETERS)}, with all that it needs"
+        )
+    numbers = [float(number) for number in parameters]
+    if name == "Clip":
+        bounds = " ".join(
+            f"{bound} = Constant <value_float = {number!r}> ()"
+            for bound, number in zip(("low", "high"), numbers, strict=False)
+        )
+        return f"{bounds} Y = Clip ({value}, low, high)"
+    held = ", ".join(
+        f"{key} = {number!r}" for key, number in zip(_PARAMETERS[name], numbers, strict=False)
+    )
+    return f"Y = {name} {f'<{held}>' if held else ''} ({value})"
+
+
+_PARAMETERS = {
+    "Relu": (),
+    "Tanh": (),
+    "Sigmoid": (),
+    "HardSwish": (),
+    "LeakyRelu": ("alpha",),
+    "Clip": ("min", "max"),
+    "HardSigmoid": ("alpha", "beta"),
+}
+"""What the parameters of a fused activation are."""
+
+_DEFINITIONS: dict[tuple[str, str], Definition] = {
+    ("", "QLinearConv"): _q_linear_conv,
+    ("", "QLinearMatMul"): (
+        "left = DequantizeLinear <axis = -2> (a, a_scale, a_zero_point) "
+        "right = DequantizeLinear <axis = -1> (b, b_scale, b_zero_point) "
+        "made = MatMul (left, right) y = QuantizeLinear <axis = -2> (made, y_scale, y_zero_point)"
+    ),
+    (MICROSOFT, "QLinearConv"): _q_linear_conv,
+    (MICROSOFT, "QLinearAdd"): (
+        f"{_TWO} made = Add (a, b) C = QuantizeLinear (made, C_scale, C_zero_point)"
+    ),
+    (MICROSOFT, "QLinearMul"): (
+        f"{_TWO} made = Mul (a, b) C = QuantizeLinear (made, C_scale, C_zero_point)"
+    ),
+    (MICROSOFT, "QLinearSigmoid"): f"{_ONE} made = Sigmoid (real) {_BACK}",
+    (MICROSOFT, "QLinearLeakyRelu"): (
+        f"{_ONE} made = LeakyRelu <alpha: float = @alpha> (real) {_BACK}"
+    ),
+    (MICROSOFT, "QLinearSoftmax"): _q_linear_softmax,
+    (MICROSOFT, "QLinearGlobalAveragePool"): _q_linear_global_average_pool,
+    (MICROSOFT, "QLinearAveragePool"): _q_linear_average_pool,
+    (MICROSOFT, "QLinearConcat"): _q_linear_concat,
+    (MICROSOFT, "QGemm"): _q_gemm,
+    (MICROSOFT, "NhwcMaxPool"): _nhwc_max_pool,
+    (MICROSOFT, "QuantizeLinear"): (
+        "y = QuantizeLinear <axis: int = @axis> (x, y_scale, y_zero_point)"
+    ),
+    (MICROSOFT, "DequantizeLinear"): (
+        "y = DequantizeLinear <axis: int = @axis> (x, x_scale, x_zero_point)"
+    ),
+    (MICROSOFT, "MatMulIntegerToFloat"): _mat_mul_integer_to_float,
+    (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_mat_mul,
+    (MICROSOFT, "DynamicQuantizeLSTM"): _dynamic_quantize_lstm,
+    (MICROSOFT, "FusedConv"): _fused_conv,
+    (MICROSOFT, "FusedGemm"): _fused_gemm,
+}

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""Attention and rotary embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn.types import (
+    ActivationFunction,
+    BinaryOperation,
+    ComparisonOperation,
+    DataType,
+    LogicalBinaryOperation,
+)
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operation import NotKnownYetError
+from armnn_parser_onnx.operators.activation import activation, binary
+from armnn_parser_onnx.operators.elementwise import cast, compare
+from armnn_parser_onnx.shapes import reshape, transpose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Value
+    from armnn_parser_onnx.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """What enters the Attention layer: [N, heads, positions, numbers] each.
+
+    Attributes:
+        query: The queries.
+        key: The keys, those of the cache among them.
+        value: Their values.
+        cached: How many keys are the cache's; None if that is not known.
+        aligned: Whether the last query is surely beside the last key.
+    """
+
+    query: Value
+    key: Value
+    value: Value
+    cached: int | None
+    aligned: bool
+
+
+@operator("Attention")
+def attention(operation: Operation) -> Sequence[Value]:
+    """Add Attention, with a mask for what its parameters cannot say.
+
+    The further outputs are the keys and values with those of the cache before them, and what was
+    made of the products of queries and keys up to a stage.
+    """
+    flat = len(operation.shape()) == 3
+    operands = _operands(operation, flat)
+    causal = operation.flag("is_causal") and _says_it_all(operation, operands)
+    mask = _mask(operation, operands, without_causal=causal)
+    scale, softcap = operation.real("scale", 0.0), operation.real("softcap")
+    made = operation.network.add_attention(
+        operands.query,
+        operands.key,
+        operands.value,
+        mask,
+        scale=scale,
+        causal=causal,
+        causal_from_end=causal and operands.cached != 0,
+        softcap=softcap,
+        name=operation.layer_name("heads" if flat else ""),
+    )
+    if flat:
+        made = merged_heads(operation, made, "")
+    outputs = [made, operands.key, operands.value]
+    if len(operation.outputs) > 3 and operation.outputs[3]:
+        mask = _mask(operation, operands)
+        outputs.append(_scores(operation, operands, mask, scale, softcap))
+    return outputs
+
+
+def _says_it_all(operation: Operation, operands: _Operands) -> bool:
+    """Whether the layer's parameters say which keys a query sees by its place."""
+    window = (
+        operation.integer("left_window_size", -1),
+        operation.integer("right_window_size", -1),
+    )
+    return window == (-1, -1) and not operation.has_input(6) and operands.aligned
+
+
+def split_heads(operation: Operation, value: Value, heads: int, part: str) -> Value:
+    """From [N, positions, heads * numbers] to [N, heads, positions, numbers]."""
+    if heads < 1:
+        raise operation.error(f"the number of heads is {heads}: expected at least 1")
+    apart = operation.network.add_reshape(
+        value,
+        target_shape=(0, 0, heads, -1),
+        zero_copies=True,
+        name=operation.layer_name(f"{part}_apart"),
+    )
+    return transpose(operation, apart, (0, 2, 1, 3), f"{part}_heads")
+
+
+def merged_heads(operation: Operation, value: Value, part: str) -> Value:
+    """Undo :func:`split_heads`."""
+    turned = transpose(operation, value, (0, 2, 1, 3), "positions")
+    return operation.network.add_reshape(
+        turned, target_shape=(0, 0, -1), zero_copies=True, name=operation.layer_name(part)
+    )
+
+
+def _operands(operation: Operation, flat: bool) -> _Operands:
+    query, key, value = (operation.input(index) for index in range(3))
+    if flat:
+        query = split_heads(operation, query, operation.integer("q_num_heads", 0), "query")
+        groups = operation.integer("kv_num_heads", 0)
+        key = split_heads(operation, key, groups, "key")
+        value = split_heads(operation, value, groups, "value")
+    cached: int | None = 0
+    aligned = True
+    if operation.has_input(4) != operation.has_input(5):
+        raise operation.error("it has a past key or a past value: expected both or none")
+    if operation.has_input(4):
+        if operation.has_input(6):
+            raise operation.error("it has a cache and numbers of keys: expected one of them")
+        length = operation.shape(4)[2] if len(operation.shape(4)) == 4 else None
+        cached = length if isinstance(length, int) else None
+        now = operation.shape_of(key)[2]
+        aligned = now is not None and now == operation.shape_of(query)[2]
+        key, value = (
+            operation.network.add_concat(
+                [operation.input(index), now], axis=2, name=operation.layer_name(part)
+            )
+            for index, now, part in ((4, key, "present_key"), (5, value, "present_value"))
+        )
+    return _Operands(query, key, value, cached, aligned)
+
+
+def _mask(
+    operation: Operation, operands: _Operands, *, without_causal: bool = False
+) -> Value | None:
+    """Return which keys a query sees: the node's own mask, and what its attributes hide."""
+    given = _padded_mask(operation, operands)
+    hidden = None if without_causal else _visible(operation, operands)
+    if hidden is None or given is None:
+        return given if hidden is None else hidden
+    if given.info.data_type is DataType.BOOLEAN:
+        return operation.network.add_logical_binary(
+            given,
+            hidden,
+            operation=LogicalBinaryOperation.LOGICAL_AND,
+            name=operation.layer_name("both_masks"),
+        )
+    nothing = operation.number(-np.inf, given, "hidden")
+    return operation.network.add_where(
+        hidden, given, nothing, name=operation.layer_name("both_masks")
+    )
+
+
+def _padded_mask(operation: Operation, operands: _Operands) -> Value | None:
+    """Return the node's mask; keys behind its end are hidden."""
+    mask = operation.optional_input(3)
+    if mask is None:
+        return None
+    last, keys = operation.shape_of(mask)[-1], operation.shape_of(operands.key)[2]
+    if last == keys or not isinstance(last, int) or not isinstance(keys, int) or last == 1:
+        return mask
+    if last > keys:
+        raise operation.error(f"the mask is for {last} keys: expected at most {keys}")
+    rank = len(operation.shape_of(mask))
+    hides = 0 if mask.info.data_type is DataType.BOOLEAN else -math.inf
+    return operation.network.add_pad(
+        mask,
+        pad_list=[(0, 0)] * (rank - 1) + [(0, keys - last)],
+        pad_value=hides,
+        name=operation.layer_name("padded_mask"),
+    )
+
+
+def _visible(operation: Operation, operands: _Operands) -> Value | None:
+    """Return which keys a query sees by its place, by the window and by the number of keys."""
+    left = operation.integer("left_window_size", -1)
+    right = operation.integer("right_window_size", -1)
+    if min(left, right) < -1:
+        raise operation.error(f"the window is {left} and {right}: expected at least -1 of each")
+    bounds = [] if left < 0 else [(ComparisonOperation.LESS_OR_EQUAL, left)]
+    if right >= 0:
+        bounds.append((ComparisonOperation.GREATER_OR_EQUAL, -right))
+    if operation.flag("is_causal"):
+        bounds.append((ComparisonOperation.GREATER_OR_EQUAL, 0))
+    counts = operation.optional_input(6)
+    if not bounds and counts is None:
+        return None
+    distance = _distances(operation, operands)
+    if counts is None:
+        return _compared_now(operation, distance, bounds)
+    counts = cast(operation, counts, DataType.SIGNED64, "counts")
+    counts = reshape(operation, counts, (-1, 1, 1, 1), "counts_by_item")
+    keys = operation.integers_constant(range(distance.shape[1]), "keys")
+    seen = compare(operation, ComparisonOperation.LESS, keys, counts, "keys_that_count")
+    if not bounds:
+        return seen
+    # The last query is the last key that counts.
+    behind = operation.network.add_constant(
+        distance - distance.shape[0], name=operation.layer_name("places")
+    )
+    places = binary(operation, BinaryOperation.ADD, behind, counts, "distances")
+    for relation, bound in bounds:
+        limit = operation.number(bound, places, "limit")
+        near = compare(operation, relation, places, limit, "near")
+        seen = operation.network.add_logical_binary(
+            seen,
+            near,
+            operation=LogicalBinaryOperation.LOGICAL_AND,
+            name=operation.layer_name("seen"),
+        )
+    return seen
+
+
+def _distances(operation: Operation, operands: _Operands) -> NDArray[np.int64]:
+    """Return how far each key stands before each query, [queries, keys]."""
+    queries = operation.shape_of(operands.query)[2]
+    keys = operation.shape_of(operands.key)[2]
+    if not isinstance(queries, int) or not isinstance(keys, int) or operands.cached is None:
+        raise NotKnownYetError("the numbers of its queries and keys are not known")
+    distances: NDArray[np.int64] = (
+        operands.cached + np.arange(queries)[:, np.newaxis] - np.arange(keys)
+    )
+    return distances
+
+
+def _compared_now(
+    operation: Operation,
+    distance: NDArray[np.int64],
+    bounds: Sequence[tuple[ComparisonOperation, int]],
+) -> Value:
+    seen = np.ones(distance.shape, np.bool_)
+    for relation, bound in bounds:
+        below = relation is ComparisonOperation.LESS_OR_EQUAL
+        seen &= distance <= bound if below else distance >= bound
+    return operation.network.add_constant(seen, name=operation.layer_name("seen"))
+
+
+def _scores(
+    operation: Operation, operands: _Operands, mask: Value | None, scale: float, softcap: float
+) -> Value:
+    """Return the products of queries and keys; with the cap, the mask and softmax, as asked."""
+    stage = operation.integer("qk_matmul_output_mode")
+    if not 0 <= stage <= 3:
+        raise operation.error(f"the attribute 'qk_matmul_output_mode' is {stage}: expected 0 to 3")
+    query, key, network = operands.query, operands.key, operation.network
+    shapes = operation.shape_of(query), operation.shape_of(key)
+    (_, heads, queries, size), (_, groups, keys, _) = shapes
+    known = (heads, queries, size, groups, keys)
+    if not all(isinstance(dim, int) for dim in known):
+        raise NotKnownYetError("the shapes of its queries and keys are not known")
+    factor = scale if scale else 1 / math.sqrt(max(int(size or 0), 1))
+    # The heads that share keys are the rows of one product.
+    together = int(heads or 0) // max(int(groups or 0), 1) * int(queries or 0)
+    rows = reshape(operation, query, (-1, int(groups or 0), together, int(size or 0)), "rows")
+    scores = network.add_batch_mat_mul(
+        rows, key, transpose_y=True, name=operation.layer_name("products")
+    )
+    scores = activation(operation, scores, ActivationFunction.LINEAR, factor, part="scaled")
+    scores = reshape(
+        operation, scores, (-1, int(heads or 0), int(queries or 0), int(keys or 0)), "scores"
+    )
+    if stage >= 1 and softcap:
+        scores = activation(
+            operation, scores, ActivationFunction.TANH, softcap, 1 / softcap, "capped"
+        )
+    if stage >= 2 and mask is not None:
+        scores = _masked(operation, scores, mask)
+    if stage < 3:
+        return scores
+    return _softmax(operation, scores, mask)
+
+
+def _masked(operation: Operation, scores: Value, mask: Value) -> Value:
+    if mask.info.data_type is not DataType.BOOLEAN:
+        return binary(operation, BinaryOperation.ADD, scores, mask, "masked")
+    nothing = operation.number(-np.inf, scores, "hidden")
+    return operation.network.add_where(mask, scores, nothing, name=operation.layer_name("masked"))
+
+
+def _softmax(operation: Operation, scores: Value, mask: Value | None) -> Value:
+    """Return softmax along the keys; 0 for a query that sees none."""
+    weights = operation.network.add_softmax(scores, axis=-1, name=operation.layer_name("weights"))
+    if mask is None:
+        return weights
+    # Of minus infinities alone softmax is not a number, which equals nothing.
+    right = compare(operation, ComparisonOperation.EQUAL, weights, weights, "right")
+    zero = operation.number(0, weights, "zero")
+    return operation.network.add_where(
+        right, weights, zero, name=operation.layer_name("qk_matmul_output")
+    )
+
+
+@operator("RotaryEmbedding")
+def rotary_embedding(operation: Operation) -> Value:
+    """Add RotaryEmbedding; positions choose rows of the tables."""
+    value = operation.input()
+    flat = len(operation.shape()) == 3
+    if flat:
+        value = split_heads(operation, value, operation.integer("num_heads", 0), "input")
+    turned = operation.integer("rotary_embedding_dim")
+    cos, sin = (_table(operation, index, turned // 2) for index in (1, 2))
+    result = operation.network.add_rotary_embedding(
+        value,
+        cos,
+        sin,
+        interleaved=operation.flag("interleaved"),
+        name=operation.layer_name("heads" if flat else ""),
+    )
+    return merged_heads(operation, result, "") if flat else result
+
+
+def _table(operation: Operation, index: int, pairs: int) -> Value:
+    """Return the sines or cosines for each item and position, of no more pairs than are turned."""
+    table, part = operation.input(index), operation.schema.inputs[index].name
+    if operation.has_input(3):
+        table = operation.network.add_gather(
+            table, operation.input(3), axis=0, name=operation.layer_name(part)
+        )
+    width = operation.shape_of(table)[-1]
+    if pairs == 0 or width == pairs:
+        return table
+    rank = len(operation.shape_of(table))
+    mask = (1 << (rank - 1)) - 1
+    return operation.network.add_strided_slice(
+        table,
+        begin=(0,) * rank,
+        end=(*(0,) * (rank - 1), pairs),
+        stride=(1,) * rank,
+        begin_mask=mask,
+        end_mask=mask,
+        name=operation.layer_name(f"{part}_turned"),
+    )

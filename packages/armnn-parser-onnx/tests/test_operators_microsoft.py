@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from numpy.typing import NDArray
+from onnx import helper
+
+from armnn.errors import ParseError
+from armnn_parser_onnx.parser import parse
+
+Array = NDArray[Any]
+Run = Callable[..., list[Array]]
+Model = Callable[..., onnx.ModelProto]
+DOMAIN = "com.microsoft"
+RNG = np.random.default_rng(5)
+
+
+def reals(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(op_type, inputs, outputs, domain=DOMAIN, **attributes)
+
+
+@pytest.fixture
+def agree(run: Run, model: Model) -> Callable[..., None]:
+    """Return what compares a node with onnxruntime; inputs are named in their order."""
+
+    def compare(
+        op_type: str,
+        operands: Mapping[str, Array | None],
+        outputs: int = 1,
+        *,
+        atol: float = 1e-5,
+        constants: bool = False,
+        **attributes: Any,
+    ) -> None:
+        names = [name if array is not None else "" for name, array in operands.items()]
+        given = {name: array for name, array in operands.items() if array is not None}
+        first = next(iter(given))
+        feeds = {first: given[first]} if constants else given
+        held = {name: array for name, array in given.items() if name not in feeds}
+        made_names = [f"out{index}" for index in range(outputs)]
+        made = model(
+            node(op_type, names, made_names, **attributes), feeds, made_names, held, opset=17
+        )
+        made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        results = run(made, feeds)
+        for value, result in zip(made.graph.output, results, strict=True):
+            # onnxruntime does not accept an output of an unknown type.
+            value.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(result.dtype)
+        session = ort.InferenceSession(made.SerializeToString(), options)
+        for result, expected in zip(results, session.run(None, feeds), strict=True):
+            assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_allclose(
+                result.astype(np.float64), expected.astype(np.float64), 1e-4, atol
+            )
+
+    return compare
+
+
+@pytest.mark.parametrize(
+    ("op_type", "bias", "attributes"),
+    [
+        ("Gelu", None, {}),
+        ("BiasGelu", (4,), {}),
+        ("FastGelu", None, {}),
+        ("FastGelu", (4,), {}),
+        ("QuickGelu", None, {}),
+        ("QuickGelu", None, {"alpha": 0.5}),
+    ],
+)
+def test_activations(
+    agree: Callable[..., None], op_type: str, bias: tuple[int, ...] | None, attributes: Any
+) -> None:
+    operands = {"x": 3 * reals(2, 3, 4)} | ({"b": reals(*bias)} if bias else {})
+    agree(op_type, operands, atol=5e-4, **attributes)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("wanted", [1, 4])
+def test_normalisation_of_sums(agree: Callable[..., None], bias: bool, wanted: int) -> None:
+    operands = {"x": reals(2, 3, 8), "s": reals(2, 3, 8), "g": reals(8), "b": reals(8)}
+    extra = reals(8) if bias else None
+    if wanted == 1:
+        agree("SkipLayerNormalization", {**operands, "e": extra}, epsilon=1e-5)
+        del operands["b"]
+        agree("SkipSimplifiedLayerNormalization", {**operands, "e": extra}, epsilon=1e-5)
+
+
+def test_the_sum_itself_is_an_output(run: Run, model: Model) -> None:
+    feeds = {"x": reals(2, 3, 8), "s": reals(2, 3, 8), "g": reals(8)}
+    made = model(node("SkipLayerNormalization", [*feeds], ["y", "", "", "t"]), feeds, ["t"])
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    np.testing.assert_allclose(run(made, feeds)[0], feeds["x"] + feeds["s"], 1e-6)
+    made = model(node("SkipLayerNormalization", [*feeds], ["y", "m"]), feeds, ["m"])
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ParseError, match="'mean' and 'inv_std_var' are for training"):
+        parse(made.SerializeToString())
+
+
+def test_simplified_layer_normalization_has_no_domain(run: Run, model: Model) -> None:
+    feeds = {"x": reals(2, 3, 8), "g": reals(8)}
+    plain = helper.make_node("SimplifiedLayerNormalization", ["x", "g"], ["y"], epsilon=1e-5)
+    made = model(plain, feeds, opset=17)
+    x = feeds["x"].astype(np.float64)
+    expected = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * feeds["g"]
+    np.testing.assert_allclose(run(made, feeds)[0], expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_embeddings(agree: Callable[..., None], segments: bool) -> None:
+    ids = RNG.integers(0, 10, (2, 5)).astype(np.int32)
+    operands = {
+        "ids": ids,
+        "segments": (ids % 2) if segments else None,
+        "words": reals(10, 8),
+        "positions": reals(6, 8),
+        "of_segments": reals(2, 8) if segments else None,
+        "g": reals(8),
+        "b": reals(8),
+        "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32),
+    }
+    agree("EmbedLayerNormalization", operands, 2, epsilon=1e-5)
+
+
+MASKS = {
+    "none": None,
+    "counts": np.array([3, 5], np.int32),
+    "each key": np.array([[1, 1, 0, 0, 1], [1, 1, 1, 1, 1]], np.int32),
+    "each query": RNG.integers(0, 2, (2, 5, 5)).astype(np.int32) | np.eye(5, dtype=np.int32),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention(agree: Callable[..., None], mask: str, unidirectional: int) -> None:
+    operands = {"x": reals(2, 5, 8), "w": reals(8, 24), "b": reals(24), "m": MASKS[mask]}
+    agree("Attention", operands, num_heads=2, unidirectional=unidirectional)
+
+
+def test_attention_with_values_of_another_size(agree: Callable[..., None]) -> None:
+    operands = {"x": reals(2, 5, 8), "w": reals(8, 20), "b": reals(20)}
+    agree("Attention", operands, num_heads=2, qkv_hidden_sizes=[8, 8, 4])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_attention_of_several_heads(agree: Callable[..., None], bias: bool) -> None:
+    operands = {
+        "q": reals(2, 3, 8),
+        "k": reals(2, 5, 8),
+        "v": reals(2, 5, 8),
+        "b": reals(24) if bias else None,
+        "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32),
+        "added": reals(2, 2, 3, 5),
+    }
+    agree("MultiHeadAttention", operands, num_heads=2, scale=0.3)
+
+
+def test_attention_with_a_cache(agree: Callable[..., None]) -> None:
+    operands = {"q": reals(2, 3, 8), "k": reals(2, 3, 8), "v": reals(2, 3, 8)}
+    cache = {"b": None, "m": None, "a": None, "pk": reals(2, 2, 4, 4), "pv": reals(2, 2, 4, 4)}
+    agree("MultiHeadAttention", {**operands, **cache}, 3, num_heads=2)
+
+
+@pytest.mark.parametrize(
+    "attributes", [{}, {"transA": 1}, {"transB": 1, "alpha": 0.5}, {"transA": 1, "transB": 1}]
+)
+def test_fused_products(agree: Callable[..., None], attributes: Any) -> None:
+    a = reals(2, 4, 3) if attributes.get("transA") else reals(2, 3, 4)
+    b = reals(5, 4) if attributes.get("transB") else reals(4, 5)
+    agree("FusedMatMul", {"a": a, "b": np.broadcast_to(b, (2, *b.shape)).copy()}, **attributes)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"activation": "Relu"},
+        {"activation": "LeakyRelu", "activation_params": [0.2]},
+        {"activation": "Clip", "activation_params": [-0.5, 1.5]},
+        {"activation": "HardSigmoid", "activation_params": [0.3, 0.4]},
+        {"activation": "Tanh", "pads": [1, 1, 1, 1], "strides": [2, 1]},
+    ],
+)
+@pytest.mark.parametrize("added", [False, True])
+def test_fused_convolutions(agree: Callable[..., None], attributes: Any, added: bool) -> None:
+    x, w, b = reals(1, 2, 5, 6), reals(3, 2, 3, 3), reals(3)
+    shape = (1, 3, 3, 6) if "pads" in attributes else (1, 3, 3, 4)
+    agree(
+        "FusedConv", {"x": x, "w": w, "b": b, "z": reals(*shape) if added else None}, **attributes
+    )
+
+
+def test_fused_gemm(agree: Callable[..., None]) -> None:
+    operands = {"a": reals(3, 4), "b": reals(5, 4), "c": reals(5)}
+    attributes = {"transB": 1, "activation": "LeakyRelu", "activation_alpha": 0.3}
+    agree("FusedGemm", operands, **attributes)
+
+
+STEP = np.float32(0.05)
+POINT = np.array(3, np.uint8)
+BYTES = RNG.integers(0, 256, (1, 2, 6, 4)).astype(np.uint8)
+OTHERS = RNG.integers(0, 256, (1, 2, 6, 4)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
+def test_quantised_arithmetic(agree: Callable[..., None], op_type: str) -> None:
+    operands = {
+        "a": BYTES, "as": np.array(STEP), "az": POINT,
+        "b": OTHERS, "bs": np.array(np.float32(0.03)), "bz": np.array(120, np.uint8),
+        "cs": np.array(np.float32(0.21)), "cz": np.array(60, np.uint8),
+    }  # fmt: skip
+    agree(op_type, operands, constants=True, atol=1)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes"),
+    [
+        ("QLinearSigmoid", {}),
+        ("QLinearLeakyRelu", {"alpha": 0.2}),
+        ("QLinearGlobalAveragePool", {}),
+        ("QLinearGlobalAveragePool", {"channels_last": 1}),
+        ("QLinearAveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]}),
+        ("QLinearSoftmax", {"opset": 13, "axis": 1}),
+        ("QLinearSoftmax", {"opset": 12, "axis": 2}),
+    ],
+)
+def test_quantised_functions(agree: Callable[..., None], op_type: str, attributes: Any) -> None:
+    operands = {
+        "x": BYTES, "xs": np.array(STEP), "xz": np.array(128, np.uint8),
+        "ys": np.array(np.float32(1 / 256 if "S" in op_type[2:] else 0.06)),
+        "yz": np.array(0, np.uint8),
+    }  # fmt: skip
+    agree(op_type, operands, constants=True, atol=1, **attributes)
+
+
+def test_quantised_parts_are_joined(agree: Callable[..., None]) -> None:
+    operands = {
+        "ys": np.array(np.float32(0.07)), "yz": np.array(9, np.uint8),
+        "a": BYTES, "as": np.array(STEP), "az": POINT,
+        "b": OTHERS, "bs": np.array(np.float32(0.03)), "bz": np.array(120, np.uint8),
+    }  # fmt: skip
+    agree("QLinearConcat", operands, axis=1, atol=1)
+
+
+def test_quantised_matrices(agree: Callable[..., None]) -> None:
+    operands = {
+        "a": BYTES.reshape(6, 8), "as": np.array(STEP), "az": POINT,
+        "b": OTHERS[:, :, :, :2].reshape(3, 8), "bs": np.array(np.float32(0.02)),
+        "bz": np.array(100, np.uint8), "c": np.array([100, -2000, 5], np.int32),
+        "ys": np.array(np.float32(0.9)), "yz": np.array(90, np.uint8),
+    }  # fmt: skip
+    agree("QGemm", operands, constants=True, atol=1, transB=1)
+
+
+def test_windows_of_images_with_channels_last(agree: Callable[..., None]) -> None:
+    x = np.ascontiguousarray(BYTES.transpose(0, 2, 3, 1))
+    agree("NhwcMaxPool", {"x": x}, kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 1])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_products_of_integers_as_real_numbers(agree: Callable[..., None], bias: bool) -> None:
+    weights = RNG.integers(-128, 128, (8, 3)).astype(np.int8)
+    scales, points = np.array([0.1, 0.02, 0.3], np.float32), np.array([3, 0, -7], np.int8)
+    operands = {
+        "a": BYTES.reshape(6, 8), "b": weights, "as": np.array(STEP), "bs": scales,
+        "az": POINT, "bz": points, "bias": reals(3) if bias else None,
+    }  # fmt: skip
+    agree("MatMulIntegerToFloat", operands, atol=1e-3)
+    x = reals(6, 8)
+    agree(
+        "DynamicQuantizeMatMul",
+        {"a": x, "b": weights, "bs": scales, "bz": points, "bias": operands["bias"]},
+        atol=1e-3,
+    )
+
+
+@pytest.mark.parametrize("per_gate", [False, True])
+def test_an_lstm_with_weights_of_eight_bits(agree: Callable[..., None], per_gate: bool) -> None:
+    """onnxruntime rounds the activations to 256 steps, so the results differ by about one."""
+    count = (1, 16) if per_gate else (1,)
+    operands = {
+        "x": reals(5, 2, 3),
+        "w": RNG.integers(-128, 128, (1, 3, 16)).astype(np.int8),
+        "r": RNG.integers(-128, 128, (1, 4, 16)).astype(np.int8),
+        "b": reals(1, 32), "l": None, "h": None, "c": None, "p": None,
+        "ws": np.full(count, 0.004, np.float32), "wz": np.zeros(count, np.int8),
+        "rs": np.full(count, 0.003, np.float32), "rz": np.zeros(count, np.int8),
+    }  # fmt: skip
+    agree("DynamicQuantizeLSTM", operands, 3, constants=True, hidden_size=4, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (node("Attention", ["x", "w", "b", "", "p"], ["y"], num_heads=2), "a cache of past keys"),
+        (
+            node("Attention", ["x", "w"], ["y"], num_heads=2, qkv_hidden_sizes=[8, 8]),
+            r"the sizes of queries, keys and values are \[8, 8\]: expected three that make 24",
+        ),
+        (node("Attention", ["x", "w"], ["y"]), "the number of heads is 0: expected at least 1"),
+        (node("MultiHeadAttention", ["x"], ["y"], num_heads=2), "are packed into one tensor"),
+        (node("FusedMatMul", ["x", "w"], ["y"], transBatchA=1), "the axes of the batch"),
+        (node("FusedMatMul", ["b", "w"], ["y"]), "it multiplies a vector"),
+        (
+            node("FusedGemm", ["w", "w"], ["y"], activation="Unheard"),
+            "the activation 'Unheard' with 1 parameters is not supported: expected one of Relu",
+        ),
+        (node("QuickGelu", ["x"], ["y"], beta=1.0), "the operator has no attribute 'beta'"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(
+    model: Model, made: onnx.NodeProto, message: str
+) -> None:
+    feeds = {"x": reals(2, 5, 8), "w": reals(8, 24), "b": reals(24), "p": reals(2, 2, 2, 4, 4)}
+    wrong = model(made, feeds, opset=17)
+    wrong.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    with pytest.raises(ParseError, match=message):
+        parse(wrong.SerializeToString())
