@@ -15,9 +15,11 @@ from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.layers.recurrent import QLstmDescriptor
 from armnn.layers.reduction import ReduceDescriptor
+from armnn.tensor import format_shape
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
+    DataLayout,
     DataType,
     NormalizationAlgorithmMethod,
     PoolingAlgorithm,
@@ -202,6 +204,19 @@ def rowwise(layer: Layer) -> str:
     if isinstance(d, ScatterNdDescriptor) and d.axis_enabled:
         return "axis_enabled is True, expected False: rows of indices name the leading axes"
     return ""
+
+
+def has_pixels(layer: Layer) -> str:
+    """A picture without pixels holds no sample, wherever one looks."""
+    shape = _info(layer, "input").shape
+    layout = getattr(layer.descriptor, "data_layout", DataLayout.NCHW)
+    if shape is not None and any(shape[axis] == 0 for axis in _spatial_axes(layout, len(shape))):
+        return f"the input 'input' of shape {format_shape(shape)} has no pixels to sample"
+    return ""
+
+
+def _spatial_axes(layout: DataLayout, rank: int) -> range:
+    return range(1, rank - 1) if layout is DataLayout.NHWC else range(2, rank)
 
 
 def local_brightness(layer: Layer) -> str:

@@ -144,7 +144,8 @@ def _writer(encode: Encoder, handle: TensorHandle) -> Callable[[Array], None]:
     return assign
 
 
-def _read_only(array: Array) -> Array:
+def _read_only(values: Array) -> Array:
+    array = np.asarray(values)  # NumPy makes a number of an array without axes
     array.flags.writeable = False
     return array
 

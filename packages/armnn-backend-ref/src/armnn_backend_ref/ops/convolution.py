@@ -202,7 +202,7 @@ def _columns(
     last = first + places[0]
     # With padding behind there are more places than elements.
     if window.is_pointwise and last <= inner[0] and places[1:] == tuple(inner[1:]):
-        return image[:, :, first:last].reshape(groups, channels, -1)
+        return image[:, :, first:last].reshape(groups, channels, math.prod(places))
     sizes = (groups, channels, *window.size, *places)
     taps = range(2, 2 + len(inner))
     rows = (*taps, 1) if taps_first else (1, *taps)

@@ -115,7 +115,8 @@ def add_mul_add(d: FusedDescriptor, *inputs: Array) -> tuple[Array, ...]:
     """Return (x + y) * factor + offset, after x + y where two outputs are asked for."""
     x, y, factor, offset = inputs
     total = x + y
-    return (total, total * factor + offset)[-d.num_output_slots :]
+    result = total * factor + offset
+    return (np.broadcast_to(total, result.shape), result)[-d.num_output_slots :]
 
 
 @op("Where", moves=True)

@@ -46,6 +46,8 @@ def batch_normalization(
 @op("InstanceNormalization")
 def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Array:
     """Centre and scale each channel of each image by its own mean and variance."""
+    if x.size == 0:
+        return x
     axes = d.data_layout.spatial_axes
     centred: Array = x - x.mean(axes, keepdims=True)
     variance = np.square(centred).mean(axes, keepdims=True)
@@ -109,6 +111,8 @@ def layer_normalization(
 @op("RmsNormalization")
 def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | None) -> Array:
     """Divide by the root of the mean square over ``d.axis`` and the axes behind it."""
+    if x.size == 0:
+        return x
     axes = tuple(range(d.axis % x.ndim, x.ndim))
     squares = np.square(x).mean(axes, keepdims=True)
     squares += x.dtype.type(d.eps)
@@ -130,6 +134,8 @@ def group_normalization(
 
 
 def _standardized(x: Array, axes: tuple[int, ...], eps: float) -> Array:
+    if x.size == 0:
+        return x
     y: Array = x - x.mean(axes, keepdims=True)
     variance = np.square(y).mean(axes, keepdims=True)
     variance += x.dtype.type(eps)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""What CpuRef claims, it runs: other types and shapes than those of the conformance cases.
+
+Layers that the layer table takes are either refused with a reason or run without a crash and
+without a warning; that their values are right is what the cases are for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from armnn.backends import ArrayHandle, ModelContext, TensorHandle
+from armnn.errors import ArmnnError, ExecutionError
+from armnn.graph import Layer, Network
+from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.specialise import state_target_shape
+from armnn.tensor import TensorInfo
+from armnn.testing.cases import LayerCase, cases_of, covered_layers, data_types_of
+from armnn.types import DataType
+from armnn_backend_ref.backend import RefBackend
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Operand = tuple["NDArray[Any]", TensorInfo]
+
+_LOOKED_AT = (DataType.FLOAT32, DataType.QASYMM_U8, DataType.BOOLEAN)
+_STORED_ONLY = tuple(kind for kind in DataType if kind >= DataType.INT4)
+_OTHERS = tuple(kind for kind in DataType if kind not in _STORED_ONLY[1:])
+
+
+class Receiver(TensorHandle):
+    """An output that takes any shape, so that the kernel shows which one it makes."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self.info = info.with_shape(None)
+        self.shape: tuple[int, ...] = ()
+
+    def map(self) -> NDArray[Any]:
+        raise AssertionError("there is nothing to map before a shape is known")
+
+    def assign(self, array: NDArray[Any]) -> None:
+        self.shape = array.shape
+
+
+def _chosen(layer: str, count: int) -> list[LayerCase]:
+    """Return some cases of a layer that differ much."""
+    columns = [kind for kind in _LOOKED_AT if kind in data_types_of(layer)]
+    found = [case for kind in columns or data_types_of(layer)[:1] for case in cases_of(layer, kind)]
+    return found[:: max(1, len(found) // count)]
+
+
+def _operands(case: LayerCase, changed: Mapping[int, TensorInfo]) -> list[Operand | None]:
+    """Return the inputs of a case, some of them as other types or shapes."""
+    found: list[Operand | None] = []
+    for place, operand in enumerate(case.inputs):
+        if operand is None:
+            found.append(None)
+            continue
+        info, stored = changed.get(place, operand.info), operand.stored
+        if info is not operand.info:
+            numbers = np.nan_to_num(np.asarray(operand.real, np.float64), posinf=1, neginf=0)
+            if info.shape != operand.info.shape:
+                numbers = np.resize(numbers, info.static_shape)
+            with np.errstate(all="ignore"):
+                stored = np.clip(numbers, 0, 3).astype(info.data_type.numpy_dtype)
+        found.append((stored, info))
+    return found
+
+
+def _layer(
+    case: LayerCase, operands: list[Operand | None], output: DataType | None
+) -> Layer | None:
+    """Return the layer as CpuRef sees it, None if the layer table does not take it."""
+    network = Network("test")
+    outputs: list[TensorInfo | DataType | None] = [None] * len(case.outputs)
+    if output is not None:
+        outputs[0] = TensorInfo(None, output, 0.5 if output.is_quantized else ())
+    try:
+        values = [
+            None
+            if pair is None
+            else network.add_constant(*pair)
+            if operand is not None and operand.constant
+            else network.add_input(str(place), pair[1])
+            for place, (pair, operand) in enumerate(zip(operands, case.inputs, strict=True))
+        ]
+        layer = network.add(case.layer, values, case.descriptor, outputs=outputs)
+        fill_descriptor(network, layer)
+        update_outputs(layer)
+    except ArmnnError:
+        return None
+    state_target_shape(layer)
+    return layer
+
+
+def _run(
+    case: LayerCase, changed: Mapping[int, TensorInfo], output: DataType | None = None
+) -> None:
+    operands = _operands(case, changed)
+    layer = _layer(case, operands, output)
+    if layer is None:
+        return
+    backend, model = RefBackend(), ModelContext({})
+    support = backend.supports(layer, model)
+    if not support:
+        assert support.reason
+        return
+    inputs = [
+        None if value is None or pair is None else ArrayHandle(pair[1], pair[0])
+        for value, pair in zip(layer.inputs, operands, strict=False)
+    ]
+    targets = [Receiver(info) for info in layer.output_infos]
+    what = f"{case} with {changed} into {output}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            backend.create_workload(layer, model).bind(inputs, targets)()
+    except ExecutionError:  # of values: an index that is out of range, for one
+        return
+    except Exception as error:
+        raise AssertionError(f"{what}: {error!r}") from error
+    for info, target in zip(layer.output_infos, targets, strict=True):
+        assert info.accepts(target.shape), f"{what}: {target.shape} is not {info}"
+
+
+def _reshaped(case: LayerCase) -> Iterator[dict[int, TensorInfo]]:
+    """Yield other shapes: an axis less or more, and each axis with none, one and one more."""
+    operands = {place: each for place, each in enumerate(case.inputs) if each is not None}
+    for place, operand in operands.items():
+        shape = operand.info.static_shape
+        shapes = [shape[1:], (2, *shape), (*shape, 1), ()]
+        for axis, size in enumerate(shape):
+            shapes += [(*shape[:axis], other, *shape[axis + 1 :]) for other in (0, 1, size + 1)]
+        if operand.info.axis is None:
+            yield from ({place: operand.info.with_shape(other)} for other in shapes)
+    for axis in range(5):
+        for size in (0, 1):
+            together = {}
+            for place, operand in operands.items():
+                shape = operand.info.static_shape
+                if len(shape) > axis and operand.info.axis is None:
+                    other = (*shape[:axis], size, *shape[axis + 1 :])
+                    together[place] = operand.info.with_shape(other)
+            yield together
+
+
+@pytest.mark.parametrize("layer", covered_layers())
+def test_other_types_are_refused_or_run(layer: str) -> None:
+    for case in _chosen(layer, 2):
+        shapes = {i: each.info.shape for i, each in enumerate(case.inputs) if each is not None}
+        for kind in _OTHERS:
+            infos = {
+                place: TensorInfo(shape, kind, 0.5 if kind.is_quantized else ())
+                for place, shape in shapes.items()
+            }
+            _run(case, infos)
+            _run(case, {}, kind)
+            for place, info in infos.items():
+                _run(case, {place: info})
+
+
+@pytest.mark.parametrize("layer", covered_layers())
+def test_other_shapes_are_refused_or_run(layer: str) -> None:
+    for case in _chosen(layer, 5):
+        for changed in _reshaped(case):
+            _run(case, changed)
