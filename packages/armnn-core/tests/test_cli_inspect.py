@@ -88,6 +88,7 @@ def test_a_model_is_told_in_full(document: Callable[..., dict[str, Any]]) -> Non
             {"type": "FullyConnected", "count": 1, "parameters": 15, "multiply_adds": None},
         ],
         "metadata": {"author": "me", "notes": "a\x1b[2Jb"},
+        "operators": [],
     }
 
 

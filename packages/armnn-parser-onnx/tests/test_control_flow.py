@@ -337,7 +337,7 @@ def test_a_condition_of_several_elements_is_refused() -> None:
 
 
 def test_operators_that_a_taken_branch_uses_are_named() -> None:
-    bad = graph([node("Det", ["x"], ["d"])], outputs=[value("d", FLOAT, None)])
+    bad = graph([node("Multinomial", ["x"], ["d"])], outputs=[value("d", FLOAT, None)])
     made = model(graph(
         [choice(DOUBLE, bad, "y")],
         [value("x", FLOAT, [2, 2]), value("c", BOOL, [])],
@@ -345,5 +345,5 @@ def test_operators_that_a_taken_branch_uses_are_named() -> None:
     ))  # fmt: skip
     loaded = load(made)
     assert loaded.run({"x": X[:, :2], "c": np.array(True)})["y"].shape == (2, 2)
-    with pytest.raises(ParseError, match=r"unsupported operators: Det \(at 'd'\)"):
+    with pytest.raises(ParseError, match=r"unsupported operators: Multinomial \(at 'd'\)"):
         loaded.run({"x": X[:, :2], "c": np.array(False)})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn.graph import Operator, Survey
 from armnn_parser_tflite.parser import parse
 
 
@@ -36,6 +37,30 @@ def test_all_unsupported_operators_are_named(lite: Any) -> None:
         "lack; HashThing (operators 2): it is a custom operator, and what it means is not in the "
         "file"
     )
+
+
+def test_a_survey_notes_every_operator_and_converts_the_rest(lite: Any) -> None:
+    data = lite.build(
+        [
+            lite.Op("RELU", ["x"], ["a"]),
+            lite.Op("HashThing", ["a"], ["b"], custom_options=b""),
+            lite.Op("TANH", ["b"], ["y"]),
+        ],
+        _tensors(lite, "xaby"),
+    )
+    survey = Survey()
+    network = parse(data, survey=survey)
+    assert [(each.type, each.name) for each in survey.operators] == [
+        ("RELU", "0"),
+        ("HashThing", "1"),
+        ("TANH", "2"),
+    ]
+    assert {each.type: reason[:26] for each, reason in survey.refused.items()} == {
+        "HashThing": "it is a custom operator, a"
+    }
+    assert [each.type for each in survey.cut_off] == ["TANH"]
+    assert network.outputs == ()
+    assert {layer.origin for layer in network.layers if layer.origin} == {Operator("RELU", "0")}
 
 
 def test_codes_newer_than_the_bindings_are_refused_by_number(lite: Any) -> None:

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
+from armnn.graph import Survey
 
 if TYPE_CHECKING:
     from armnn.graph import Network
 
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
-the bytes of a file."""
+the bytes of a file. A function that has the parameter ``survey`` fills one."""
 
 DISTRIBUTIONS = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
@@ -52,15 +54,41 @@ def parse(source: str | PathLike[str] | bytes, *, suffix: str | None = None) -> 
                 'suffix="onnx"'
             )
         return _parser(suffix, "the bytes of a model")(source)
-    file = Path(fspath(source))
+    file = _checked_file(source)
+    return _parser(file.suffix if suffix is None else suffix, repr(str(file)))(file)
+
+
+def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
+    """Parse a model file as far as it can be, and list its operators.
+
+    Returns:
+        The network, without what cannot be converted, and the operators of the file. A parser that
+        does not list them leaves the survey empty, and raises as :func:`parse` does.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
+            be imported.
+        ParseError: The model is malformed.
+    """
+    file = _checked_file(path)
+    parser = _parser(file.suffix, repr(str(file)))
+    found = Survey()
+    if "survey" not in signature(parser).parameters:
+        return parser(file), found
+    return parser(file, survey=found), found
+
+
+def _checked_file(path: str | PathLike[str]) -> Path:
+    file = Path(fspath(path))
     if not file.exists():
         raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")
     if file.is_dir():
         raise ModelFileError(f"Cannot parse {str(file)!r}: it is a folder, expected a model file.")
-    return _parser(file.suffix if suffix is None else suffix, repr(str(file)))(file)
+    return file
 
 
-def _parser(suffix: str, subject: str) -> Callable[[Path | bytes], Network]:
+def _parser(suffix: str, subject: str) -> Callable[..., Network]:
     name = suffix.removeprefix(".")
     for entry_point in installed_parsers():
         if entry_point.name.lower() == name.lower():
@@ -68,10 +96,10 @@ def _parser(suffix: str, subject: str) -> Callable[[Path | bytes], Network]:
     raise ModelFileError(_no_parser(subject, name))
 
 
-def _load(entry_point: _metadata.EntryPoint) -> Callable[[Path | bytes], Network]:
+def _load(entry_point: _metadata.EntryPoint) -> Callable[..., Network]:
     subject = f"The parser of .{entry_point.name} files ({entry_point.distribution})"
     try:
-        parser: Callable[[Path | bytes], Network] = entry_point.load()
+        parser: Callable[..., Network] = entry_point.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: a plug-in must not end the process

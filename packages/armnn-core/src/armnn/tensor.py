@@ -184,6 +184,13 @@ def format_shape(shape: Iterable[Dimension] | None) -> str:
     return "[" + ",".join("?" if dim is None else str(dim) for dim in shape) + "]"
 
 
+def completed_shape(inferred: Shape | None, declared: Shape | None) -> Shape | None:
+    """Return what was inferred, with what a model's file says where nothing is known."""
+    if inferred is None or declared is None or len(inferred) != len(declared):
+        return declared if inferred is None else inferred
+    return tuple(said if dim is None else dim for dim, said in zip(inferred, declared, strict=True))
+
+
 def info_of(array: NDArray[Any]) -> TensorInfo:
     """Return the info of an array of plain (not quantised) values.
 
@@ -273,6 +280,7 @@ __all__ = [
     "Dimension",
     "Shape",
     "TensorInfo",
+    "completed_shape",
     "format_shape",
     "info_of",
     "replace_shape",

@@ -110,6 +110,7 @@ class _Scope:
         external_data: Reads the tensors that stand in other files.
         derived: Keeps the data that converters make from weights.
         prefix: Stands before the names of layers.
+        scope: Stands before the names of nodes.
     """
 
     body: Body
@@ -117,14 +118,21 @@ class _Scope:
     external_data: ExternalData
     derived: DerivedArrays
     prefix: str
+    scope: str
 
     @classmethod
     def of(cls, operation: Operation, attribute: str) -> _Scope:
         """Return the scope of the graph in an attribute of a node."""
         graph = operation.graph
         derived = DerivedArrays() if graph.derived is None else graph.derived
-        prefix = f"{graph.prefix}{operation.stem}/"
-        return cls(operation.body(attribute), operation.opset, graph.external_data, derived, prefix)
+        return cls(
+            operation.body(attribute),
+            operation.opset,
+            graph.external_data,
+            derived,
+            prefix=f"{graph.prefix}{operation.stem}/",
+            scope=f"{graph.scope}{operation.stem}/{attribute}/",
+        )
 
     def captured(self, operation: Operation) -> list[Value]:
         """Return the values from around the node that the body reads."""
@@ -142,7 +150,9 @@ class _Scope:
             part: Names the use of the body in the names of layers.
         """
         prefix = f"{self.prefix}{part}/"
-        graph = Graph(network, self.external_data, self.body.bodies, self.derived, prefix)
+        graph = Graph(
+            network, self.external_data, self.body.bodies, self.derived, prefix, self.scope
+        )
         for name, value in zip(self.body.captures, captured, strict=True):
             graph.bind(name, value)
         for declared, value in zip(self.body.inputs, given, strict=True):

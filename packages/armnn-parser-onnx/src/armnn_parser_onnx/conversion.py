@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 import onnx
 
 from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
-from armnn.graph import DeferredOperator, Value
+from armnn.graph import DeferredOperator, Operator, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.tensor import TensorInfo
 from armnn_parser_onnx import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_onnx._registry import Converter, find_converter
-from armnn_parser_onnx.body import bodies_of, light_copy, live_nodes, names_read
+from armnn_parser_onnx.body import bodies_of, body_key, light_copy, live_nodes, names_read
 from armnn_parser_onnx.element_types import output_types
 from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
-from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
 from armnn_parser_onnx.operation import NotKnownYetError, Operation, RefusedError
+from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_types
 from armnn_parser_onnx.tensors import onnx_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from armnn.graph import Network
+    from armnn.graph import Network, Survey
+    from armnn_parser_onnx.body import Bodies
 
 
 def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
@@ -40,6 +41,8 @@ def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
     """
     live = live_nodes(model.graph)
     graph.bodies.update(bodies_of(live, graph.external_data))
+    if graph.survey is not None:
+        note_operators(live, graph.bodies, opset, graph.survey)
     convert_nodes(live, [output.name for output in model.graph.output], opset, graph)
 
 
@@ -80,13 +83,20 @@ class _DeferredNode(DeferredOperator):
             if output in proto.output
         }
         self._derived = DerivedArrays() if graph.derived is None else graph.derived
-        self._prefix = graph.prefix
+        self._prefix, self._scope = graph.prefix, graph.scope
         self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
         self.outputs = tuple(name for name in proto.output if name)
         self.awaits = () if awaited is None else (self.names.index(awaited),)
 
     def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
-        graph = Graph(network, self._external_data, self._bodies, self._derived, self._prefix)
+        graph = Graph(
+            network,
+            self._external_data,
+            self._bodies,
+            self._derived,
+            self._prefix,
+            self._scope,
+        )
         for name, value in zip(self.names, inputs, strict=True):
             graph.bind(name, value)
         convert_nodes([self._proto], self.outputs, self._opset, graph)
@@ -106,22 +116,14 @@ class _Conversion:
 
     def convert(self, proto: onnx.NodeProto) -> None:
         """Add the layers of a node, or note why that cannot be done."""
-        try:
-            schema, converter = self._found(proto)
-            if any(name in self._unavailable for name in names_read(proto, self._graph.bodies)):
-                self._give_up(proto)
-                return
-            try:
-                self._convert(proto, schema, converter)
-            except NotKnownYetError as unknown:
-                self._defer(proto, schema, unknown)
-        except RefusedError as refusal:
-            self._refused.setdefault((proto.op_type, str(refusal)), []).append(_short_name(proto))
-            self._give_up(proto)
+        network = self._graph.network
+        outer, network.origin = network.origin, operator_of(proto, self._graph.scope)
+        self._convert(proto)
+        network.origin = outer
 
     def raise_refused(self) -> None:
         """Report everything that could not be converted."""
-        if not self._refused:
+        if not self._refused or self._graph.survey is not None:
             return
         listed = "; ".join(
             f"{op_type} (at {', '.join(nodes)}): {reason}"
@@ -130,7 +132,31 @@ class _Conversion:
         names = dict.fromkeys(op_type for op_type, _ in self._refused)
         raise UnsupportedOperatorError(f"the model uses unsupported operators: {listed}", (*names,))
 
-    def _convert(
+    def _convert(self, proto: onnx.NodeProto) -> None:
+        survey, origin = self._graph.survey, self._graph.network.origin
+        try:
+            schema, converter = found(proto, self._opset)
+            if any(name in self._unavailable for name in names_read(proto, self._graph.bodies)):
+                if survey is not None and origin is not None:
+                    survey.cut_off[origin] = None
+                self._give_up(proto)
+                return
+            try:
+                self._add_layers(proto, schema, converter)
+            except NotKnownYetError as unknown:
+                self._defer(proto, schema, unknown)
+        except RefusedError as refusal:
+            if survey is not None and origin is not None:
+                survey.operators[origin] = str(refusal)
+            self._refused.setdefault((proto.op_type, str(refusal)), []).append(_short_name(proto))
+            self._give_up(proto)
+        except UnsupportedOperatorError as error:  # of the graph in an attribute
+            if survey is None or origin is None:
+                raise
+            survey.operators[origin] = str(error)
+            self._give_up(proto)
+
+    def _add_layers(
         self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, converter: Converter | None
     ) -> None:
         if converter is None:
@@ -187,25 +213,12 @@ class _Conversion:
         self._read.update(name for node in nodes for name in names_read(node, self._graph.bodies))
         outer, self._opset = self._opset, opset
         for node in nodes:
-            self.convert(node)
+            self._convert(node)
         self._opset = outer
 
     def _is_deferred(self, name: str) -> bool:
         """Whether a value is that of a deferred node; it may turn out to be a quantised one."""
         return isinstance(self._graph.value(name).producer.compiled, DeferredOperator)
-
-    def _found(self, proto: onnx.NodeProto) -> tuple[onnx.defs.OpSchema, Converter | None]:
-        if proto.domain not in DEFAULT_DOMAINS:
-            raise RefusedError(f"the operators of the domain {proto.domain!r} are not supported")
-        if not onnx.defs.has(proto.op_type, max_inclusive_version=self._opset, domain=""):
-            raise RefusedError(f"ONNX has no such operator at opset {self._opset}")
-        schema = onnx.defs.get_schema(proto.op_type, self._opset, "")
-        if schema.deprecated:
-            raise RefusedError(f"ONNX has withdrawn it at opset {schema.since_version}")
-        converter = find_converter(proto.op_type, self._opset)
-        if converter is None and not has_body(schema):
-            raise RefusedError("no layer computes it")
-        return schema, converter
 
     def _operation(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> Operation:
         operation = Operation(proto, schema, self._graph, self._opset)
@@ -229,6 +242,43 @@ class _Conversion:
 
     def _give_up(self, proto: onnx.NodeProto) -> None:
         self._unavailable.update(dict.fromkeys(name for name in proto.output if name))
+
+
+def operator_of(node: onnx.NodeProto, scope: str) -> Operator:
+    """Return what stands for a node outside of this package."""
+    name = node.name or next((name for name in node.output if name), "")
+    return Operator(node.op_type, f"{scope}{name}")
+
+
+def note_operators(
+    nodes: Iterable[onnx.NodeProto], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
+) -> None:
+    """Note nodes and those of the graphs in their attributes, and which no layer computes."""
+    for node in nodes:
+        operator = operator_of(node, scope)
+        try:
+            found(node, opset)
+            survey.operators[operator] = ""
+        except RefusedError as refusal:
+            survey.operators[operator] = str(refusal)
+        for attribute in node.attribute:
+            body = bodies.get(body_key(node, attribute.name))
+            if body is not None:
+                inner = f"{operator.name}/{attribute.name}/"
+                note_operators(body.nodes, body.bodies, opset, survey, inner)
+
+
+def found(proto: onnx.NodeProto, opset: int) -> tuple[onnx.defs.OpSchema, Converter | None]:
+    """Return the schema and the converter of a node; without the latter, ONNX defines it by others.
+
+    Raises:
+        RefusedError: Layers cannot compute the operator.
+    """
+    schema = find_schema(proto, opset)
+    converter = find_converter(proto.op_type, opset, schema.domain)
+    if converter is None and not has_body(schema):
+        raise RefusedError("no layer computes it")
+    return schema, converter
 
 
 def _onnx_type(info: TensorInfo) -> onnx.TypeProto:

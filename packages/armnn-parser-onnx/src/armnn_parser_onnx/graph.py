@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
-    from armnn.graph import Network, Value
+    from armnn.graph import Network, Survey, Value
     from armnn.tensor import Shape, TensorInfo
     from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.external_data import ExternalData
@@ -47,6 +47,8 @@ class Graph:
         bodies: The graphs in attributes of the nodes that are converted.
         derived: Keeps derived data for other networks; None where there is only one.
         prefix: Stands before the names of the layers.
+        scope: Stands before the names of the nodes where they must be unique in the file.
+        survey: Where the nodes are noted; None if those that cannot be converted are an error.
     """
 
     def __init__(
@@ -56,12 +58,16 @@ class Graph:
         bodies: Bodies | None = None,
         derived: DerivedArrays | None = None,
         prefix: str = "",
+        scope: str = "",
+        survey: Survey | None = None,
     ) -> None:
         self.network = network
         self.external_data = external_data
         self.bodies: Bodies = {} if bodies is None else bodies
         self.derived = derived
         self.prefix = prefix
+        self.scope = scope
+        self.survey = survey
         self._values: dict[str, Value] = {}
         self._initializers: dict[str, onnx.TensorProto | NDArray[Any]] = {}
         self._derived: dict[tuple[Value, str], Value] = {}

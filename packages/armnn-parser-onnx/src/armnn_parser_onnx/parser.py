@@ -20,11 +20,13 @@ from armnn_parser_onnx.tensors import checked_count, data_type_of, onnx_type_nam
 if TYPE_CHECKING:
     import onnx
 
+    from armnn.graph import Survey
+
 _ANONYMOUS = "?"
 """What some exporters call every dimension that they do not know."""
 
 
-def parse(source: str | os.PathLike[str] | bytes) -> Network:
+def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = None) -> Network:
     """Read an ONNX model as a network.
 
     The names of inputs and outputs are the model's; layers have the names of their nodes. Nodes
@@ -36,6 +38,8 @@ def parse(source: str | os.PathLike[str] | bytes) -> Network:
     Args:
         source: The file, or its content. Data in other files is read only from the file's folder
             or below it.
+        survey: Where the operators are noted. With it, those that layers cannot compute are no
+            error: the network lacks them, and what depends on them.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -48,11 +52,12 @@ def parse(source: str | os.PathLike[str] | bytes) -> Network:
     opset = default_opset(model)
     check_opset(opset)
     network = Network(model.proto.graph.name, _metadata(model.proto, opset))
-    graph = Graph(network, model.external_data)
+    graph = Graph(network, model.external_data, survey=survey)
     _add_inputs(model, graph)
     convert_model(with_functions_inlined(model.proto), opset, graph)
     _add_outputs(model, graph)
-    network.remove_unused()
+    if survey is None or not survey.refused:
+        network.remove_unused()
     return network
 
 
@@ -111,6 +116,8 @@ def _add_outputs(model: ModelFile, graph: Graph) -> None:
     if not model.proto.graph.output:
         raise ParseError(f"the model {model.name!r} has no output")
     for wanted in model.proto.graph.output:
+        if graph.survey is not None and graph.survey.refused and wanted.name not in graph:
+            continue
         value = graph.value(wanted.name)
         declared = wanted.type.tensor_type.elem_type
         made = value.info.data_type

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import tflite  # type: ignore[import-untyped]
 
 from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
-from armnn.graph import Value
+from armnn.graph import Operator, Value
 from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
@@ -22,7 +22,7 @@ from armnn_parser_tflite.variables import Variables
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from armnn.graph import Network
+    from armnn.graph import Network, Survey
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.flat_table import FlatFile
     from armnn_parser_tflite.model_file import ModelFile
@@ -47,10 +47,16 @@ def convert_operators(graph: Graph, file: FlatFile) -> None:
     conversion.raise_refused()
 
 
-def main_graph(model: ModelFile, network: Network, subgraph: Subgraph, buffers: Buffers) -> Graph:
+def main_graph(
+    model: ModelFile,
+    network: Network,
+    subgraph: Subgraph,
+    buffers: Buffers,
+    survey: Survey | None = None,
+) -> Graph:
     """Return the graph of a subgraph whose operators may call others."""
     calls = _Calls(model, network, buffers)
-    return Graph(network, subgraph, buffers, calls.variables, calls)
+    return Graph(network, subgraph, buffers, calls.variables, calls, survey=survey)
 
 
 class _Calls:
@@ -107,22 +113,36 @@ class _Conversion:
 
     def convert(self, record: OperatorRecord) -> None:
         """Add the layers of an operator, or note why that cannot be done."""
+        network, survey = self._graph.network, self._graph.survey
         operation = Operation(record, self._graph, self._file)
+        origin = Operator(operation.type, f"{self._graph.prefix}{record.index}")
+        if survey is not None:
+            survey.operators[origin] = ""
+        outer, network.origin = network.origin, origin
+        self._convert(operation, record, origin)
+        network.origin = outer
+
+    def _convert(self, operation: Operation, record: OperatorRecord, origin: Operator) -> None:
+        survey = self._graph.survey
         try:
             converter = self._found(record)
             if any(index in self._unavailable for index in record.inputs):
+                if survey is not None:
+                    survey.cut_off[origin] = None
                 self._give_up(record)
                 return
             self._check_tensors(record, converter)
             values = _values(operation, converter)
             self._bind(operation, values)
         except RefusedError as refusal:
+            if survey is not None:
+                survey.operators[origin] = str(refusal)
             self._refused.setdefault((operation.type, str(refusal)), []).append(record.index)
             self._give_up(record)
 
     def raise_refused(self) -> None:
         """Report everything that could not be converted."""
-        if not self._refused:
+        if not self._refused or self._graph.survey is not None:
             return
         listed = "; ".join(
             f"{name} (operators {', '.join(map(str, where))}): {reason}"

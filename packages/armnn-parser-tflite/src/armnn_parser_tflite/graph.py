@@ -12,7 +12,7 @@ from armnn.errors import ParseError
 from armnn_parser_tflite.tensors import info_of, to_array
 
 if TYPE_CHECKING:
-    from armnn.graph import Network, Value
+    from armnn.graph import Network, Survey, Value
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.schema import Subgraph, Tensor
     from armnn_parser_tflite.variables import Variables
@@ -29,6 +29,7 @@ class Graph:
         prefix: What the names of layers begin with; each call of a subgraph has its own.
         inline: Adds the layers of another subgraph: from its number and the values of its inputs
             to the values of its outputs.
+        survey: Where the operators are noted; None if those that cannot be converted are an error.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Graph:
         variables: Variables,
         inline: Callable[[int, Sequence[Value]], list[Value]],
         prefix: str = "",
+        survey: Survey | None = None,
     ) -> None:
         self.network = network
         self.subgraph = subgraph
@@ -46,6 +48,7 @@ class Graph:
         self.variables = variables
         self.inline = inline
         self.prefix = prefix
+        self.survey = survey
         self._values: dict[int, Value] = {}
 
     def __contains__(self, index: int) -> bool:

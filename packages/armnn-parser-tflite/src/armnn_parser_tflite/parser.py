@@ -17,13 +17,18 @@ from armnn_parser_tflite.tensors import has_type
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from armnn.graph import Survey
     from armnn_parser_tflite.graph import Graph
 
 _RUNTIME_VERSION = "min_runtime_version"
 
 
 def parse(
-    source: str | os.PathLike[str] | bytes, *, subgraph: int = 0, signature: str | None = None
+    source: str | os.PathLike[str] | bytes,
+    *,
+    subgraph: int = 0,
+    signature: str | None = None,
+    survey: Survey | None = None,
 ) -> Network:
     """Read a TensorFlow Lite model as a network.
 
@@ -40,6 +45,8 @@ def parse(
         subgraph: Which subgraph of the file is read; 0 is the main one.
         signature: The signature whose subgraph is read instead; without it, names are those of the
             first signature of the subgraph.
+        survey: Where the operators are noted. With it, those that layers cannot compute are no
+            error: the network lacks them, and what depends on them.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
@@ -53,7 +60,7 @@ def parse(
     records = read_subgraph(model, names.subgraph)
     buffers = Buffers(model)
     network = Network(records.name, _metadata(model, buffers))
-    graph = main_graph(model, network, records, buffers)
+    graph = main_graph(model, network, records, buffers, survey)
     # An input that has data cannot be given another value: it is a constant.
     given = [index for index in records.inputs if not graph.has_data(index)]
     for index, name in _named(graph, given, names.inputs):
@@ -61,12 +68,16 @@ def parse(
     convert_operators(graph, model.file)
     if not records.outputs:
         raise ParseError(f"the model {model.file.name!r} has no output")
+    refused = survey is not None and bool(survey.refused)
     for index, name in _named(graph, records.outputs, names.outputs):
+        if refused and not (index in graph or graph.has_data(index)):
+            continue
         if not has_type(graph.tensor(index)):
             raise ParseError(f"the output {name!r} is of a type that networks lack")
         network.add_output(name, graph.value(index))
     graph.variables.add_outputs()
-    network.remove_unused()
+    if not refused:
+        network.remove_unused()
     return network
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armnn.cli.operators import OperatorTable
 from armnn.cli.output import print_table, printable
+from armnn.tensor import completed_shape
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -41,12 +43,16 @@ class Inspection:
         network: What is in it.
         statistics: Its size.
         show_layers: Whether every layer was asked for.
+        operators: The operators of its file.
+        show_reasons: Whether it was asked why backends do not run some of them.
     """
 
     model: str
     network: Network
     statistics: NetworkStatistics
     show_layers: bool
+    operators: OperatorTable = field(default_factory=OperatorTable)
+    show_reasons: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON can hold it."""
@@ -71,6 +77,7 @@ class Inspection:
                 for row in count_by_type(self.statistics.layers)
             ],
             "metadata": dict(self.network.metadata),
+            "operators": [row.as_dict() for row in self.operators.rows],
         }
         if self.show_layers:
             found["layer_list"] = [_layer_as_dict(row) for row in self.statistics.layers]
@@ -82,6 +89,7 @@ class Inspection:
         print_table("Inputs", ["name", "tensor"], inputs)
         outputs = [(name, str(info)) for name, info in _outputs(self.network)]
         print_table("Outputs", ["name", "tensor"], outputs)
+        self.operators.show(with_reasons=self.show_reasons)
         rows = [
             (row.type, str(row.count), _amount(row.parameters), _amount(row.multiply_adds))
             for row in count_by_type(self.statistics.layers)
@@ -138,15 +146,25 @@ def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
 
 def _outputs(network: Network) -> list[tuple[str, TensorInfo]]:
     """The outputs by name; each has exactly one input."""
-    return [(layer.name, info) for layer in network.outputs for info in layer.input_infos if info]
+    return [
+        (layer.name, info.with_shape(completed_shape(info.shape, declared)))
+        for layer in network.outputs
+        for declared in [network.declared_shapes.get(layer.name)]
+        for info in layer.input_infos
+        if info
+    ]
 
 
 def _info_as_dict(name: str, info: TensorInfo) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "name": name,
         "data_type": info.data_type.arm_name,
         "shape": None if info.shape is None else list(info.shape),
     }
+    if info.scales:
+        found |= {"scales": list(info.scales), "zero_points": list(info.zero_points)}
+        found |= {} if info.axis is None else {"quantization_axis": info.axis}
+    return found
 
 
 def _layer_as_dict(row: LayerStatistics) -> dict[str, Any]:

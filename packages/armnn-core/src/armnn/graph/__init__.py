@@ -6,6 +6,7 @@ from __future__ import annotations
 from armnn.graph.deferred import DeferredOperator
 from armnn.graph.layer import Layer
 from armnn.graph.network import Network, Operand
+from armnn.graph.survey import Operator, Survey
 from armnn.graph.value import Value
 
-__all__ = ["DeferredOperator", "Layer", "Network", "Operand", "Value"]
+__all__ = ["DeferredOperator", "Layer", "Network", "Operand", "Operator", "Survey", "Value"]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from armnn.graph.survey import Operator
     from armnn.layers import Descriptor, LayerSpec, Requested
     from armnn.tensor import TensorInfo
 
@@ -36,6 +37,7 @@ class Layer:
         data: The data of a Constant layer.
         compiled: The object that a PreCompiled layer holds for its backend, or the
             :class:`~armnn.graph.DeferredOperator` of a StandIn layer.
+        origin: The operator of the model's file that it is for, if it is for one.
     """
 
     __slots__ = (
@@ -47,6 +49,7 @@ class Layer:
         "guid",
         "inputs",
         "name",
+        "origin",
         "outputs",
         "requested",
         "spec",
@@ -71,6 +74,7 @@ class Layer:
         self.backend_hint: str | None = None
         self.data: NDArray[Any] | None = None
         self.compiled: object | None = None
+        self.origin: Operator | None = None
         self.outputs: tuple[Value, ...] = ()
 
     @property

@@ -18,6 +18,7 @@ from armnn.tensor import TensorInfo, info_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from armnn.graph.survey import Operator
     from armnn.graph.value import Value
     from armnn.layers import LayerType, Requested
     from armnn.tensor import Shape
@@ -37,12 +38,14 @@ class Network(LayerBuilders):
         metadata: What the model's file says about itself.
         declared_shapes: What it says of the shapes of outputs, by name; this names dimensions for
             people and is believed where nothing else is known.
+        origin: The operator that layers are being added for; a parser sets it.
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.metadata: dict[str, str] = dict(metadata or {})
         self.declared_shapes: dict[str, Shape] = {}
+        self.origin: Operator | None = None
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0
@@ -153,6 +156,7 @@ class Network(LayerBuilders):
         name = self._checked_name(spec, name)
         values = self._checked_inputs(spec, name, inputs)
         layer = Layer(spec, descriptor, name, self._next_guid, values, requested)
+        layer.origin = self.origin
         make_outputs(layer, layer.infer_output_infos())
         self._enter(layer)
         return layer
@@ -340,7 +344,7 @@ class Network(LayerBuilders):
             layer.requested,
         )
         twin.backend, twin.backend_hint = layer.backend, layer.backend_hint
-        twin.data, twin.compiled = layer.data, layer.compiled
+        twin.data, twin.compiled, twin.origin = layer.data, layer.compiled, layer.origin
         make_outputs(twin, layer.output_infos)
         self._enter(twin)
         return twin

@@ -15,14 +15,13 @@ from armnn.optimizer.phases import (
 from armnn.optimizer.report import Report
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
-from armnn.tensor import TensorInfo, format_shape
+from armnn.tensor import TensorInfo, completed_shape, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Network
     from armnn.optimizer.options import OptimizerOptions
-    from armnn.tensor import Shape
 
 
 class OptimizedNetwork:
@@ -92,7 +91,7 @@ class OptimizedNetwork:
         network = self.network if settled else self._source
         infos = {layer.name: layer.input_infos[0] for layer in network.outputs}
         return {
-            name: info.with_shape(_named(info.shape, self._declared.get(name)))
+            name: info.with_shape(completed_shape(info.shape, self._declared.get(name)))
             for name, info in infos.items()
             if info is not None
         }
@@ -130,13 +129,6 @@ class OptimizedNetwork:
             self.constants,
             label,
         )
-
-
-def _named(shape: Shape | None, declared: Shape | None) -> Shape | None:
-    """Return what was inferred of a shape, completed by what the model's file says."""
-    if shape is None or declared is None or len(shape) != len(declared):
-        return declared if shape is None else shape
-    return tuple(said if dim is None else dim for dim, said in zip(shape, declared, strict=True))
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Which operators a model's file has, and which of them a parser cannot turn into layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator of a model's file.
+
+    Attributes:
+        type: What the format calls it, "Conv" for one.
+        name: What the file calls this one; unique in the file.
+    """
+
+    type: str
+    name: str
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a parser notes of the operators of a file that it reads as far as it can.
+
+    A parser that is given one raises no UnsupportedOperatorError: the network lacks what cannot be
+    converted, and what is made from that.
+
+    Attributes:
+        operators: Those that an output depends on, in the order of the file, each with the reason
+            why it cannot be converted, "" if it can.
+        cut_off: Those that read what another one, which cannot be converted, would make.
+    """
+
+    operators: dict[Operator, str] = field(default_factory=dict)
+    cut_off: dict[Operator, None] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> dict[Operator, str]:
+        """Those that cannot be converted, with the reasons."""
+        return {operator: reason for operator, reason in self.operators.items() if reason}
