@@ -20,7 +20,7 @@ PACKAGES = {
     path.parent.name: nox.project.load_toml(path)
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
-EVERYTHING = "armnn-core[image,onnx,ref,tflite]"
+EVERYTHING = "armnn-core[dynamic,image,onnx,ref,tflite]"
 MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
 DIST = Path("dist")
 # Two workers share the machine, and no result depends on how many cores it has.
@@ -82,7 +82,7 @@ def clients(session: nox.Session) -> None:
     """Run the programs written for onnxruntime with torch itself, which e2e stands in for."""
     _install(session, EVERYTHING, group="e2e")
     _install_clients(session)
-    session.install("torch")
+    session.install(*nox.project.dependency_groups(PROJECT, "torch"))
     session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
 
 

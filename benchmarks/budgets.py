@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import compare
+import dynamic_loading
 import layers
 import overhead
 
@@ -89,6 +90,7 @@ def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> di
         "machine": machine(),
         "import_seconds": import_seconds(),
         "overhead": overhead.measure(100),
+        "dynamic_loading": dynamic_loading.measure(5),
         "layers": layers.table([], 31),
         "compare": {
             model: compare.compare(model, RUNTIMES, rounds, seconds)
@@ -103,6 +105,8 @@ def budgets(results: dict[str, Any], resnet50: str) -> list[Budget]:
     return [
         Budget("import armnn after NumPy, seconds", results["import_seconds"], 0.15),
         Budget("overhead, microseconds a layer", results["overhead"]["per_layer_us"], 2),
+        Budget("dynamic loading, cold, seconds", results["dynamic_loading"]["cold_seconds"], 3),
+        Budget("dynamic loading, warm, seconds", results["dynamic_loading"]["warm_seconds"], 0.2),
         Budget("slowest layer, time of its NumPy expression", results["layers"][0]["ratio"], 3),
         Budget("ResNet-50, time of onnxruntime on one thread", ours["time_ratio"], 8),
         Budget("ResNet-50, peak memory of onnxruntime", ours["memory_ratio"], 2.5),
@@ -127,6 +131,7 @@ def main() -> int:
         arguments.output.write_text(json.dumps(results, indent=2) + "\n")
     print(", ".join(f"{name} {value}" for name, value in results["machine"].items()))
     print(overhead.line(results["overhead"]))
+    print(dynamic_loading.line(results["dynamic_loading"]))
     print(layers.lines(results["layers"]))
     for model, rows in results["compare"].items():
         print(compare.lines(model, rows))

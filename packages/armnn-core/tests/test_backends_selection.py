@@ -130,3 +130,13 @@ def test_python_that_ignores_the_environment_ignores_the_variable(
         [sys.executable, *flags, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )
     assert run.stdout.strip() == f"['{state}']"
+
+
+@pytest.mark.parametrize("name", ["geteuid", "getegid"])
+def test_a_process_with_the_rights_of_another_ignores_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", "-Acme")
+    monkeypatch.setattr(f"os.{name}", lambda: -1)
+    with installed(tmp_path, *PLUGINS, alone=True):
+        assert set(states().values()) == {BackendState.KNOWN}

@@ -8,13 +8,25 @@ import logging
 import re
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from armnn.backends import BackendRegistry, BackendState, BackendVersion, CreationOptions
-from armnn.backends.sources import asked_by, find_source
-from armnn.errors import BackendUnavailableError, IncompatibleBackendError, UnknownBackendError
+from armnn.backends import (
+    BackendRegistry,
+    BackendState,
+    BackendVersion,
+    CreationOptions,
+    refresh,
+)
+from armnn.backends.sources import SearchedFolder, asked_by, declared_folders, find_source
+from armnn.errors import (
+    BackendUnavailableError,
+    IncompatibleBackendError,
+    InvalidArgumentError,
+    UnknownBackendError,
+)
 from armnn.testing import Plugin, backend_plugin, installed
 
 VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
@@ -294,3 +306,71 @@ def test_a_future_core_takes_what_this_one_refuses(tmp_path: Path) -> None:
     with installed(tmp_path, loader(), alone=True):
         registry = BackendRegistry(PATH, api_version=BackendVersion(1, 7))
         assert {e.id: e.state for e in registry.entries()}["Newer"] is BackendState.KNOWN
+
+
+def test_the_options_of_the_probe_are_checked_before_the_source_is_asked(tmp_path: Path) -> None:
+    with installed(tmp_path, loader(), alone=True):
+        with pytest.raises(
+            InvalidArgumentError,
+            match=r"^the probe is 'never': expected one of 'on', 'again', 'off'$",
+        ):
+            BackendRegistry(replace(PATH, probe="never"))
+        with pytest.raises(
+            InvalidArgumentError, match=r"^the probe_timeout is -1: expected seconds above 0$"
+        ):
+            BackendRegistry(replace(PATH, probe_timeout=-1))
+    assert "fake_loader" not in sys.modules
+
+
+def test_strangers_and_links_are_turned_down_without_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = SOURCE.replace('stage="ELF"', 'stage="name"')
+    with installed(tmp_path, loader(source), alone=True), caplog.at_level(logging.WARNING):
+        BackendRegistry(PATH)
+    logged = [record.getMessage().split("'")[1] for record in caplog.records]
+    assert logged == ["Newer", "Bad-Id"]
+
+
+def test_a_file_without_an_id_is_told_by_its_path_and_hinted_at(tmp_path: Path) -> None:
+    source = SOURCE.replace('SourceRecord("Text"', 'SourceRecord(""')
+    with installed(tmp_path, loader(source), alone=True):
+        registry = BackendRegistry(replace(PATH, allowed_backends=["Good", "Acme"]))
+        (entry,) = [entry for entry in registry.entries() if not entry.id]
+        with pytest.raises(
+            UnknownBackendError,
+            match=r"^There is no backend 'Acme' \(known here: Static, Good, Newer, Bad-Id, Broken\)"
+            r"\. Some files were turned down: 'armnn doctor' says why\.$",
+        ):
+            registry.get("Acme")
+    assert entry.message == "File '/opt/acme/Text.so' is not a library; build it again."
+    assert entry.state is BackendState.FAILED
+
+
+def test_a_blocked_backend_hides_no_reason_of_the_one_that_was_let_in(tmp_path: Path) -> None:
+    options = replace(PATH, enable_static_backends=False)
+    with installed(tmp_path, backend_plugin("Text"), loader(), alone=True):
+        registry = BackendRegistry(options)
+        with pytest.raises(BackendUnavailableError, match=r"'Text' .* is not a library; build it"):
+            registry.get("Text")
+
+
+def test_declared_folders_are_found_by_record_or_by_where_the_package_is(tmp_path: Path) -> None:
+    groups = {"armnn.backend_paths": {"acme": "acme_backends.lib"}}
+    modules = {"acme_backends.lib.x": "raise SystemExit\n"}
+    site = tmp_path / "site"
+    folder = SearchedFolder(str(site / "acme_backends" / "lib"), "acme 1")
+    with installed(site, Plugin("acme", "1", (), groups, modules), alone=True):
+        assert declared_folders() == (folder,)
+        (record,) = site.glob("acme-1*/RECORD")
+        record.write_text("acme.pth,,\n")  # as an editable install has it
+        refresh()
+        assert declared_folders() == (folder,)
+    assert not {name for name in sys.modules if name.startswith("acme_backends")}
+    with installed(tmp_path / "other", Plugin("acme", "1", (), groups), alone=True):
+        (missing,) = declared_folders()
+    assert missing == SearchedFolder(
+        "acme_backends.lib",
+        "acme 1",
+        "cannot be found: acme 1 declares it, but has no package 'acme_backends.lib'",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,136 @@ def test_stale_metadata_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixtu
     with installed(tmp_path, alone=True):
         document = examine(capsys, "--backends", "Acme", code=1)
     assert any("is stale" in finding["text"] for finding in document["findings"])
+
+
+LOADER = Plugin(
+    "armnn-dynamic-loader",
+    "0.1",
+    (),
+    {"armnn.backend_sources": {"dynamic": "fake_loader:Source"}},
+    {
+        "fake_loader": """\
+import time
+from armnn.backends import BackendSource, SourceRecord
+from armnn.backends.sources import SearchedFolder
+
+class Source(BackendSource):
+    def folders(self, options):
+        return [SearchedFolder("/opt/acme", "option"), SearchedFolder("x", "y", "is not absolute")]
+
+    def scan(self, options):
+        reason = f"was tried out: {options.probe}, {options.probe_timeout:g} s"
+        return [
+            SourceRecord("Acme", "/opt/acme/a.so", stage="dlopen", reason=reason),
+            SourceRecord("", "/opt/acme/README", stage="name", reason="has a bad name"),
+        ]
+
+    def load(self, record, runtime):
+        raise NotImplementedError
+
+    def lint(self, path):
+        return [] if "good" in path else ["It \\x1b is bad.", "It is worse."]
+"""
+    },
+)
+
+
+def test_folders_and_stages_of_dynamic_backends_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ["--dynamic-backends-path", "/opt/acme"]
+    with installed(tmp_path, LOADER, alone=True):
+        document = examine(capsys, *path, "--backends", "Acme", code=1)
+        assert main(["doctor", *path, "--reprobe", "--probe-timeout", "2.5"]) == 0
+    assert document["folders"] == [
+        {"path": "/opt/acme", "origin": "option", "problem": ""},
+        {"path": "x", "origin": "y", "problem": "is not absolute"},
+    ]
+    assert [(f["text"], f["is_problem"]) for f in document["findings"]] == [
+        ("The folder 'x' (y) is not absolute.", True),
+        ("Backend 'Acme' (/opt/acme/a.so) was tried out: on, 10 s.", True),
+        ("File '/opt/acme/README' has a bad name.", False),
+    ]
+    shown = capsys.readouterr().out
+    assert "was tried out: again, 2.5 s" in shown
+    assert re.search(r"^ */opt/acme +option +scanned *$", shown, re.MULTILINE)
+    assert re.search(r"^ *x +y +is not absolute *$", shown, re.MULTILINE)
+    assert re.search(r"^ *id +.* stage +reason *$", shown, re.MULTILINE)
+
+
+def test_the_lint_prints_what_the_loader_finds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, LOADER, alone=True):
+        assert main(["doctor", "--lint", "good.so"]) == 0
+        assert capsys.readouterr().out == "good.so: nothing is wrong with it.\n"
+        assert main(["doctor", "--lint", "bad.so"]) == 1
+        assert capsys.readouterr().out == ("bad.so:\n  - It \\x1b is bad.\n  - It is worse.\n")
+        assert main(["doctor", "--lint", "bad.so", "--json"]) == 1
+        assert json.loads(capsys.readouterr().out) == {
+            "file": "bad.so",
+            "problems": ["It \x1b is bad.", "It is worse."],
+        }
+
+
+def test_a_lint_without_the_loader_names_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installed(tmp_path, alone=True):
+        assert main(["doctor", "--lint", "a.so"]) == 1
+    assert "pip install armnn-dynamic-loader" in capsys.readouterr().err
+
+
+def test_import_times_are_measured_only_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with installed(tmp_path, GOOD, BROKEN, alone=True):
+        assert examine(capsys)["import_times"] == []
+        good, broken = examine(capsys, "--import-times")["import_times"]
+        assert main(["doctor", "--import-times"]) == 0
+    assert (good["name"], good["module"], good["problem"]) == ("Acme", "a_good", "")
+    assert 0 < good["seconds"] < 60
+    assert (broken["name"], broken["seconds"]) == ("Broken", None)
+    assert broken["problem"] == "the process ended with status 4"
+    assert "the process ended with status 4" in capsys.readouterr().out
+
+
+def test_libraries_with_threads_are_listed_and_several_of_a_kind_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded(*names: str) -> list[dict[str, object]]:
+        row = {"user_api": "openmp", "internal_api": "openmp", "num_threads": 2, "version": None}
+        return [{**row, "filepath": f"/lib/{name}"} for name in names]
+
+    monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: loaded("libgomp.so.1"))
+    with installed(tmp_path, GOOD, alone=True):
+        document = examine(capsys)
+        assert document["findings"] == []
+        assert document["thread_pools"] == [
+            {
+                "kind": "openmp",
+                "name": "openmp",
+                "version": "",
+                "threads": 2,
+                "path": "/lib/libgomp.so.1",
+            }
+        ]
+        monkeypatch.setattr("threadpoolctl.threadpool_info", lambda: loaded("libgomp.so", "libomp"))
+        (finding,) = examine(capsys)["findings"]
+    assert finding == {
+        "text": "There are 2 copies of OpenMP in the process: /lib/libgomp.so, /lib/libomp; each "
+        "starts threads of its own, so that they may wait for each other.",
+        "is_problem": False,
+    }
+
+
+def test_an_ignored_environment_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: -1)
+    with installed(tmp_path, GOOD, alone=True):
+        document = examine(capsys)
+    assert {row["honoured"] for row in document["environment"]} == {
+        "no: the process has another's rights"
+    }

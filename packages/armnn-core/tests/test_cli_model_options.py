@@ -7,7 +7,14 @@ import argparse
 
 import pytest
 
-from armnn.cli.model_options import backend_ids, backend_options, layer_backends
+from armnn.backends import CreationOptions
+from armnn.cli.model_options import (
+    add_model_arguments,
+    backend_ids,
+    backend_options,
+    creation_options,
+    layer_backends,
+)
 from armnn.errors import InvalidArgumentError
 
 
@@ -59,3 +66,19 @@ def test_a_malformed_option_is_refused(text: str) -> None:
 def test_an_option_has_one_value() -> None:
     with pytest.raises(InvalidArgumentError, match=r"--option was given twice for A.x"):
         backend_options(["A.x=1", "A.x=2"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], CreationOptions()),
+        (["--dynamic-backends-path", "/a"], CreationOptions(dynamic_backends_path="/a")),
+        (["--no-static-backends"], CreationOptions(enable_static_backends=False)),
+        (["--probe", "again"], CreationOptions(probe="again")),
+        (["--lock-file", "f"], CreationOptions(require_locked=True, lock_file="f")),
+    ],
+)
+def test_what_a_runtime_is_made_with(arguments: list[str], expected: CreationOptions) -> None:
+    parser = argparse.ArgumentParser()
+    add_model_arguments(parser)
+    assert creation_options(parser.parse_args(["model.onnx", *arguments])) == expected

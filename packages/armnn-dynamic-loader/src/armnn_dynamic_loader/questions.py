@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn import DataLayout, DataType, Network, TensorInfo
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.memory import Arena
+from armnn.graph import Network
+from armnn.tensor import TensorInfo
+from armnn.types import DataLayout, DataType
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api import ctypes_mirror as abi
 

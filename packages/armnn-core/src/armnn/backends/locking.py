@@ -83,7 +83,7 @@ class Lock:
             return cls(path, *_parsed(document))
         except FileNotFoundError:
             return cls(path, {}, {})
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             if isinstance(error, InvalidArgumentError):
                 raise
             raise InvalidArgumentError(
@@ -181,14 +181,22 @@ def _sha256(content: bytes) -> str:
 
 
 def _parsed(document: Any) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-    if document["format"] != _FORMAT:
-        raise ValueError(f"got format {document['format']!r}, expected {_FORMAT}")
-    files = {str(path): str(sha256) for path, sha256 in document["files"].items()}
-    distributions = {
-        str(name): (str(row["version"]), str(row["record_sha256"]))
-        for name, row in document["distributions"].items()
-    }
-    return files, distributions
+    form = _object(document, "the document").get("format")
+    if form != _FORMAT:
+        raise ValueError(f"got format {form!r}, expected {_FORMAT}")
+    files = _object(document.get("files"), "files")
+    rows = _object(document.get("distributions"), "distributions")
+    locked = {name: _object(row, f"distribution {name!r}") for name, row in rows.items()}
+    return (
+        {path: str(sha256) for path, sha256 in files.items()},
+        {name: (str(r.get("version")), str(r.get("record_sha256"))) for name, r in locked.items()},
+    )
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is {type(value).__name__}, expected a JSON object")
+    return value
 
 
 def _changed_file(record: str, location: Path) -> str:

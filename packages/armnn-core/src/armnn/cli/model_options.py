@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from armnn.backends import CreationOptions, OptionValue
+from armnn.backends.sources import PROBES
 from armnn.errors import InvalidArgumentError
 
 
@@ -25,6 +26,23 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--dynamic-backends-path",
         metavar="DIR",
         help="a folder with backends in shared libraries; one is used where --backends names it",
+    )
+    group.add_argument(
+        "--no-static-backends",
+        action="store_true",
+        help="leave out the backends of installed packages",
+    )
+    group.add_argument(
+        "--probe",
+        choices=PROBES,
+        default=PROBES[0],
+        help="whether shared libraries are tried out in a process of their own first "
+        "(default: %(default)s, once for each state of a file)",
+    )
+    group.add_argument(
+        "--lock-file",
+        metavar="FILE",
+        help="load only what this file lists, which 'armnn backends lock' wrote",
     )
     group.add_argument(
         "--layer-backend",
@@ -57,7 +75,13 @@ def backend_ids(text: str) -> list[str]:
 
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:
     """Return the options for a runtime."""
-    return CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
+    return CreationOptions(
+        dynamic_backends_path=arguments.dynamic_backends_path,
+        enable_static_backends=not arguments.no_static_backends,
+        probe=arguments.probe,
+        require_locked=arguments.lock_file is not None,
+        lock_file=arguments.lock_file,
+    )
 
 
 def layer_backends(texts: Sequence[str]) -> dict[str, str]:
