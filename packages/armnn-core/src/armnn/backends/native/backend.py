@@ -128,7 +128,7 @@ class NativeBackend(Backend):
                 f"layer {layer.name!r} holds {layer.compiled!r}, expected a program of backend "
                 f"{self.id!r}"
             )
-        return NativeWorkload(layer.compiled, range(len(layer.inputs)))
+        return NativeWorkload(layer.compiled, range(len(layer.inputs)), layer)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Compile the subgraph into PreCompiled layers; what it refuses goes to the next backend.

@@ -40,7 +40,7 @@ def compile_layer(
         if isinstance(outcome, Failure):
             raise outcome.exception(backend.library, "compile", graph.names)
         positions = [layer.inputs.index(value) for value in graph.inputs]
-    return NativeWorkload(outcome, positions)
+    return NativeWorkload(outcome, positions, layer)
 
 
 def compile_view(

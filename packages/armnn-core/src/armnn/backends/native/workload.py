@@ -25,32 +25,60 @@ if TYPE_CHECKING:
 
     from armnn.backends.memory import TensorHandle
     from armnn.backends.native.program import NativeProgram
+    from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
 
 _ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
 _PADDING_LIMIT: Final = 1 << 21
 
 
 class NativeWorkload(Workload):
-    """Runs a program.
+    """Runs a program."""
 
-    Args:
-        program: The program.
-        positions: Which of the layer's inputs execute receives, in its order: the constants went
-            into the program, and a value that is read twice is passed once.
-    """
+    def __init__(self, program: NativeProgram, positions: Sequence[int], layer: Layer) -> None:
+        """Prepare to run a program in the place of a layer.
 
-    def __init__(self, program: NativeProgram, positions: Sequence[int]) -> None:
+        Args:
+            program: The program.
+            positions: Which of the layer's inputs execute receives, in its order: the constants
+                went into the program, and a value that is read twice is passed once.
+            layer: The layer.
+        """
         self._program = program
         self._positions = tuple(positions)
+        self._inputs = tuple(layer.input_infos[at] for at in positions)
+        self._outputs = layer.output_infos
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return the step that executes the program.
 
         Raises:
+            BackendError: A tensor is missing, or has another size than the program was made for.
             ArmnnError: The backend makes no execution context.
         """
-        chosen = [handle for at in self._positions if (handle := inputs[at]) is not None]
-        return _BoundProgram(self._program, chosen, outputs)
+        given = [inputs[at] if at < len(inputs) else None for at in self._positions]
+        return _BoundProgram(
+            self._program,
+            self._checked("input", given, self._inputs),
+            self._checked("output", outputs, self._outputs),
+        )
+
+    def _checked(
+        self,
+        side: str,
+        handles: Sequence[TensorHandle | None],
+        infos: Sequence[TensorInfo | None],
+    ) -> list[TensorHandle]:
+        """C would read or write past the end of what is too small."""
+        present = [handle for handle in handles if handle is not None]
+        sizes = [handle.info.size_bytes for handle in present]
+        expected = [info.size_bytes for info in infos if info is not None]
+        if sizes != expected:
+            raise BackendError(
+                f"{self._program.title} cannot be bound: got {side}s of {sizes} bytes, expected "
+                f"{expected}"
+            )
+        return present
 
 
 class _BoundProgram:
