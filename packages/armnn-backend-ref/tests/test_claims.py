@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What CpuRef claims, it runs: other types and shapes than those of the conformance cases.
+"""What CpuRef claims, it runs: types, shapes and parameters other than those of the cases.
 
 Layers that the layer table takes are either refused with a reason or run without a crash and
 without a warning; that their values are right is what the cases are for.
@@ -7,6 +7,7 @@ without a warning; that their values are right is what the cases are for.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from armnn.optimizer.infer import fill_descriptor, update_outputs
 from armnn.optimizer.specialise import state_target_shape
 from armnn.tensor import TensorInfo
 from armnn.testing.cases import LayerCase, cases_of, covered_layers, data_types_of
-from armnn.types import DataType
+from armnn.types import ArmnnEnum, DataType
 from armnn_backend_ref.backend import RefBackend
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _run(
         for value, pair in zip(layer.inputs, operands, strict=False)
     ]
     targets = [Receiver(info) for info in layer.output_infos]
-    what = f"{case} with {changed} into {output}"
+    what = f"{case} ({case.descriptor}) with {changed} into {output}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -148,6 +149,43 @@ def _reshaped(case: LayerCase) -> Iterator[dict[int, TensorInfo]]:
                     other = (*shape[:axis], size, *shape[axis + 1 :])
                     together[place] = operand.info.with_shape(other)
             yield together
+
+
+def _others(value: Any) -> list[Any]:
+    """Return values that a parameter might have instead, most of them unlikely ones."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, ArmnnEnum):
+        return [other for other in type(value) if other is not value]
+    if isinstance(value, int):
+        return [-2, -1, 0, 1, 2, 3, 7]
+    if isinstance(value, float):
+        return [-1.0, 0.0, 0.5, 2.0]
+    if isinstance(value, tuple):
+        changed = [
+            (*value[:place], other, *value[place + 1 :])
+            for place, item in enumerate(value)
+            for other in _others(item)
+        ]
+        return [*changed, value[1:], value + value[-1:], value[::-1]]
+    return []
+
+
+def _parametrized(case: LayerCase) -> Iterator[LayerCase]:
+    for field in dataclasses.fields(case.descriptor):
+        for other in _others(getattr(case.descriptor, field.name)):
+            try:
+                descriptor = dataclasses.replace(case.descriptor, **{field.name: other})
+            except ArmnnError:
+                continue
+            yield dataclasses.replace(case, descriptor=descriptor)
+
+
+@pytest.mark.parametrize("layer", covered_layers())
+def test_other_parameters_are_refused_or_run(layer: str) -> None:
+    for case in _chosen(layer, 3):
+        for other in _parametrized(case):
+            _run(other, {})
 
 
 @pytest.mark.parametrize("layer", covered_layers())
