@@ -18,12 +18,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from armnn.backends import ModelContext, OptionValue
+from armnn.backends import ModelContext, OptionValue, refresh
 from armnn.compat import onnxruntime as ort
 from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
 from armnn.errors import ClosedError, InvalidArgumentError
 from armnn.runtime import default_runtime
-from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed
+from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed, write_plugin
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)
@@ -392,6 +392,25 @@ def test_providers_choose_the_backends(fakes, providers, expected, backend: str)
     session = ort.InferenceSession(model_bytes(), providers=providers)
     assert session.get_providers() == expected
     assert backends_of(session) == {backend}
+
+
+def test_a_default_backend_that_turns_out_to_be_unusable_is_left_out(
+    fakes, make_backend, caplog, tmp_path
+) -> None:
+    def refuse(_self: Any, _options: Any) -> None:
+        raise RuntimeError("no such device")
+
+    module = ModuleType("armnn_test_compat_broken")
+    vars(module)["Broken"] = make_backend("Broken", create_context=refuse, score=lambda _: 9)
+    source = "from armnn_test_compat_broken import Broken as backend\n"
+    plugin = backend_plugin("Broken", distribution="armnn-backend-broken", source=source)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        write_plugin(tmp_path / "plugins", plugin)
+        refresh()
+        session = ort.InferenceSession(model_bytes(), providers=["CPUExecutionProvider"])
+        assert backends_of(session) == {"First"}
+    assert "Broken" in caplog.text
 
 
 def test_a_provider_that_is_not_there_is_warned_of_and_left_out(fakes) -> None:

@@ -30,12 +30,13 @@ class Choice:
 
     Attributes:
         providers: The names of the providers that take part, with their options.
-        backends: The ids of the backends in the order of preference.
+        backends: The ids of the backends in the order of preference; None for the default ones,
+            of which those are left out that turn out to be unusable.
         options: The options of the backends, by id.
     """
 
     providers: dict[str, dict[str, str]]
-    backends: list[str]
+    backends: list[str] | None
     options: dict[str, dict[str, OptionValue]]
 
 
@@ -88,7 +89,7 @@ def choose(
         backends |= {each: defaults[each] for each in defaults if each not in backends}
     for backend_id, said in thread_options(backends.values(), threads).items():
         options[backend_id] = {**said, **options.get(backend_id, {})}
-    return Choice(chosen, list(backends), options)
+    return Choice(chosen, None if [*chosen] == [CPU] else list(backends), options)
 
 
 def _defaults() -> tuple[Backend, ...]:

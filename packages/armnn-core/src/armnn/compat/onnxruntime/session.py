@@ -94,7 +94,7 @@ class InferenceSession:
             )
             network = default_runtime().load_model(
                 parse(self._source, suffix="onnx"),
-                choice.backends or None,
+                choice.backends,
                 backend_options=choice.options,
                 profiler=self._recorder,
             )
