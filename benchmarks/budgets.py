@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import bound_step
 import compare
 import dynamic_loading
 import layers
@@ -90,6 +91,7 @@ def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> di
         "machine": machine(),
         "import_seconds": import_seconds(),
         "overhead": overhead.measure(100),
+        "bound_step": bound_step.measure(),
         "dynamic_loading": dynamic_loading.measure(5),
         "layers": layers.table([], 31),
         "compare": {
@@ -105,6 +107,7 @@ def budgets(results: dict[str, Any], resnet50: str) -> list[Budget]:
     return [
         Budget("import armnn after NumPy, seconds", results["import_seconds"], 0.15),
         Budget("overhead, microseconds a layer", results["overhead"]["per_layer_us"], 2),
+        Budget("bound step in C, microseconds", results["bound_step"]["step_us"], 3),
         Budget("dynamic loading, cold, seconds", results["dynamic_loading"]["cold_seconds"], 3),
         Budget("dynamic loading, warm, seconds", results["dynamic_loading"]["warm_seconds"], 0.2),
         Budget("slowest layer, time of its NumPy expression", results["layers"][0]["ratio"], 3),
@@ -131,6 +134,7 @@ def main() -> int:
         arguments.output.write_text(json.dumps(results, indent=2) + "\n")
     print(", ".join(f"{name} {value}" for name, value in results["machine"].items()))
     print(overhead.line(results["overhead"]))
+    print(bound_step.line(results["bound_step"]))
     print(dynamic_loading.line(results["dynamic_loading"]))
     print(layers.lines(results["layers"]))
     for model, rows in results["compare"].items():
