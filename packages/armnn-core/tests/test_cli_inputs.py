@@ -176,3 +176,40 @@ def test_a_shape_decides_what_random_data_looks_like() -> None:
     (feed,) = make_feeds({"x": TWO["image"]}, InputOptions(["random"], ["4x3x8x8"]))
     assert feed.array.shape == (4, 3, 8, 8)
     assert feed.notes == ("seed 0",)
+
+
+@pytest.mark.parametrize(
+    ("text", "info", "expected"),
+    [
+        ("16000", TensorInfo((), DataType.SIGNED64), np.array(16000)),
+        ("-0.5", TensorInfo((), DataType.FLOAT32), np.array(-0.5, np.float32)),
+        ("1e3", TensorInfo((1,), DataType.SIGNED32), np.array([1000], np.int32)),
+        ("True,false", TensorInfo((2,), DataType.BOOLEAN), np.array([True, False])),
+        ("1,2,3,4", TensorInfo(("n", 2), DataType.UNSIGNED8), np.uint8([[1, 2], [3, 4]])),
+        ("7", TensorInfo(None, DataType.SIGNED64), np.array(7)),
+        ("7,8", TensorInfo(None, DataType.SIGNED64), np.array([7, 8])),
+    ],
+)
+def test_numbers_stand_on_the_command_line(
+    text: str, info: TensorInfo, expected: np.ndarray
+) -> None:
+    feed = feed_of(text, info)
+    np.testing.assert_array_equal(feed.array, expected)
+    assert (feed.array.dtype, feed.array.shape) == (expected.dtype, expected.shape)
+    assert feed.source == "the command line"
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "message"),
+    [
+        ("1,2,3", (2,), r"got 3 numbers for the input 'x', expected as many as \[2\] has elements"),
+        ("1,2,3", (None, 2), r"as many as \[\?,2\] has elements"),
+        ("1", (0, "n"), r"as many as \[0,n\] has elements"),
+        ("1,2", (None, None), "got 2 numbers"),
+        ("0.5", (1,), "'x', 0.5: got float64, expected int64, which cannot hold all"),
+        ("9" * 30, (1,), "got object, expected int64"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(text: str, shape: tuple, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        feed_of(text, TensorInfo(shape, DataType.SIGNED64))

@@ -22,6 +22,9 @@ from armnn.tensor import TensorInfo, format_shape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_NUMBER = r"(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|true|false)"
+_NUMBERS = re.compile(rf"{_NUMBER}(?:,{_NUMBER})*", re.IGNORECASE)
+
 GENERATED = ("random", "zeros")
 ARRAY_SUFFIXES = (".npy", ".npz")
 
@@ -34,7 +37,7 @@ class Feed:
         name: Of the input.
         info: What the network wants.
         array: What the network gets.
-        source: "random", "zeros" or the path of a file.
+        source: "random", "zeros", "the command line" or the path of a file.
         notes: What was done to it and what was assumed.
     """
 
@@ -159,6 +162,10 @@ def _feed(name: str, source: str | None, info: TensorInfo, options: InputOptions
         array = random_array(name, info.with_shape(shape), options.seed)
         reason = ["not given"] if source is None else []
         return Feed(name, info, array, "random", (*reason, f"seed {options.seed}", *notes))
+    if _NUMBERS.fullmatch(source):
+        numbers = _numbers(name, source, info)
+        array, said = fitted(numbers, info, f"the input {name!r}, {source}")
+        return Feed(name, info, array, "the command line", tuple(said))
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
@@ -169,9 +176,37 @@ def _feed(name: str, source: str | None, info: TensorInfo, options: InputOptions
     else:
         raise InvalidArgumentError(
             f"--input got {source!r} for the input {name!r}, expected a file ending in "
-            f"{', '.join(ARRAY_SUFFIXES + PICTURE_SUFFIXES)}, or the word random or zeros"
+            f"{', '.join(ARRAY_SUFFIXES + PICTURE_SUFFIXES)}, numbers as in 16000 or 1,2.5, or the "
+            "word random, zeros, true or false"
         )
     return Feed(name, info, array, source, tuple(said))
+
+
+def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:
+    """Return the numbers of a text in the shape of an input, whose unknown dimension they fill.
+
+    Raises:
+        InvalidArgumentError: They are not as many as the input has elements.
+    """
+    numbers = np.array([_number(part) for part in text.lower().split(",")])
+    shape = info.shape
+    if shape is None:
+        return numbers if numbers.size > 1 else numbers.reshape(())
+    open_axes = sum(not isinstance(dim, int) for dim in shape)
+    sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
+    known = math.prod(size for size in sizes if size >= 0)
+    if open_axes > 1 or (numbers.size % known if open_axes and known else numbers.size != known):
+        raise InvalidArgumentError(
+            f"--input got {numbers.size} numbers for the input {name!r}, expected as many as "
+            f"{format_shape(shape)} has elements"
+        )
+    return numbers.reshape(sizes)
+
+
+def _number(text: str) -> bool | int | float:
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
 def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:

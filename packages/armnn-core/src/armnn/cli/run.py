@@ -38,6 +38,8 @@ _EXAMPLES = """\
 examples:
   armnn run model.onnx --input x=cat.png --labels classes.txt
   armnn run model.onnx --input ids=ids.npy --input mask=zeros --output scores=scores.npy
+  armnn run model.tflite --input picture.png --report
+  armnn run model.onnx --input audio=clip.npy --input sampling_rate=16000
   armnn run model.onnx --backends CpuAcc,CpuRef --report --iterations 20 --profile trace.json
 """
 

@@ -50,12 +50,12 @@ def add_shape_argument(group: argparse._ActionsContainer) -> None:
 def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--input",
-        metavar="NAME=FILE",
+        metavar="NAME=SOURCE",
         action="append",
         default=[],
-        help="the data of an input: a .npy, .npz, .png or .jpg file, or the word random or zeros "
-        "(may be repeated; NAME= may be left out if there is one input; what is not given is "
-        "random)",
+        help="the data of an input: a .npy, .npz, .png or .jpg file, numbers as in sr=16000 or "
+        "axes=0,1, or the word random or zeros (may be repeated; NAME= may be left out if there is "
+        "one input; what is not given is random)",
     )
     add_shape_argument(group)
     group.add_argument(
