@@ -64,6 +64,14 @@ def core_with_ref_and_onnx(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs commands where the core and the loader are installed, and no backend."""
+    folder = tmp_path_factory.mktemp("loader")
+    packages = ["armnn_backend_api", "armnn_core", "armnn_dynamic_loader"]
+    return runner(install(folder / "environment", packages, "armnn-core[dynamic]"), folder)
+
+
+@pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs commands in the environment of the tests, where everything is installed."""
     return runner(Path(sys.prefix), tmp_path_factory.mktemp("installed"))

@@ -54,7 +54,7 @@ def _is_source(name: PurePosixPath) -> bool:
     nested = len(name.parts) > 1
     if name.name == PYTEST_PLUGIN.name:
         return True
-    return nested and (name.suffix in IN_A_PACKAGE or name.name == "py.typed")
+    return nested and (name.suffix in IN_A_PACKAGE or name.name in ("py.typed", "CMakeLists.txt"))
 
 
 def _missing(names: Iterable[PurePosixPath], required: Iterable[str]) -> list[str]:
