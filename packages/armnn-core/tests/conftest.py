@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -31,7 +32,13 @@ from armnn.runtime import Runtime
 from armnn.tensor import TensorInfo, info_of
 from armnn.testing.plugin_dirs import backend_plugin, installed
 from armnn.testing.subject import Subject
-from armnn.types import ActivationFunction, BinaryOperation, PaddingMethod, PoolingAlgorithm
+from armnn.types import (
+    ActivationFunction,
+    BinaryOperation,
+    PaddingMethod,
+    PoolingAlgorithm,
+    UnaryOperation,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -298,12 +305,32 @@ def _reshape(layer: Layer, x: Array, *_shape: Array) -> Array:
     return x.reshape(target)
 
 
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def _layer_normalization(
+    layer: Layer, x: Array, gamma: Array | None = None, beta: Array | None = None
+) -> Array:
+    axes = tuple(range(layer.descriptor.axis % x.ndim, x.ndim))
+    centred = x - x.mean(axes, keepdims=True)
+    y = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + layer.descriptor.eps)
+    return y * (1 if gamma is None else gamma) + (0 if beta is None else beta)
+
+
+_UNARY: dict[UnaryOperation, Callable[[Array], Array]] = {
+    UnaryOperation.ERF: _erf,
+    UnaryOperation.SQRT: np.sqrt,
+    UnaryOperation.RSQRT: lambda x: 1 / np.sqrt(x),
+}
+
 _BINARY: dict[BinaryOperation, Callable[[Array, Array], Array]] = {
     BinaryOperation.ADD: np.add,
     BinaryOperation.DIV: np.divide,
     BinaryOperation.MAXIMUM: np.maximum,
     BinaryOperation.MINIMUM: np.minimum,
     BinaryOperation.MUL: np.multiply,
+    BinaryOperation.POWER: np.power,
     BinaryOperation.SUB: np.subtract,
 }
 
@@ -312,6 +339,9 @@ _ACTIVATIONS: dict[ActivationFunction, Callable[[Array, float, float], Array]] =
     ActivationFunction.BOUNDED_RELU: lambda x, a, b: np.minimum(a, np.maximum(b, x)),
     ActivationFunction.LINEAR: lambda x, a, b: a * x + b,
     ActivationFunction.TANH: lambda x, a, b: a * np.tanh(b * x),
+    ActivationFunction.SQUARE: lambda x, _a, _b: x * x,
+    ActivationFunction.SQRT: lambda x, _a, _b: np.sqrt(x),
+    ActivationFunction.GELU: lambda x, _a, _b: x / 2 * (1 + _erf(x / math.sqrt(2))),
     ActivationFunction.HARD_SWISH: lambda x, _a, _b: x * np.minimum(np.maximum(0, x + 3), 6) / 6,
 }
 
@@ -332,8 +362,11 @@ _MEANINGS: dict[str, Callable[..., Array]] = {
     "DepthwiseConvolution2d": _depthwise,
     "Division": lambda _, x, y: x / y,
     "ElementwiseBinary": lambda layer, x, y: _BINARY[layer.descriptor.operation](x, y),
+    "ElementwiseUnary": lambda layer, x: _UNARY[layer.descriptor.operation](x),
     "FullyConnected": _fully_connected,
+    "LayerNormalization": _layer_normalization,
     "Maximum": lambda _, x, y: np.maximum(x, y),
+    "Mean": lambda layer, x: x.mean(layer.descriptor.axis, keepdims=layer.descriptor.keep_dims),
     "Minimum": lambda _, x, y: np.minimum(x, y),
     "Multiplication": lambda _, x, y: x * y,
     "Pad": lambda layer, x: np.pad(

@@ -27,7 +27,9 @@ from armnn.optimizer.passes.permute_as_reshape import permute_as_reshape
 from armnn.optimizer.passes.permute_batch_to_space_as_depth_to_space import (
     permute_batch_to_space_as_depth_to_space,
 )
+from armnn.optimizer.passes.recognize_gelu import recognize_gelu
 from armnn.optimizer.passes.recognize_hard_swish import recognize_hard_swish
+from armnn.optimizer.passes.recognize_layer_normalization import recognize_layer_normalization
 from armnn.optimizer.passes.remove_dead_layers import remove_dead_layers
 from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
 
@@ -47,6 +49,8 @@ PASSES: tuple[Pass, ...] = (
     delete_broadcast_to,
     max_min_into_bounded_relu,
     recognize_hard_swish,
+    recognize_gelu,
+    recognize_layer_normalization,
     fold_batch_normalization,
     fold_channel_arithmetic,
     fold_pad,
@@ -110,7 +114,9 @@ __all__ = [
     "move_permute_down",
     "permute_as_reshape",
     "permute_batch_to_space_as_depth_to_space",
+    "recognize_gelu",
     "recognize_hard_swish",
+    "recognize_layer_normalization",
     "remove_dead_layers",
     "run_passes",
     "squash_equal_siblings",

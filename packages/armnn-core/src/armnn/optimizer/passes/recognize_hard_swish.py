@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.layers.activation import ActivationDescriptor
+from armnn.optimizer.passes._line import are_private, line_of
 from armnn.optimizer.passes._pattern import (
     binary_operation,
     first_input,
-    may_absorb,
-    number_operand,
-    only_reader,
     replace_layer,
     walk,
 )
@@ -36,20 +33,10 @@ def recognize_hard_swish(network: Network) -> int:
     return sum(_replace(network, layer) for layer in walk(network))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Line:
-    """factor * value + offset, and the layers that compute it."""
-
-    value: Value
-    factor: float = 1.0
-    offset: float = 0.0
-    layers: tuple[Layer, ...] = ()
-
-
 def _replace(network: Network, layer: Layer) -> bool:
     if len(layer.outputs) != 1 or not layer.output.info.data_type.is_float:
         return False
-    outside = _line(layer.output)
+    outside = line_of(layer.output)
     product = outside.value.producer
     if outside.offset != 0 or binary_operation(product) is not BinaryOperation.MUL:
         return False
@@ -61,7 +48,7 @@ def _replace(network: Network, layer: Layer) -> bool:
         if passed is None:
             continue
         inside = [*outside.layers, product, *passed]
-        if not _are_private(inside, layer):
+        if not are_private(inside, layer):
             continue
         descriptor = ActivationDescriptor(function=ActivationFunction.HARD_SWISH)
         return replace_layer(network, layer, "Activation", [x], descriptor)
@@ -70,7 +57,7 @@ def _replace(network: Network, layer: Layer) -> bool:
 
 def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | None:
     """Return the layers from ``x`` to ``gate`` if ``x * gate * factor`` is HardSwish of ``x``."""
-    behind = _line(gate)
+    behind = line_of(gate)
     clip = behind.value.producer
     bounds = clip.descriptor
     if (
@@ -80,7 +67,7 @@ def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | No
         or bounds.b != 0
     ):
         return None
-    before = _line(first_input(clip), until=x)
+    before = line_of(first_input(clip), until=x)
     scale = behind.factor * factor
     said = (scale * before.factor, scale * before.offset, scale * bounds.a)
     if before.value is not x or not all(
@@ -89,50 +76,3 @@ def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | No
     ):
         return None
     return [*behind.layers, clip, *before.layers]
-
-
-def _line(value: Value, until: Value | None = None) -> _Line:
-    """Follow a value back through multiplications by and additions of numbers."""
-    line = _Line(value)
-    while True:
-        layer = line.value.producer
-        step = None if line.value is until else _step(layer)
-        if step is None:
-            return line
-        line = _Line(
-            step.value,
-            line.factor * step.factor,
-            line.factor * step.offset + line.offset,
-            (*line.layers, layer),
-        )
-
-
-def _step(layer: Layer) -> _Line | None:
-    descriptor = layer.descriptor
-    if isinstance(descriptor, ActivationDescriptor):
-        if descriptor.function is not ActivationFunction.LINEAR:
-            return None
-        return _Line(first_input(layer), descriptor.a, descriptor.b)
-    operand = number_operand(layer)
-    if operand is None:
-        return None
-    number = operand.number
-    match operand.operation:
-        case BinaryOperation.ADD:
-            return _Line(operand.value, 1.0, number)
-        case BinaryOperation.SUB if operand.position == 0:
-            return _Line(operand.value, 1.0, -number)
-        case BinaryOperation.MUL:
-            return _Line(operand.value, number)
-        case BinaryOperation.DIV if operand.position == 0 and number != 0:
-            return _Line(operand.value, 1 / number)
-        case _:
-            return None
-
-
-def _are_private(layers: list[Layer], last: Layer) -> bool:
-    """Whether only these layers read each other, and no hint keeps them apart."""
-    return all(
-        layer is last or (only_reader(layer.output) is not None and may_absorb(last, layer))
-        for layer in layers
-    )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Arithmetic with numbers seen as a line: a factor times a value, plus an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armnn.layers.activation import ActivationDescriptor
+from armnn.optimizer.passes._pattern import (
+    first_input,
+    may_absorb,
+    number_operand,
+    only_reader,
+)
+from armnn.types import ActivationFunction, BinaryOperation
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """factor * value + offset, and the layers that compute it."""
+
+    value: Value
+    factor: float = 1.0
+    offset: float = 0.0
+    layers: tuple[Layer, ...] = ()
+
+
+def line_of(value: Value, until: Value | None = None) -> Line:
+    """Follow a value back through multiplications by and additions of numbers."""
+    found = Line(value)
+    for found in lines_of(value):
+        if found.value is until:
+            break
+    return found
+
+
+def lines_of(value: Value) -> Iterator[Line]:
+    """Yield what a value is a line of, from itself back to where the arithmetic begins."""
+    line = Line(value)
+    while True:
+        yield line
+        layer = line.value.producer
+        step = _step(layer)
+        if step is None:
+            return
+        line = Line(
+            step.value,
+            line.factor * step.factor,
+            line.factor * step.offset + line.offset,
+            (*line.layers, layer),
+        )
+
+
+def _step(layer: Layer) -> Line | None:
+    descriptor = layer.descriptor
+    if isinstance(descriptor, ActivationDescriptor):
+        if descriptor.function is not ActivationFunction.LINEAR:
+            return None
+        return Line(first_input(layer), descriptor.a, descriptor.b)
+    operand = number_operand(layer)
+    if operand is None:
+        return None
+    number = operand.number
+    match operand.operation:
+        case BinaryOperation.ADD:
+            return Line(operand.value, 1.0, number)
+        case BinaryOperation.SUB if operand.position == 0:
+            return Line(operand.value, 1.0, -number)
+        case BinaryOperation.MUL:
+            return Line(operand.value, number)
+        case BinaryOperation.DIV if operand.position == 0 and number != 0:
+            return Line(operand.value, 1 / number)
+        case _:
+            return None
+
+
+def are_private(layers: list[Layer], last: Layer) -> bool:
+    """Whether only these layers read each other, and no hint keeps them apart."""
+    return all(
+        layer is last or (only_reader(layer.output) is not None and may_absorb(last, layer))
+        for layer in layers
+    )

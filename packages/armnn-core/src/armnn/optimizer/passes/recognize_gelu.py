@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Arithmetic with the error function that says Gelu becomes the activation."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from armnn.layers.activation import ActivationDescriptor
+from armnn.layers.elementwise import ElementwiseUnaryDescriptor
+from armnn.optimizer.passes._line import Line, are_private, line_of, lines_of
+from armnn.optimizer.passes._pattern import (
+    binary_operation,
+    first_input,
+    replace_layer,
+    walk,
+)
+from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+
+
+def recognize_gelu(network: Network) -> int:
+    """Replace x / 2 * (1 + erf(x / sqrt(2))) in floating point, however it is written.
+
+    The half may stand before, in or behind the product (Hendrycks and Gimpel 2016; ONNX: Gelu).
+    Nothing else may read what is computed on the way.
+
+    Returns:
+        How many were replaced.
+    """
+    return sum(_replace(network, layer) for layer in walk(network))
+
+
+def _replace(network: Network, layer: Layer) -> bool:
+    if len(layer.outputs) != 1 or not layer.output.info.data_type.is_float:
+        return False
+    for outside in lines_of(layer.output):
+        product = outside.value.producer
+        if outside.offset == 0 and binary_operation(product) is BinaryOperation.MUL:
+            for position, operand in enumerate(product.inputs):
+                gate = product.inputs[1 - position]
+                if operand is not None and gate is not None:
+                    found = _root(operand, gate, outside)
+                    if found is not None and _put(network, layer, product, outside, *found):
+                        return True
+    return False
+
+
+def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer]] | None:
+    """Return x and the layers on the way if the product of the operands is Gelu of x."""
+    behind = line_of(gate)
+    error = behind.value.producer
+    descriptor = error.descriptor
+    if (
+        not isinstance(descriptor, ElementwiseUnaryDescriptor)
+        or descriptor.operation is not UnaryOperation.ERF
+    ):
+        return None
+    for inside in lines_of(operand):
+        before = line_of(first_input(error), until=inside.value)
+        scale = outside.factor * inside.factor
+        said = (scale * behind.factor, scale * behind.offset, before.factor)
+        if before.value is inside.value and inside.offset == before.offset == 0:
+            near = _nearness(operand.info.data_type)
+            wanted = (0.5, 0.5, math.sqrt(0.5))
+            if all(
+                math.isclose(number, expected, rel_tol=near)
+                for number, expected in zip(said, wanted, strict=True)
+            ):
+                return inside.value, [*inside.layers, *behind.layers, error, *before.layers]
+    return None
+
+
+def _nearness(data_type: DataType) -> float:
+    """Return how far constants may be off: they are rounded to the data type."""
+    return {DataType.FLOAT16: 1e-3, DataType.BFLOAT16: 1e-2}.get(data_type, 1e-6)
+
+
+def _put(
+    network: Network, layer: Layer, product: Layer, outside: Line, x: Value, passed: list[Layer]
+) -> bool:
+    inside = [*outside.layers, product, *passed]
+    if x.info != layer.output.info or not are_private(inside, layer):
+        return False
+    descriptor = ActivationDescriptor(function=ActivationFunction.GELU)
+    return replace_layer(network, layer, "Activation", [x], descriptor)
