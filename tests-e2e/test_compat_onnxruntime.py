@@ -123,6 +123,33 @@ def test_inputs_are_taken_and_refused_alike(kind: str) -> None:
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.parametrize("version", [3, 8])
+def test_initialisers_that_are_inputs_are_described_alike(version: int) -> None:
+    model = linear()
+    model.ir_version, model.opset_import[0].version = version, 8
+    theirs, mine = both(model.SerializeToString())
+    assert described(mine) == described(theirs)
+    assert len(described(mine)["overridable"]) == (version > 3)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_scalar_is_one_element_of_any_rank(shape: tuple[int, ...]) -> None:
+    given = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+        helper.make_tensor_value_info("k", TensorProto.FLOAT, []),
+    ]
+    made = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    node = helper.make_node("Mul", ["x", "k"], ["y"])
+    model = helper.make_model(
+        helper.make_graph([node], "scaled", given, made),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    feed = {"x": np.float32([1, 2]), "k": np.full(shape, 3, np.float32)}
+    for session in both(model.SerializeToString()):
+        np.testing.assert_array_equal(session.run(None, feed)[0].ravel(), [3, 6])
+
+
 MODELS: dict[str, str | bytes] = {
     "missing": "/no/such/model.onnx",
     "garbage": b"garbage garbage",

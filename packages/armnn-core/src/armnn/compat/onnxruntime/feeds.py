@@ -16,7 +16,7 @@ from armnn.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn import DataType
+    from armnn import TensorInfo
     from armnn.compat.onnxruntime.model import Description, NodeArg
 
 
@@ -25,11 +25,11 @@ class Feeds:
 
     Args:
         described: What the model declares.
-        data_types: The types of its inputs by name.
+        infos: The inputs of the network by name.
     """
 
-    def __init__(self, described: Description, data_types: Mapping[str, DataType]) -> None:
-        self._inputs = tuple((each, data_types[each.name].numpy_dtype) for each in described.inputs)
+    def __init__(self, described: Description, infos: Mapping[str, TensorInfo]) -> None:
+        self._inputs = tuple((each, infos[each.name]) for each in described.inputs)
         self._overridable = tuple(each.name for each in described.overridable)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -52,7 +52,7 @@ class Feeds:
             )
         if len(given) != len(self._inputs):
             self._refuse_others(given)
-        return {each.name: _array(each, dtype, given[each.name]) for each, dtype in self._inputs}
+        return {each.name: _array(each, info, given[each.name]) for each, info in self._inputs}
 
     def _refuse_others(self, given: Mapping[str, Any]) -> None:
         names = [each.name for each, _ in self._inputs]
@@ -66,7 +66,8 @@ class Feeds:
                 raise InvalidArgument(f"Invalid input name: {name}; the model has {names}")
 
 
-def _array(declared: NodeArg, dtype: np.dtype[Any], value: Any) -> NDArray[Any]:
+def _array(declared: NodeArg, info: TensorInfo, value: Any) -> NDArray[Any]:
+    dtype = info.data_type.numpy_dtype
     if isinstance(value, OrtValue):
         value = value.numpy()
     if not isinstance(value, (np.ndarray, np.generic)):
@@ -83,6 +84,8 @@ def _array(declared: NodeArg, dtype: np.dtype[Any], value: Any) -> NDArray[Any]:
             f"Unexpected input data type for {declared.name}. Actual: ({_kind(array)}) , "
             f"expected: ({declared.type})"
         )
+    if info.shape == () and array.size == 1:
+        return array.reshape(())  # onnxruntime takes one element of any rank for a scalar
     _check_shape(declared, array.shape)
     return array
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NO_VERSION = 2**63 - 1
 """What onnxruntime gives as the version of a model that has none."""
 
+_OVERRIDABLE_SINCE = 4
+"""The version of the format before which every initialiser had to be an input, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeArg:
@@ -59,7 +62,7 @@ class Description:
 
     Attributes:
         inputs: Its inputs without those that have an initialiser.
-        overridable: The inputs that have one.
+        overridable: The inputs that have one and may be given another value.
         outputs: Its outputs.
         metadata: The rest.
     """
@@ -89,9 +92,10 @@ def describe(source: str | bytes, sizes: Mapping[str, int]) -> Description:
     graph = model.graph
     initializers = {tensor.name for tensor in graph.initializer}
     given = [_node_arg(value, sizes) for value in graph.input]
+    can_override = model.ir_version >= _OVERRIDABLE_SINCE
     return Description(
         inputs=[each for each in given if each.name not in initializers],
-        overridable=[each for each in given if each.name in initializers],
+        overridable=[each for each in given if can_override and each.name in initializers],
         outputs=[_node_arg(value, sizes) for value in graph.output],
         metadata=ModelMetadata(
             producer_name=model.producer_name,

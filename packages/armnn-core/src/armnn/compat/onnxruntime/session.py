@@ -102,7 +102,7 @@ class InferenceSession:
         self._providers = choice.providers
         self._inputs = described.inputs
         self._overridable = described.overridable
-        self._feeds = Feeds(described, {n: i.data_type for n, i in network.inputs.items()})
+        self._feeds = Feeds(described, network.inputs)
         self._outputs = model.completed(described.outputs, network.outputs, said.free_dimensions)
         self._metadata = described.metadata
         # The runtime keeps what is loaded, so a session that is gone has to say so.
