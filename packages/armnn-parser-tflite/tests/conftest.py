@@ -99,6 +99,7 @@ OPTION_KINDS = {
     "REDUCE_ALL": "ReducerOptions",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
     "LEAKY_RELU": "LeakyReluOptions",
+    "LSTM": "LSTMOptions",
     "SVDF": "SVDFOptions",
     "RNN": "RNNOptions",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",

@@ -162,3 +162,12 @@ def test_top_k(lite: Any, rng: np.random.Generator, k: int) -> None:
     tensors = {"k": lite.constant(np.int32(k)), "i": lite.Tensor("int32")}
     op = lite.Op("TOPK_V2", ["x", "k"], ["y", "i"])
     lite.check(op, tensors, {"x": _x(rng, 2, 7)}, ["y", "i"])
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+@pytest.mark.parametrize("places", ["int32", "int64"])
+def test_unique(lite: Any, kind: str, places: str) -> None:
+    number = {"int32": 2, "int64": 4}[places]
+    op = lite.Op("UNIQUE", ["x"], ["y", "z"], options={"idxOutType": number})
+    tensors = {"y": lite.Tensor(kind), "z": lite.Tensor(places)}
+    lite.check(op, tensors, {"x": np.array([3, 1, 3, 2, 1, 7], kind)}, ["y", "z"])

@@ -84,3 +84,16 @@ def test_levels_that_span_no_range_are_refused(
     op = lite.Op("FAKE_QUANT", ["x"], options={"min": low, "max": high, "numBits": bits})
     with pytest.raises(ParseError, match=r"it has \d bits from .*: expected 2 to 16"):
         parse(lite.build(op, {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor()}))
+
+
+@pytest.mark.parametrize(("kind", "made"), [("float32", "int32"), ("int32", "float32")])
+def test_the_same_bits_as_another_type(lite: Any, kind: str, made: str) -> None:
+    x = np.array([1.5, -2, 0, np.inf], np.float32).view(kind)
+    results = lite.check(lite.Op("BITCAST", ["x"]), {"y": lite.Tensor(made)}, {"x": x})
+    np.testing.assert_array_equal(results["y"], x.view(made))
+
+
+def test_bits_of_a_type_of_another_size_are_refused(lite: Any) -> None:
+    tensors = {"x": lite.Tensor(shape=(2,)), "y": lite.Tensor("int8")}
+    with pytest.raises(UnsupportedOperatorError, match="it makes Signed8 of Float32, which has"):
+        parse(lite.build(lite.Op("BITCAST", ["x"]), tensors))

@@ -146,3 +146,18 @@ def test_an_auxiliary_input_is_refused(lite: Any) -> None:
     op = lite.Op("BIDIRECTIONAL_SEQUENCE_LSTM", names, ["y", "z"])
     with pytest.raises(UnsupportedOperatorError, match="it has an auxiliary input"):
         parse(lite.build(op, tensors, outputs=["y", "z"]))
+
+
+@pytest.mark.parametrize("input_gate", [False, True])
+def test_one_step(lite: Any, rng: np.random.Generator, input_gate: bool) -> None:
+    inputs, tensors = _lstm(lite, rng, input_gate=input_gate)
+    op = lite.Op("LSTM", inputs, options={"fusedActivationFunction": 4})
+    x = rng.normal(size=(2, INPUTS)).astype(np.float32)
+    lite.check(op, tensors, {"x": x}, atol=1e-5)
+
+
+def test_one_step_with_its_weights_in_one_matrix_is_refused(lite: Any) -> None:
+    tensors = {"x": lite.Tensor(shape=(2, INPUTS)), "y": lite.Tensor()}
+    op = lite.Op("LSTM", ["x"], options={"kernelType": 1})
+    with pytest.raises(UnsupportedOperatorError, match="whose weights lie in one matrix"):
+        parse(lite.build(op, tensors))

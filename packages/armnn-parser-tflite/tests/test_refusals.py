@@ -17,5 +17,5 @@ def test_what_has_a_reason_is_builtin_and_not_converted(name: str) -> None:
 
 def test_each_kind_of_operator_has_its_reason() -> None:
     assert "random" in reason("RANDOM_UNIFORM", custom=False)
-    assert reason("UNIQUE", custom=False) == "no layer computes it"
+    assert reason("DILATE", custom=False) == "no layer computes it"
     assert "custom operator" in reason("RANDOM_UNIFORM", custom=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from armnn.types import BinaryOperation
 from armnn_parser_tflite._registry import operator
+from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.elementwise import binary
 from armnn_parser_tflite.operators.scattering import indices, static
 from armnn_parser_tflite.shapes import reshape, transpose
@@ -147,3 +148,17 @@ def top_k(operation: Operation) -> Sequence[Value]:
         name=operation.layer_name(),
         outputs=[operation.info(0), operation.info(1)],
     )
+
+
+@operator("UNIQUE")
+def unique(operation: Operation) -> Sequence[Value]:
+    """Add Unique; the values are in the order in which they first occur."""
+    if operation.input().info.is_quantized:
+        raise RefusedError("its input is quantised")
+    values, _, places, _ = operation.network.add_unique(
+        operation.input(),
+        sorted=False,
+        name=operation.layer_name("different"),
+        outputs=[None, None, operation.info(1), None],
+    )
+    return values, places

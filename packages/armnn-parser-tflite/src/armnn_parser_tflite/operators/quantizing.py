@@ -48,6 +48,18 @@ def cast(operation: Operation) -> Value:
     return operation.network.add_cast(value, name=operation.layer_name(), output=info.data_type)
 
 
+@operator("BITCAST")
+def bitcast(operation: Operation) -> Value:
+    """Add BitCast, to a type of the same size."""
+    value, info = operation.input(), operation.info()
+    if value.info.data_type.bits != info.data_type.bits:
+        raise RefusedError(
+            f"it makes {info.data_type.arm_name} of {value.info.data_type.arm_name}, which has "
+            "another size"
+        )
+    return operation.network.add_bit_cast(value, name=operation.layer_name(), output=info)
+
+
 @operator("FAKE_QUANT", newest=2)
 def fake_quantization(operation: Operation) -> Value:
     """Add the rounding of real numbers to the levels of an integer, written out.

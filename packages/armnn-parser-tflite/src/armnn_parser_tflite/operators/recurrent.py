@@ -7,13 +7,16 @@ States start at zero in every run, also where the file calls them variables.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import tflite  # type: ignore[import-untyped]
 
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.shapes import with_axis, without_axes
 from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:
@@ -69,13 +72,27 @@ _AUXILIARY = range(39, 48)
 def unidirectional_sequence_lstm(operation: Operation) -> Value:
     """Add UnidirectionalSequenceLstm; quantised numbers are made real before and again behind."""
     options = operation.options("UnidirectionalSequenceLSTMOptions")
+    make = partial(
+        _lstm, operation, options, places=_UNIDIRECTIONAL, time_major=options.flag("TimeMajor")
+    )
     value, info = operation.input(), operation.info()
     if not value.info.is_quantized:
-        name = operation.layer_name()
-        return _lstm(operation, options, value, _UNIDIRECTIONAL, name)
+        return make(value, name=operation.layer_name())
     real = operation.network.add_dequantize(value, name=operation.layer_name("real_input"))
-    result = _lstm(operation, options, real, _UNIDIRECTIONAL, operation.layer_name("real"))
+    result = make(real, name=operation.layer_name("real"))
     return operation.network.add_quantize(result, name=operation.layer_name(), output=info)
+
+
+@operator("LSTM", newest=4)
+def one_step(operation: Operation) -> Value:
+    """Add UnidirectionalSequenceLstm on a sequence of one step."""
+    options = operation.options("LSTMOptions")
+    if options.integer("KernelType") != tflite.LSTMKernelType.FULL:
+        raise RefusedError("it is a basic one, whose weights lie in one matrix")
+    sequence = with_axis(operation, operation.input(), 0, "sequence")
+    name = operation.layer_name("steps")
+    steps = _lstm(operation, options, sequence, _UNIDIRECTIONAL, name, time_major=True)
+    return without_axes(operation, steps, (0,))
 
 
 @operator("BIDIRECTIONAL_SEQUENCE_LSTM", newest=3)
@@ -85,11 +102,12 @@ def bidirectional_sequence_lstm(operation: Operation) -> Sequence[Value]:
     value = operation.input()
     if any(operation.has_input(index) for index in _AUXILIARY):
         raise RefusedError("it has an auxiliary input")
-    forward = _lstm(operation, options, value, _FORWARD, operation.layer_name("forward"))
-    network, time = operation.network, 0 if options.flag("TimeMajor") else 1
-    axis = operation.integers_constant([time], "time")
+    network, time_major = operation.network, options.flag("TimeMajor")
+    make = partial(_lstm, operation, options, time_major=time_major)
+    forward = make(value, places=_FORWARD, name=operation.layer_name("forward"))
+    axis = operation.integers_constant([0 if time_major else 1], "time")
     turned = network.add_reverse_v2(value, axis, name=operation.layer_name("turned"))
-    made = _lstm(operation, options, turned, _BACKWARD, operation.layer_name("turned_result"))
+    made = make(turned, places=_BACKWARD, name=operation.layer_name("turned_result"))
     backward = network.add_reverse_v2(made, axis, name=operation.layer_name("backward"))
     if not options.flag("MergeOutputs"):
         return [forward, backward]
@@ -102,6 +120,8 @@ def _lstm(
     value: Value,
     places: Mapping[str, int],
     name: str,
+    *,
+    time_major: bool,
 ) -> Value:
     """Add UnidirectionalSequenceLstm and return the outputs of all steps.
 
@@ -111,6 +131,7 @@ def _lstm(
         value: The real numbers that it reads.
         places: Which input has which role, in the order of the layer.
         name: The name of the layer.
+        time_major: Whether the first axis is time.
     """
     if not value.info.data_type.is_float:
         raise RefusedError(f"its activations are {value.info.data_type.arm_name}")
@@ -123,7 +144,7 @@ def _lstm(
         peephole_enabled=given["cell_to_output_weights"] is not None,
         projection_enabled=given["projection_weights"] is not None,
         layer_norm_enabled=given.get("forget_layer_norm_weights") is not None,
-        time_major=options.flag("TimeMajor"),
+        time_major=time_major,
     )
     inputs = [value, *given.values()]
     layer = operation.network.add("UnidirectionalSequenceLstm", inputs, descriptor, name=name)
