@@ -194,3 +194,11 @@ def test_one_channel_that_becomes_several_keeps_the_arithmetic() -> None:
     conv = network.add_convolution2d(x, numbers(1, 3, 1, 1))
     network.add_output("y", network.add_multiplication(conv, numbers(3, 1, 1)))
     assert fold_channel_arithmetic(network) == 0
+
+
+def test_a_convolution_of_integers_takes_no_arithmetic() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 1, 3, 3), DataType.UNSIGNED8))
+    sums = network.add_convolution_integer(x, np.ones((2, 1, 1, 1), np.int8))
+    network.add_output("y", network.add_addition(sums, np.int32(3)))
+    assert fold_channel_arithmetic(network) == 0

@@ -11,6 +11,7 @@ import numpy as np
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
+    ConvolutionIntegerDescriptor,
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
@@ -100,6 +101,8 @@ def _axes(layer: Layer) -> tuple[int, int] | None:
     """Return the channel axes of the weights and of the output."""
     descriptor = layer.descriptor
     match descriptor:
+        case ConvolutionIntegerDescriptor():
+            return None  # a Convolution2d by its fields, but of integers and without a bias
         case DepthwiseConvolution2dDescriptor():
             return 3, descriptor.data_layout.channel_axis
         case Convolution2dDescriptor() | TransposeConvolution2dDescriptor():
