@@ -5,22 +5,36 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+AARCH64 = 183
+"""The machine number of 64-bit Arm in an ELF header."""
 
-@pytest.fixture(scope="module")
-def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+PIP = [sys.executable, "-m", "pip"]
+UNISOLATED = ["--quiet", "--no-deps", "--no-build-isolation"]
+ZIG = f"{sys.executable} -m ziglang cc"
+
+
+@pytest.fixture(scope="module", params=["python", "native"])
+def distribution(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a new distribution; what it installs is in ``site`` beside it."""
     folder = tmp_path_factory.mktemp("vendor")
+    written = new_backend(folder, *(["--native"] if request.param == "native" else []))
+    subprocess.run([*PIP, "install", *UNISOLATED, "--target", folder / "site", written], check=True)
+    return written
+
+
+def new_backend(folder: Path, *options: str) -> Path:
     command = [sys.executable, "-m", "armnn", "backends", "new", "Acme", "--id", "AcmeNpu"]
-    subprocess.run([*command, "--output", folder], check=True, capture_output=True)
+    subprocess.run([*command, "--output", folder, *options], check=True, capture_output=True)
     (written,) = folder.iterdir()
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", folder / "site", written], check=True)
     return written
 
 
@@ -35,6 +49,21 @@ def run(distribution: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def build(distribution: Path, variables: Mapping[str, str]) -> tuple[str, bytes]:
+    """Build a wheel; return its name and the library in it."""
+    wheels = distribution.parent / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    subprocess.run(
+        [*PIP, "wheel", *UNISOLATED, "--wheel-dir", wheels, distribution],
+        env={**os.environ, **variables},
+        check=True,
+    )
+    (wheel,) = wheels.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        (library,) = [name for name in archive.namelist() if name.endswith(".so")]
+        return wheel.name, archive.read(library)
+
+
 def test_it_is_found_with_the_version_that_it_needs(distribution: Path) -> None:
     listing = json.loads(run(distribution, "armnn", "backends", "--load", "--json").stdout)
     (entry,) = [entry for entry in listing if entry["id"] == "AcmeNpu"]
@@ -45,3 +74,40 @@ def test_its_own_tests_pass(distribution: Path) -> None:
     tests = run(distribution, "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert tests.returncode == 0, tests.stdout
     assert "1 passed" in tests.stdout
+
+
+def test_the_native_file_works_through_the_dynamic_door(tmp_path: Path) -> None:
+    written = new_backend(tmp_path, "--native")
+    _, library = build(written, {})
+    folder = tmp_path / "dropped"
+    folder.mkdir(mode=0o755)
+    (folder / "Acme_AcmeNpu_backend.so").write_bytes(library)
+    (folder / "Acme_AcmeNpu_backend.so").chmod(0o644)
+    listed = run(
+        written, "armnn", "backends", "--load", "--json", "--dynamic-backends-path", str(folder)
+    )
+    (entry,) = [entry for entry in json.loads(listed.stdout) if entry["id"] == "AcmeNpu"]
+    assert (entry["state"], entry["source"]) == ("loaded", "dynamic"), entry["reason"]
+
+
+def test_pip_is_all_that_a_build_needs_also_for_another_machine(tmp_path: Path) -> None:
+    written = new_backend(tmp_path, "--native")
+    name, library = build(
+        written,
+        {"CC": f"{ZIG} -target aarch64-linux-gnu", "WHEEL_PLATFORM": "linux_aarch64"},
+    )
+    assert name == "armnn_backend_acmenpu-0.1.0-py3-none-linux_aarch64.whl"
+    assert int.from_bytes(library[18:20], "little") == AARCH64
+
+
+def test_without_a_compiler_that_of_pip_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = new_backend(tmp_path, "--native")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    asked = "import hatch_build; print(*hatch_build.compiler())"
+    found = subprocess.run(
+        [sys.executable, "-c", asked], cwd=written, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == f"{ZIG}\n"

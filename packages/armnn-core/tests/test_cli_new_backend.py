@@ -7,6 +7,7 @@ import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -36,6 +37,27 @@ def test_the_files_of_a_distribution_are_written(
     ]
 
 
+def test_the_files_of_a_native_distribution_are_written(tmp_path: Path) -> None:
+    command = ["backends", "new", "Acme", "--id", "AcmeNpu", "--native", "--output", str(tmp_path)]
+    assert main(command) == 0
+    folder = tmp_path / "armnn-backend-acmenpu"
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+        "LICENSE",
+        "README.md",
+        "hatch_build.py",
+        "pyproject.toml",
+        "src/armnn_backend_acmenpu/__init__.py",
+        "src/armnn_backend_acmenpu/backend.c",
+        "src/armnn_backend_acmenpu/backend.py",
+        "src/armnn_backend_acmenpu/py.typed",
+        "tests/test_conformance.py",
+    ]
+    source = (folder / "src/armnn_backend_acmenpu/backend.c").read_text()
+    api = str(BACKEND_API_VERSION)
+    assert rf'ARMNN_BACKEND_NOTE("{{\"id\": \"AcmeNpu\", \"api\": \"{api}\"}}");' in source
+    assert "Acme_AcmeNpu_backend.so" in (folder / "hatch_build.py").read_text()
+
+
 def test_the_project_declares_the_backend_and_what_it_needs(tmp_path: Path) -> None:
     folder = write_backend("Acme", "AcmeNpu", tmp_path)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -47,10 +69,12 @@ def test_the_project_declares_the_backend_and_what_it_needs(tmp_path: Path) -> N
     assert needed in project["dependencies"]
 
 
-def test_no_placeholder_is_left(tmp_path: Path) -> None:
-    folder = write_backend("Acme", "AcmeNpu", tmp_path)
+@pytest.mark.parametrize("kind", ["python", "native"])
+def test_no_placeholder_is_left(tmp_path: Path, kind: Literal["python", "native"]) -> None:
+    folder = write_backend("Acme", "AcmeNpu", tmp_path, kind)
     texts = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
-    assert [path for path, text in texts.items() if "$" in text] == []
+    left = {path.name for path, text in texts.items() if "$" in text.replace("$CC", "")}
+    assert left == set()
 
 
 def test_the_backend_adds_and_refuses_the_rest(

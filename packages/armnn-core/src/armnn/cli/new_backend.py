@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Literal
 
 from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
@@ -26,6 +27,7 @@ _EXAMPLES = """\
 examples:
   armnn backends new Acme --id AcmeNpu                    ./armnn-backend-acmenpu
   armnn backends new Acme --id AcmeNpu --output ~/src     ~/src/armnn-backend-acmenpu
+  armnn backends new Acme --id AcmeNpu --native           in C
 
 then, in the new folder:
   pip install ".[test]" && pytest tests && armnn backends
@@ -49,24 +51,31 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--output", metavar="DIR", default=".", help="where its folder goes; default: here"
     )
+    parser.add_argument(
+        "--native", action="store_true", help="in C, on armnn/backend.h, instead of Python"
+    )
     parser.set_defaults(handler=new_backend)
 
 
 def new_backend(arguments: argparse.Namespace) -> int:
     """Write a distribution and say what to do with it."""
-    folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output))
+    kind = "native" if arguments.native else "python"
+    folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
     print(f'  cd {folder} && pip install ".[test]" && pytest tests && armnn backends')
     return 0
 
 
-def write_backend(vendor: str, backend_id: str, output: Path) -> Path:
+def write_backend(
+    vendor: str, backend_id: str, output: Path, kind: Literal["python", "native"] = "python"
+) -> Path:
     """Write the distribution of a backend.
 
     Args:
         vendor: Who makes it.
         backend_id: Its id.
         output: The folder in which the distribution's own folder is made.
+        kind: What it is written in; "native" is C.
 
     Returns:
         The distribution's folder.
@@ -86,7 +95,7 @@ def write_backend(vendor: str, backend_id: str, output: Path) -> Path:
         raise InvalidArgumentError(
             f"{str(folder)!r} exists already; name another folder with --output."
         )
-    for parts, template in _templates(TEMPLATES / "python"):
+    for parts, template in (*_templates(TEMPLATES / "common"), *_templates(TEMPLATES / kind)):
         path = folder.joinpath(*(values["package"] if p == PACKAGE else p for p in parts))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(string.Template(template.read_text("utf-8")).substitute(values), "utf-8")
@@ -101,6 +110,7 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
         "id": backend_id,
         "distribution": f"armnn-backend-{lower}",
         "package": f"armnn_backend_{lower}",
+        "library": f"{vendor}_{backend_id}_backend.so",
         "api_version": str(BACKEND_API_VERSION),
         "api_major": str(BACKEND_API_VERSION.major),
         "api_minor": str(BACKEND_API_VERSION.minor),
