@@ -18,14 +18,14 @@ def test_what_is_stored_is_what_quantising_keeps(
     x = np.random.default_rng(0).normal(0, 20, 1000).astype(np.float32)
     x[:4] = np.inf, -np.inf, 0.5 * scale, -0.5 * scale
     info = TensorInfo(x.shape, data_type, scale, zero_point)
-    kept = stored(data_type, scale, zero_point)(x)
+    kept = stored(info)(x)
     np.testing.assert_array_equal(kept, dequantize(quantize(x, info), info))
 
 
 def test_a_sum_is_stored_after_each_term() -> None:
     x, weights = np.float32([[0.4, 0.4, 0.4]]), np.ones((1, 3), np.float32)
     start = np.zeros(1, np.float32)
-    whole = stored(DataType.QSYMM_S16, 1.0)
+    whole = stored(TensorInfo(None, DataType.QSYMM_S16, 1.0))
     assert accumulated(start, x, weights, whole).tolist() == [[0]]
     np.testing.assert_allclose(accumulated(start, x, weights, None), [[1.2]], rtol=1e-6)
     assert start.tolist() == [0]
@@ -43,6 +43,19 @@ def test_a_limit_of_zero_clips_nothing() -> None:
     assert clipped(x, 2).tolist() == [-2, 2]
 
 
+def test_gates_that_stand_side_by_side_are_each_stored_in_their_own_steps() -> None:
+    infos = {
+        "forget": TensorInfo(None, DataType.QSYMM_S16, 1.0),
+        "cell": TensorInfo(None, DataType.QSYMM_S16, 0.25, 2),
+    }
+    storage = Storage(sums=infos, each_term=True)
+    x = np.float32([[0.4, 0.6, 0.4, 1e9]])
+    store = storage.store_of_sums(["forget", "cell"], 2)
+    assert store(x).tolist() == [[0, 1, 0.5, (32767 - 2) * 0.25]]
+    assert storage.store_of_sums(["cell"], 4)(x).tolist() == [[0.5, 0.5, 0.5, (32767 - 2) * 0.25]]
+    assert Storage().store_of_sums(["cell"], 4)(x) is x
+
+
 @pytest.mark.parametrize("each_term", [False, True])
 def test_parameters_are_left_as_they_are(each_term: bool) -> None:
     parameters = {}
@@ -51,8 +64,7 @@ def test_parameters_are_left_as_they_are(each_term: bool) -> None:
         parameters[f"recurrent_to_{gate}_weights"] = np.empty((1, 0), np.float32)
         parameters[f"cell_to_{gate}_weights"] = np.ones(1, np.float32)
         parameters[bias] = np.float32([0.5])
-    storage = Storage(sums=dict.fromkeys(BIASES, lambda x: x), each_term=each_term)
-    cell = Cell(parameters=parameters, peephole=True, storage=storage)
+    cell = Cell(parameters=parameters, peephole=True, storage=Storage(each_term=each_term))
     state = np.ones((1, 1), np.float32)
     nothing = np.empty((1, 0), np.float32)
     first, second = (cell.step(nothing, nothing, state) for _ in range(2))

@@ -8,7 +8,7 @@ and forget gates (Greff et al. 2015) and layer normalisation (Ba et al. 2016).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +18,7 @@ from armnn.quantization import round_half_away
 from armnn_backend_ref.ops._registry import Array
 
 if TYPE_CHECKING:
+    from armnn.tensor import TensorInfo
     from armnn.types import DataType
 
 Function: TypeAlias = Callable[[Array], Array]
@@ -50,14 +51,17 @@ def clipped(x: Array, limit: float) -> Array:
     return np.clip(x, -limit, limit) if limit > 0 else x
 
 
-def stored(data_type: DataType, scale: float, zero_point: int = 0) -> Function:
-    """Return what rounds real values to those that can be stored, as ``quantize`` does."""
+def stored(info: TensorInfo) -> Function:
+    """Return what rounds real values to those that a tensor can store, as ``quantize`` does."""
+    return _stored(info.data_type, np.float32(info.scale), np.float32(info.zero_point))
+
+
+def _stored(data_type: DataType, steps: Array | np.float32, zero: Array | np.float32) -> Function:
     limits = np.iinfo(data_type.numpy_dtype)
-    step = np.float32(scale)
-    low, high = np.float32(limits.min - zero_point), np.float32(limits.max - zero_point)
+    low, high = np.float32(limits.min) - zero, np.float32(limits.max) - zero
 
     def store(values: Array) -> Array:
-        kept: Array = np.clip(round_half_away(values / step), low, high) * step
+        kept: Array = np.clip(round_half_away(values / steps), low, high) * steps
         return kept
 
     return store
@@ -68,7 +72,7 @@ class Storage:
     """What is left of the inner values of a cell that keeps them in few bits.
 
     Attributes:
-        sums: Of a gate while its terms are added up, by gate.
+        sums: What a gate is stored as while its terms are added up, by gate; all of one data type.
         each_term: Whether it is stored after each term, as Arm NN does, or once.
         normalized: Of a gate that is normalised, and again of it times its weights, by gate.
         biased: Of a normalised gate with its bias.
@@ -76,34 +80,39 @@ class Storage:
         cell: Of the cell.
     """
 
-    sums: Mapping[str, Function]
+    sums: Mapping[str, TensorInfo] = field(default_factory=dict)
     each_term: bool = False
     normalized: Mapping[str, Function] = field(default_factory=dict)
     biased: Function = same
     activated: Function = same
     cell: Function = same
 
-    def accumulate(self, gate: str, total: Array, x: Array, weights: Array) -> Array:
-        """Return total [batch,U] + x [batch,K] @ weights [U,K] transposed."""
-        store = self.sums[gate] if self.each_term else None
-        return accumulated(total, x, weights, store)
+    def store_of_sums(self, gates: Sequence[str], units: int) -> Function:
+        """Return what stores the sums of some gates that stand one after the other."""
+        if not self.sums:
+            return same
+        infos = [self.sums[gate] for gate in gates]
+        steps, zero = (
+            np.repeat(np.array(values, np.float32), units)
+            for values in ([info.scale for info in infos], [info.zero_point for info in infos])
+        )
+        return _stored(infos[0].data_type, steps, zero)
 
 
-_UNTOUCHED = dict.fromkeys(BIASES, same)
-EXACT = Storage(sums=_UNTOUCHED, normalized=_UNTOUCHED)
+EXACT = Storage()
 """Nothing is rounded."""
 
 
 def accumulated(total: Array, x: Array, weights: Array, store: Function | None) -> Array:
     """Return total + x [batch,K] @ weights [U,K] transposed, stored after each of the K terms.
 
-    Rounding each partial sum is what Arm NN's reference does; a sum that is rounded once would be
-    many steps away from it. The loop is over the terms of one sum, not over its elements.
+    Rounding each partial sum is what Arm NN's reference does; a sum that is rounded once is many
+    steps away from it. The loop is over the terms of a sum, for all sums at once.
     """
     if store is None:
         result: Array = total + x @ weights.T
         return result
-    for term, column in zip(x.T, weights.T, strict=True):
+    for term, column in zip(x.T, np.ascontiguousarray(weights.T), strict=True):
         total = store(total + term[:, np.newaxis] * column)
     return total
 
@@ -113,8 +122,8 @@ class Cell:
     """The parameters and options of a cell.
 
     Attributes:
-        parameters: Weights [U,I], [U,O] and biases [U] by the names of the layer's inputs.
-        coupled: Whether the input gate is one minus the forget gate.
+        parameters: Weights [U,I], [U,O] and biases [U] by the names of the layer's inputs; those of
+            the input gate are absent if it is one minus the forget gate.
         peephole: Whether the gates see the cell.
         layer_norm: Whether the gates are normalised before their bias is added.
         activation: Of the cell candidate and of the cell on its way to the output.
@@ -123,7 +132,6 @@ class Cell:
     """
 
     parameters: Parameters
-    coupled: bool = False
     peephole: bool = False
     layer_norm: bool = False
     activation: Function = np.tanh
@@ -133,33 +141,49 @@ class Cell:
     def step(self, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
         """Return output [batch,U], before its projection, and cell [batch,U] of one step."""
         keep = self.storage
-        forget = keep.activated(sigmoid(self._gate("forget", x, hidden, cell)))
-        if self.coupled:
-            write = keep.activated(1 - forget)
+        sums = self._sums(x, hidden)
+        forget = keep.activated(sigmoid(self._gate("forget", sums, cell)))
+        if "input" in sums:
+            write = keep.activated(sigmoid(self._gate("input", sums, cell)))
         else:
-            write = keep.activated(sigmoid(self._gate("input", x, hidden, cell)))
-        candidate = keep.activated(self.activation(self._gate("cell", x, hidden, None)))
+            write = keep.activated(1 - forget)
+        candidate = keep.activated(self.activation(self._gate("cell", sums, None)))
         cell = keep.cell(keep.cell(forget * cell) + write * candidate)
         cell = keep.cell(clipped(cell, self.clip))
-        show = keep.activated(sigmoid(self._gate("output", x, hidden, cell)))
+        show = keep.activated(sigmoid(self._gate("output", sums, cell)))
         return show * keep.activated(self.activation(cell)), cell
 
-    def _gate(self, name: str, x: Array, hidden: Array, cell: Array | None) -> Array:
+    def _sums(self, x: Array, hidden: Array) -> dict[str, Array]:
+        """Return the products of each gate, summed up, with its bias if it is not normalised."""
+        named = self.parameters
+        weights = {
+            gate: (named[f"input_to_{gate}_weights"], named[f"recurrent_to_{gate}_weights"])
+            for gate in BIASES
+            if f"input_to_{gate}_weights" in named
+        }
+        starts = [named[BIASES[gate]] for gate in weights]
+        if self.layer_norm:
+            starts = [np.zeros_like(bias) for bias in starts]
+        if not self.storage.each_term:
+            pairs = zip(starts, weights.items(), strict=True)
+            return {gate: start + x @ w.T + hidden @ r.T for start, (gate, (w, r)) in pairs}
+        store = self.storage.store_of_sums(tuple(weights), len(starts[0]))
+        matrix = np.concatenate([np.concatenate(pair, 1) for pair in weights.values()])
+        inputs = np.concatenate([x, hidden], 1)
+        total = accumulated(store(np.concatenate(starts)), inputs, matrix, store)
+        return dict(zip(weights, np.split(total, len(weights), -1), strict=True))
+
+    def _gate(self, name: str, sums: Mapping[str, Array], cell: Array | None) -> Array:
         """Return what enters the activation of a gate; ``cell`` is what its peephole shows."""
-        keep = self.storage
-        store = keep.sums[name]
-        bias = self.parameters[BIASES[name]]
-        y = np.zeros_like(bias) if self.layer_norm else store(bias)
-        y = keep.accumulate(name, y, x, self.parameters[f"input_to_{name}_weights"])
-        y = keep.accumulate(name, y, hidden, self.parameters[f"recurrent_to_{name}_weights"])
+        keep, y = self.storage, sums[name]
         if self.peephole and cell is not None:
             y = y + self.parameters[f"cell_to_{name}_weights"] * cell
-        y = store(y)
+        y = keep.store_of_sums([name], y.shape[-1])(y)
         if not self.layer_norm:
             return y
-        store = keep.normalized[name]
+        store = keep.normalized.get(name, same)
         y = store(store(_standardized(y)) * self.parameters[f"{name}_layer_norm_weights"])
-        return keep.biased(y + bias)
+        return keep.biased(y + self.parameters[BIASES[name]])
 
 
 def _standardized(x: Array) -> Array:

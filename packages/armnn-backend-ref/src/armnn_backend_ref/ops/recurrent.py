@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers import LAYERS
+from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_backend_ref.ops._lstm_cell import (
     BIASES,
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
         QuantizedLstmDescriptor,
         UnidirectionalSequenceLstmDescriptor,
     )
-    from armnn.tensor import TensorInfo
+
+_S16 = DataType.QSYMM_S16
 
 _GATE_SCALE = 2.0**-12
 """The steps of the gates of QuantizedLstm before their activation."""
@@ -71,15 +73,14 @@ def lstm(
     storage, project = EXACT, None
     store: Function = same
     if scratch.is_quantized:
-        store, project = _stored_as(scratch), _stored_as(result)
-        gates = dict.fromkeys(BIASES, store)
+        store, project = stored(scratch), stored(result)
         storage = Storage(
-            sums=gates,
+            sums=dict.fromkeys(BIASES, scratch),
             each_term=True,
-            normalized=gates,
+            normalized=dict.fromkeys(BIASES, store),
             biased=store,
             activated=store,
-            cell=_stored_as(cells),
+            cell=stored(cells),
         )
     output, cell = _float_cell(d, named, storage).step(x, hidden, cell)
     if d.projection_enabled:
@@ -131,17 +132,17 @@ def q_lstm(
         named = {**named, **unbiased}
     body = Cell(
         parameters=named,
-        coupled=d.cifg_enabled,
         peephole=d.peephole_enabled,
         layer_norm=d.layer_norm_enabled,
         clip=d.cell_clip,
         storage=_q_lstm_storage(d, outputs[1], inputs),
     )
     output, cell = body.step(x, hidden, cell)
-    output = stored(DataType.QASYMM_S8, d.hidden_state_scale, d.hidden_state_zero_point)(output)
+    before = TensorInfo(None, DataType.QASYMM_S8, d.hidden_state_scale, d.hidden_state_zero_point)
+    output = stored(before)(output)
     if d.projection_enabled:
-        wide = stored(DataType.QSYMM_S16, outputs[2].scale, outputs[2].zero_point)
-        output = _projected(named, output, d.projection_clip, wide)
+        wide = TensorInfo(None, _S16, outputs[2].scale, outputs[2].zero_point)
+        output = _projected(named, output, d.projection_clip, stored(wide))
     return output, cell, output
 
 
@@ -161,13 +162,14 @@ def _q_lstm_storage(
         x, weights = infos["input"], infos.get(f"{gate}_layer_norm_weights")
         if x is not None and weights is not None:
             step = np.float32(x.scale) * np.float32(weights.scale) * _LAYER_NORM_STEPS
-            normalized[gate] = stored(DataType.QSYMM_S16, float(step))
-    activated = _stored_as(cells)
+            normalized[gate] = stored(TensorInfo(None, _S16, float(step)))
+    activated = stored(cells)
+    used = {gate: scale for gate, scale in scales.items() if scale > 0}
     return Storage(
-        sums={gate: stored(DataType.QSYMM_S16, scale) for gate, scale in scales.items()},
+        sums={gate: TensorInfo(None, _S16, scale) for gate, scale in used.items()},
         each_term=True,
         normalized=normalized,
-        biased=stored(DataType.QSYMM_S16, _BIASED_SCALE),
+        biased=stored(TensorInfo(None, _S16, _BIASED_SCALE)),
         activated=activated,
         cell=activated,
     )
@@ -183,10 +185,10 @@ def quantized_lstm(
     *parameters: Array | None,
 ) -> tuple[Array, ...]:
     """Return cell state and output of one step (Android's QUANTIZED_16BIT_LSTM)."""
-    store = stored(DataType.QSYMM_S16, _GATE_SCALE)
+    gates = dict.fromkeys(BIASES, TensorInfo(None, _S16, _GATE_SCALE))
     body = Cell(
         parameters=_named("QuantizedLstm", parameters),
-        storage=Storage(sums=dict.fromkeys(BIASES, store), cell=_stored_as(outputs[0])),
+        storage=Storage(sums=gates, cell=stored(outputs[0])),
     )
     output, cell = body.step(x, hidden, cell)
     return cell, output
@@ -201,7 +203,6 @@ def _named(layer: str, parameters: Sequence[Array | None]) -> Parameters:
 def _float_cell(d: LstmDescriptor, parameters: Parameters, storage: Storage) -> Cell:
     return Cell(
         parameters=parameters,
-        coupled=d.cifg_enabled,
         peephole=d.peephole_enabled,
         layer_norm=d.layer_norm_enabled,
         activation=_ACTIVATIONS[d.activation_func],
@@ -227,7 +228,3 @@ def _projected(
     if store is not None:
         start = store(start)
     return clipped(accumulated(start, output, weights, store), clip)
-
-
-def _stored_as(info: TensorInfo) -> Function:
-    return stored(info.data_type, info.scale, info.zero_point)
