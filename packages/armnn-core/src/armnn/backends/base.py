@@ -20,6 +20,7 @@ from armnn.backends.views import OptimizationViews, SubgraphView
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from armnn.backends.cache import ProgramCache
     from armnn.backends.memory import TensorHandleFactories
     from armnn.graph import Layer
     from armnn_backend_api import BackendVersion
@@ -78,10 +79,13 @@ class ModelContext:
 
     Attributes:
         options: The options that the caller gave this backend for this network.
+        cache: Where compiled programs may be kept from one process to the next, if the caller
+            named a folder.
     """
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         self.options = dict(options)
+        self.cache: ProgramCache | None = None
         self._shared: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
 

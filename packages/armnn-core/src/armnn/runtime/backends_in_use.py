@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         OptionValue,
         ProfilingSink,
     )
+    from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
     from armnn.optimizer import OptimizerOptions
 
@@ -53,6 +54,7 @@ class BackendsInUse:
         backend_options: BackendOptions,
         options: OptimizerOptions,
         profiler: ProfilingSink | None,
+        cache: ProgramCache | None = None,
     ) -> Participants:
         """Return who takes part in preparing a network.
 
@@ -73,7 +75,10 @@ class BackendsInUse:
         hints = dict.fromkeys(layer.backend_hint for layer in network.layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
-        return self._join(chosen, named, backend_options, profiler)
+        participants = self._join(chosen, named, backend_options, profiler)
+        for candidate in participants.all:
+            candidate.model.cache = cache
+        return participants
 
     def contexts_of(self, participants: Participants) -> tuple[BackendContext, ...]:
         """Return the contexts of the backends that take part and have one."""

@@ -49,6 +49,7 @@ def optimize(
     layer_backends: Mapping[str, str] | None = None,
     strict: bool = False,
     profiler: ProfilingSink | None = None,
+    cache_dir: str | PathLike[str] | None = None,
 ) -> OptimizedNetwork:
     """Prepare a network for its backends in the default runtime; see :meth:`Runtime.optimize`."""
     return default_runtime().optimize(
@@ -58,6 +59,7 @@ def optimize(
         layer_backends=layer_backends,
         strict=strict,
         profiler=profiler,
+        cache_dir=cache_dir,
     )
 
 
@@ -71,6 +73,7 @@ def load_model(
     shapes: Sequence[InputShapes] = (),
     quantize: bool = False,
     profiler: ProfilingSink | None = None,
+    cache_dir: str | PathLike[str] | None = None,
 ) -> LoadedNetwork:
     """Parse, optimise and load a model in the default runtime; see :meth:`Runtime.load_model`."""
     return default_runtime().load_model(
@@ -82,4 +85,5 @@ def load_model(
         shapes=shapes,
         quantize=quantize,
         profiler=profiler,
+        cache_dir=cache_dir,
     )

@@ -22,6 +22,7 @@ from armnn.runtime.source import ModelSource
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
+    from armnn.backends.cache import ProgramCache
     from armnn.backends.registry import BackendRegistry
     from armnn.runtime.backends_in_use import BackendOptions
     from armnn.runtime.loaded_network import InputShapes
@@ -65,6 +66,7 @@ class Runtime:
         layer_backends: Mapping[str, str] | None = None,
         strict: bool = False,
         profiler: ProfilingSink | None = None,
+        cache_dir: str | PathLike[str] | None = None,
     ) -> OptimizedNetwork:
         """Prepare a network for its backends.
 
@@ -76,6 +78,8 @@ class Runtime:
             layer_backends: The backend that a layer shall run on, by the layer's name.
             strict: Raise instead of letting a layer fall back.
             profiler: Gets one event per phase.
+            cache_dir: A folder that keeps what backends compiled, for the next process; only its
+                owner may be able to write to it.
 
         Raises:
             UnknownBackendError: A backend that is named does not exist.
@@ -86,8 +90,9 @@ class Runtime:
         with self._gate:
             options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
             check_layer_names(network, options.layer_backends)
+            cache = None if cache_dir is None else _cache(cache_dir, profiler)
             participants = self._backends.participants(
-                network, backends, backend_options or {}, options, profiler
+                network, backends, backend_options or {}, options, profiler, cache
             )
             return OptimizedNetwork(network, participants, options)
 
@@ -110,6 +115,7 @@ class Runtime:
         shapes: Sequence[InputShapes] = (),
         quantize: bool = False,
         profiler: ProfilingSink | None = None,
+        cache_dir: str | PathLike[str] | None = None,
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
 
@@ -124,6 +130,7 @@ class Runtime:
             quantize: Let ``run`` take and return real values where inputs and outputs are
                 quantised.
             profiler: Gets one event per phase.
+            cache_dir: See :meth:`optimize`.
 
         Raises:
             ModelFileError: The file cannot be read or understood.
@@ -140,6 +147,7 @@ class Runtime:
                 "strict": strict,
                 "shapes": shapes,
                 "quantize": quantize,
+                "cache_dir": cache_dir,
             }
             source = ModelSource.of(Path(fspath(model)), arguments, self.options)
         optimized = self.optimize(
@@ -149,6 +157,7 @@ class Runtime:
             layer_backends=layer_backends,
             strict=strict,
             profiler=profiler,
+            cache_dir=cache_dir,
         )
         with phase(profiler, "load"):
             loaded = self._load(optimized, source, quantize=quantize)
@@ -225,3 +234,9 @@ class Runtime:
             for context in contexts:
                 context.after_load_network(network_id)
             return loaded
+
+
+def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> ProgramCache:
+    from armnn.backends.cache import ProgramCache  # imported late: few networks have one
+
+    return ProgramCache(folder, profiler)

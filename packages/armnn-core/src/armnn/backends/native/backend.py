@@ -252,6 +252,4 @@ class NativeBackendContext(BackendContext):
 
 def _own(model: ModelContext) -> NativeModelContext:
     """Return the context as this module made it; a plain one has options only."""
-    if isinstance(model, NativeModelContext):
-        return model
-    return NativeModelContext(model.options)
+    return model if isinstance(model, NativeModelContext) else NativeModelContext(model.options)

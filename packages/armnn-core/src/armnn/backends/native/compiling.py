@@ -7,6 +7,7 @@ import ctypes
 import itertools
 from typing import TYPE_CHECKING
 
+from armnn.backends.native.blobs import cached_program
 from armnn.backends.native.calls import watched_call
 from armnn.backends.native.codes import Failure, attempt
 from armnn.backends.native.graph import NativeGraph
@@ -36,7 +37,7 @@ def compile_layer(
         ArmnnError: The backend cannot compile it.
     """
     with NativeGraph.of_layer(layer, version) as graph:
-        outcome = _compile(backend, graph, model)
+        outcome = _program(backend, graph, model)
         if isinstance(outcome, Failure):
             raise outcome.exception(backend.library, "compile", graph.names)
         positions = [layer.inputs.index(value) for value in graph.inputs]
@@ -66,7 +67,7 @@ def compile_view(
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
         with NativeGraph.of_view(part, version) as graph:
-            outcome = _compile(backend, graph, model)
+            outcome = _program(backend, graph, model)
         if isinstance(outcome, Failure):
             reason = outcome.text or "the backend cannot compile it"
             named = [layers[node] for node in outcome.nodes if 0 <= node < len(layers)]
@@ -91,14 +92,29 @@ def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tup
             yield tuple(run)
 
 
-def _compile(
+def _program(
     backend: NativeObject, graph: NativeGraph, model: NativeModelContext
 ) -> NativeProgram | Failure:
-    """Return the program, or which layers the backend refuses.
+    """Return the program, from the cache or compiled, or which layers the backend refuses.
 
     Raises:
         ArmnnError: The backend failed for another reason.
     """
+    try:
+        return cached_program(backend, graph, model, lambda: _compile(backend, graph, model))
+    except _RefusedError as refused:
+        return refused.failure
+
+
+class _RefusedError(Exception):
+    """The backend refuses some layers."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
+def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> NativeProgram:
     library = backend.library
     arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
     args.options = option_array(model.options, arena)
@@ -115,7 +131,7 @@ def _compile(
     if failure is None:
         return NativeProgram(backend, pointer.value, graph.names)
     if failure.code == abi.UNSUPPORTED_NODE:
-        return failure
+        raise _RefusedError(failure)
     raise failure.exception(library, f"compile {graph.title}", graph.names)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.constants import DROP, KEEP, constants
+from armnn.backends.native.fingerprint import fingerprint_of
 from armnn.backends.native.memory import Arena, struct
 from armnn_backend_api import ctypes_mirror as abi
 
@@ -40,7 +41,6 @@ class NativeGraph:
         inputs: Sequence[Value],
         outputs: Sequence[Value],
         version: BackendVersion,
-        fingerprint: str = "",
     ) -> None:
         """Lay the layers out.
 
@@ -49,9 +49,9 @@ class NativeGraph:
             inputs: What the layers read and others make.
             outputs: What the layers make and others read.
             version: The Backend API version of the backend that shall read it.
-            fingerprint: The sha256 of the graph in hexadecimal, if it was computed.
         """
         self.layers = tuple(layers)
+        self._read = tuple(inputs)
         self.inputs = tuple(value for value in inputs if value.constant is None)
         self.outputs = tuple(outputs)
         self._version = version
@@ -61,7 +61,7 @@ class NativeGraph:
         self._values = dict.fromkeys(itertools.chain(inputs, produced))
         self._index = {value: index for index, value in enumerate(self._values)}
         self.struct = struct(abi.Graph)
-        self._fill(fingerprint)
+        self._fill()
 
     @classmethod
     def of_layer(cls, layer: Layer, version: BackendVersion) -> NativeGraph:
@@ -70,11 +70,15 @@ class NativeGraph:
         return cls((layer,), tuple(inputs), layer.outputs, version)
 
     @classmethod
-    def of_view(
-        cls, view: SubgraphView, version: BackendVersion, fingerprint: str = ""
-    ) -> NativeGraph:
+    def of_view(cls, view: SubgraphView, version: BackendVersion) -> NativeGraph:
         """Return the graph of a subgraph."""
-        return cls(view.layers, view.inputs, view.outputs, version, fingerprint)
+        return cls(view.layers, view.inputs, view.outputs, version)
+
+    def sign(self) -> str:
+        """Write the fingerprint into the graph and return it; it reads all constants."""
+        fingerprint = fingerprint_of(self.layers, self._read, self.outputs)
+        self.struct.fingerprint = self._arena.text(fingerprint)
+        return fingerprint
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ class NativeGraph:
         while self._lent:
             constants.drop(self._lent.pop())
 
-    def _fill(self, fingerprint: str) -> None:
+    def _fill(self) -> None:
         graph, arena = self.struct, self._arena
         values = arena.structs(abi.Value, len(self._values))
         for row, value in zip(values, self._values, strict=True):
@@ -115,7 +119,6 @@ class NativeGraph:
         graph.nodes, graph.num_nodes = nodes, len(nodes)
         graph.inputs, graph.num_inputs = self._indices(self.inputs), len(self.inputs)
         graph.outputs, graph.num_outputs = self._indices(self.outputs), len(self.outputs)
-        graph.fingerprint = arena.text(fingerprint)
         graph.keep, graph.drop = KEEP, DROP
 
     def _fill_value(self, row: abi.Value, value: Value) -> None:

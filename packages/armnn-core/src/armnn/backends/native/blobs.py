@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Programs that outlive the process: serialised, stored with the host's envelope, read back.
+
+What is read is checked here first: envelope, versions, device, graph and sha256. Then the backend
+judges the envelope (``check_blob``), and only then does it see the bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING, Final
+
+from armnn.backends.native.calls import guarded
+from armnn.backends.native.codes import attempt
+from armnn.backends.native.devices import read_devices, spelling_of
+from armnn.backends.native.envelope import PAYLOAD_LIMIT, Envelope, EnvelopeError, unpack
+from armnn.backends.native.memory import Arena
+from armnn.backends.native.program import NativeProgram
+from armnn.backends.native.query import device_pointer
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from armnn.backends.cache import ProgramCache
+    from armnn.backends.native.graph import NativeGraph
+    from armnn.backends.native.lifetimes import NativeObject
+    from armnn.backends.native.model import NativeModelContext
+
+_VERDICTS: Final = {
+    abi.BLOB_RECOMPILE: "the backend wants to compile it again",
+    abi.BLOB_UNUSABLE: "the backend cannot use it here",
+}
+_GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
+
+
+class _StaleError(Exception):
+    """A stored program cannot be used; the text says why."""
+
+
+def cached_program(
+    backend: NativeObject,
+    graph: NativeGraph,
+    model: NativeModelContext,
+    compile_now: Callable[[], NativeProgram],
+) -> NativeProgram:
+    """Return the program of a graph from the cache of the network, or compile and store it.
+
+    Raises:
+        ArmnnError: It has to be compiled, and that failed.
+    """
+    library, cache = backend.library, model.cache
+    if cache is None or not (library.function("serialize") and library.function("deserialize")):
+        return compile_now()
+    start = time.perf_counter_ns()
+    envelope = _envelope_of(backend, graph, model)
+    key = (envelope.backend, envelope.device, envelope.graph_fingerprint, *envelope.options)
+    data = cache.read(*key)
+    outcome = "compiled and stored"
+    if data is not None:
+        try:
+            program = _read(backend, graph, model, envelope, data)
+        except (_StaleError, EnvelopeError) as error:
+            outcome = f"compiled again: {error}"
+        else:
+            cache.note(library.id, graph.title, "taken from the cache", start)
+            return program
+    program = compile_now()
+    reason = _store(program, envelope, cache, key)
+    if reason:
+        outcome = f"compiled, not stored: {reason}"
+    cache.note(library.id, graph.title, outcome, start)
+    return program
+
+
+def _envelope_of(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> Envelope:
+    library = backend.library
+    device = model.device
+    if device is None:
+        device = next(iter(read_devices(backend)), None)
+    return Envelope(
+        backend=library.id,
+        backend_version=library.version,
+        api_version=str(library.api_version),
+        device="" if device is None else device.id,
+        device_fingerprint="" if device is None else device.fingerprint,
+        graph_fingerprint=graph.sign(),
+        options=tuple(f"{key}={spelling_of(value)}" for key, value in model.options.items()),
+    )
+
+
+def _read(
+    backend: NativeObject,
+    graph: NativeGraph,
+    model: NativeModelContext,
+    envelope: Envelope,
+    data: bytes,
+) -> NativeProgram:
+    found, payload = unpack(data)
+    difference = envelope.difference(found)
+    if difference:
+        raise _StaleError(difference)
+    library, device = backend.library, device_pointer(model.device)
+    check_blob = library.function("check_blob")
+    if check_blob is not None:
+        arena, verdict = Arena(), ctypes.c_int32(abi.BLOB_UNUSABLE)
+        text = arena.text(found.json())
+        failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(verdict))
+        if failure is not None:
+            raise _StaleError(failure.text or f"check_blob failed with code {failure.code}")
+        if verdict.value not in _GOOD:
+            unknown = f"the backend's verdict on it is {verdict.value}, which nobody knows"
+            raise _StaleError(_VERDICTS.get(verdict.value, unknown))
+    pointer = ctypes.c_void_p()
+    failure = attempt(
+        library.required("deserialize"),
+        backend.pointer,
+        device,
+        payload,
+        len(payload),
+        ctypes.byref(pointer),
+    )
+    if failure is not None:
+        raise _StaleError(failure.text or f"deserialize failed with code {failure.code}")
+    return NativeProgram(backend, pointer.value, graph.names)
+
+
+def _store(
+    program: NativeProgram, envelope: Envelope, cache: ProgramCache, key: tuple[str, ...]
+) -> str:
+    """Store a program; return why not, or "" if it was tried."""
+    pieces: list[bytes] = []
+
+    def write(_arg: int | None, data: int | None, size: int) -> int:
+        if data is None or sum(map(len, pieces)) + size > PAYLOAD_LIMIT:
+            return abi.RESOURCE_EXHAUSTED if size else abi.OK
+        pieces.append(ctypes.string_at(data, size))
+        return abi.OK
+
+    callback = abi.WriteFn(guarded(abi.INTERNAL)(write))
+    failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
+    if failure is not None:
+        return failure.text or f"serialize failed with code {failure.code}"
+    cache.write(envelope.pack(b"".join(pieces)), *key)
+    return ""
