@@ -315,3 +315,12 @@ def test_a_pad_that_changes_the_quantisation_stays() -> None:
     )
     network.add_output("y", pooling)
     assert fold_pad(network) == 0
+
+
+def test_a_convolution_of_integers_keeps_the_pad_before_it() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 1, 3, 3), DataType.UNSIGNED8))
+    padded = network.add_pad(x, pad_list=[(0, 0), (0, 0), (1, 1), (1, 1)])
+    weights = np.ones((1, 1, 3, 3), np.int8)
+    network.add_output("y", network.add_convolution_integer(padded, weights, np.uint8(7)))
+    assert fold_pad(network) == 0

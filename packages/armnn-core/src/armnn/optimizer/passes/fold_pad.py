@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armnn.layers.convolution import Convolution2dDescriptor, Convolution3dDescriptor
+from armnn.layers.convolution import (
+    Convolution2dDescriptor,
+    Convolution3dDescriptor,
+    ConvolutionIntegerDescriptor,
+)
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.layers.reshaping import PadDescriptor
 from armnn.optimizer.passes._pattern import (
@@ -51,6 +55,8 @@ def _skip_pad(network: Network, layer: Layer) -> bool:
     descriptor = layer.descriptor
     if not isinstance(descriptor, _Convolution | _Pooling):
         return False
+    if isinstance(descriptor, ConvolutionIntegerDescriptor):
+        return False  # around its input it adds the zero point, which a Pad need not
     padded = first_input(layer)
     pad = padded.producer
     if not isinstance(pad.descriptor, PadDescriptor) or not may_absorb(layer, pad):
