@@ -129,6 +129,16 @@ def test_no_change_of_its_bytes_does_more_than_turn_a_file_down(
         assert note is None or isinstance(note.facts, dict)
 
 
+def test_notes_without_end_are_not_read_for_ever(library: Path, tmp_path: Path) -> None:
+    content = bytearray(library.read_bytes())
+    size = len(content)
+    segment = struct.pack("<IIQQQQQQ", 4, 4, 0, 0, 0, (1 << 20) - 1, 0, 4)
+    content[32:40] = size.to_bytes(8, "little")  # e_phoff: a new table at the end
+    content[56:58] = (60000).to_bytes(2, "little")
+    content += segment * 60000
+    assert read_note(damaged(tmp_path / "file", content)) is None
+
+
 def test_machines_have_the_names_that_people_know() -> None:
     assert describe((2, 1, 183)) == "64-bit little-endian AArch64"
     assert describe((1, 2, 3)) == "32-bit big-endian x86"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from armnn.backends.sources import SearchedFolder
+from armnn_dynamic_loader import files
 from armnn_dynamic_loader.files import FileRecord, FileState, examine_folders
 
 Build = Callable[..., Path]
@@ -118,6 +119,23 @@ def test_pipes_and_folders_of_a_good_name_are_told_and_not_opened(tmp_path: Path
         ("file", "is no regular file"),
         ("file", "is no regular file"),
     ]
+
+
+def test_a_file_too_large_to_be_a_library_is_not_read(build: Build) -> None:
+    path = build(NAME)
+    os.truncate(path, files.LARGEST_FILE + 1)  # sparse: it takes no place
+    (record,) = examine(path.parent)
+    assert (record.stage, record.reason) == (
+        "file",
+        f"has {files.LARGEST_FILE + 1} bytes, expected at most {files.LARGEST_FILE}",
+    )
+
+
+def test_a_folder_that_vanishes_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert examine(tmp_path / "gone") == []
+    assert "gone' of dynamic backends cannot be read: [Errno 2]" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,13 @@ def test_a_folder_that_others_may_write_is_not_scanned(tmp_path: Path, mode: int
     assert folder.problem == f"can be written by {who}; chmod go-w {path} mends that"
 
 
+def test_other_systems_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = make(tmp_path, "a")
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    (folder,) = search_path(CreationOptions(dynamic_backends_path=path))
+    assert folder.problem == "cannot be used: dynamic backends need Linux, this is Darwin"
+
+
 @pytest.mark.parametrize("flag", ["-I", "-E"])
 def test_python_in_isolation_ignores_the_variable(tmp_path: Path, flag: str) -> None:
     (path,) = make(tmp_path, "a")

@@ -191,6 +191,29 @@ def test_nothing_is_left_behind(run: Callable[..., Outcome]) -> None:
         os.waitpid(-1, os.WNOHANG)
 
 
+def test_it_works_where_the_kernel_tells_no_end_of_a_process(
+    run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(pid: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+    assert run() == GOOD
+    assert run("-DAT_LOAD=abort()").stage == "dlopen"
+    assert run("-DIN_CREATE=spin()", timeout=0.3).is_timeout
+
+
+def test_a_file_that_writes_to_every_descriptor_is_no_passed_one(
+    run: Callable[..., Outcome],
+) -> None:
+    flood = (
+        'for(int fd=3;fd<20;++fd)for(int i=0;i<9000;++i)if(write(fd,"x \\n passed\\n",11)<0)break'
+    )
+    outcome = run(f"-DAT_LOAD={flood};_exit(0)", timeout=20.0)
+    assert outcome.stage == "dlopen"
+    assert outcome.reason
+
+
 def test_a_python_that_cannot_be_started_is_told(
     run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:

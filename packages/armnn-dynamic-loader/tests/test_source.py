@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -398,3 +400,50 @@ def test_the_lint_needs_no_folder(build: Build, capsys: pytest.CaptureFixture[st
     path = build(NAME)
     assert main(["doctor", "--lint", str(path)]) == 1
     assert "It has no note .note.armnn" in capsys.readouterr().out
+
+
+def test_many_runtimes_leave_nothing_behind(build: Build) -> None:
+    folder = build(NAME).parent
+
+    def cycle() -> None:
+        with Runtime(options(folder)) as runtime:
+            runtime.load_model(addition(), backends=["MockAdd"]).run(feeds())
+
+    def left() -> tuple[int, int, int]:
+        gc.collect()
+        threads = len(os.listdir("/proc/self/task"))
+        return len(os.listdir("/proc/self/fd")), threads, len(gc.get_objects())
+
+    for _ in range(20):  # caches of NumPy and ctypes fill
+        cycle()
+    descriptors, threads, objects = left()
+    for _ in range(200):
+        cycle()
+    after = left()
+    assert after[:2] == (descriptors, threads)
+    assert after[2] - objects < 200  # less than one object for each runtime
+
+
+def test_threads_that_run_while_the_runtime_closes_end_with_a_clean_error(build: Build) -> None:
+    folder = build(NAME).parent
+    runtime = Runtime(options(folder))
+    model = runtime.load_model(addition(), backends=["MockAdd"])
+    barrier, ends, wrong = threading.Barrier(9), [], []
+
+    def work() -> None:
+        barrier.wait()
+        try:
+            while True:
+                if model.run(feeds())["sum"].tolist() != [[1, 2, 3], [4, 5, 6]]:
+                    wrong.append(1)
+        except ClosedError:
+            ends.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    barrier.wait()
+    runtime.close()
+    for thread in threads:
+        thread.join()
+    assert (len(ends), wrong) == (8, [])

@@ -11,9 +11,10 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import armnn
 import armnn_backend_api
@@ -27,6 +28,7 @@ _BOOTSTRAP: Final = (
 )
 _LARGEST_REPORT: Final = 1 << 16
 _LARGEST_TEXT: Final = 4096
+_POLL_SECONDS: Final = 0.02
 
 
 class ChildProcess:
@@ -51,10 +53,11 @@ class ChildProcess:
         self._nonce = secrets.token_hex(16)
         self._report = bytearray()
         with contextlib.ExitStack() as undo:
-            self._output = _descriptor(undo, os.memfd_create("armnn-probe-stdout"))
-            self._errors = _descriptor(undo, os.memfd_create("armnn-probe-stderr"))
-            read_end, write_end = os.pipe()
-            self._pipe = _descriptor(undo, read_end)
+            # Files, not pipes: nobody has to read them for the child to get on.
+            self._output = undo.enter_context(tempfile.TemporaryFile())
+            self._errors = undo.enter_context(tempfile.TemporaryFile())
+            self._pipe, write_end = os.pipe()
+            undo.callback(os.close, self._pipe)
             try:
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *_folders()],
@@ -69,14 +72,23 @@ class ChildProcess:
             undo.callback(self._end)
             self.deadline = time.monotonic() + timeout
             os.set_blocking(self._pipe, False)
-            self._exit = _descriptor(undo, os.pidfd_open(self._process.pid))
+            self._exit = _exit_descriptor(self._process.pid)
+            if self._exit is not None:
+                undo.callback(os.close, self._exit)
             self._send(self._request(write_end))
             self._undo = undo.pop_all()
 
     def register(self, selector: selectors.BaseSelector) -> None:
         """Let the selector wake when it reports something or ends."""
         selector.register(self._pipe, selectors.EVENT_READ, self)
-        selector.register(self._exit, selectors.EVENT_READ, self)
+        if self._exit is not None:
+            selector.register(self._exit, selectors.EVENT_READ, self)
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which it must be looked at, even if the selector does not wake for it."""
+        left = max(self.deadline - time.monotonic(), 0.0)
+        return left if self._exit is not None else min(left, _POLL_SECONDS)
 
     def hear(self, selector: selectors.BaseSelector, descriptor: int) -> None:
         """Read what it reported; called when the selector has woken for one of its descriptors."""
@@ -103,8 +115,9 @@ class ChildProcess:
         """End it with all that it started; return its exit status, None if it had not ended."""
         status = self._process.poll()
         for descriptor in (self._pipe, self._exit):
-            with contextlib.suppress(KeyError):
-                selector.unregister(descriptor)
+            with contextlib.suppress(KeyError):  # it was heard to the end
+                if descriptor is not None:
+                    selector.unregister(descriptor)
         self._end()
         return status
 
@@ -154,10 +167,13 @@ def _folders() -> list[str]:
     return [str(Path(armnn.__file__).parent), *parents]
 
 
-def _descriptor(undo: contextlib.ExitStack, descriptor: int) -> int:
-    undo.callback(os.close, descriptor)
-    return descriptor
+def _exit_descriptor(pid: int) -> int | None:
+    """Return what becomes readable when a process ends; None on Linux before 5.3."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # neither Python nor the kernel need have it
+        return None
 
 
-def _text(descriptor: int) -> str:
-    return os.pread(descriptor, _LARGEST_TEXT, 0).decode(errors="replace")
+def _text(file: IO[bytes]) -> str:
+    return os.pread(file.fileno(), _LARGEST_TEXT, 0).decode(errors="replace")

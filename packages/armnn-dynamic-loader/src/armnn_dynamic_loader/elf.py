@@ -24,7 +24,7 @@ _SHARED_OBJECT = 3  # ET_DYN
 _LOAD, _NOTE = 1, 4  # PT_LOAD, PT_NOTE
 _OWNER = b"ArmNN\x00"
 _NOTE_TYPE = 0x41524D4E
-_LARGEST_NOTES = 1 << 20
+_LARGEST_NOTES = 1 << 20  # bytes of all notes together; more are not read
 
 _MACHINES = {3: "x86", 40: "Arm", 62: "x86-64", 183: "AArch64", 243: "RISC-V", 258: "LoongArch"}
 
@@ -87,8 +87,10 @@ def read_note(path: str) -> Note | None:
             end = segment.offset + segment.size
             if segment.kind == _LOAD and end > size:
                 raise ElfError(f"is cut off: it has {size} bytes, expected at least {end}")
+        budget = _LARGEST_NOTES
         for segment in segments:
-            if segment.kind == _NOTE and segment.size <= _LARGEST_NOTES:
+            if segment.kind == _NOTE and segment.size <= budget:
+                budget -= segment.size
                 text = _find_note(file, segment, order)
                 if text is not None:
                     return _parsed(text)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from armnn.backends.sources import SearchedFolder
 
 VENDOR = "tell its vendor"
+
+LARGEST_FILE = 1 << 32
+"""Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""
+
+_log = logging.getLogger(__name__)
 
 
 class FileState(NamedTuple):
@@ -92,7 +98,12 @@ def examine_folders(folders: Iterable[SearchedFolder]) -> list[FileRecord]:
 
 
 def _entries(folder: str) -> Iterator[str]:
-    for name in sorted(os.listdir(folder), key=os.fsencode):
+    try:
+        names = os.listdir(folder)
+    except OSError as error:  # it was there a moment ago
+        _log.warning("The folder %r of dynamic backends cannot be read: %s.", folder, error)
+        return
+    for name in sorted(names, key=os.fsencode):
         yield os.path.join(folder, name)
 
 
@@ -145,6 +156,9 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise _RefusedError("file", "is no regular file", "remove or rename it")
+    if status.st_size > LARGEST_FILE:
+        reason = f"has {status.st_size} bytes, expected at most {LARGEST_FILE}"
+        raise _RefusedError("file", reason, "remove or rename it")
     return path, status
 
 

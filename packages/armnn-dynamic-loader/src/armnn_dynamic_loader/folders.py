@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -64,6 +65,8 @@ def _judged(folder: SearchedFolder) -> SearchedFolder:
 
 def _problem(path: str) -> str:
     """Return why a folder cannot be scanned, as the rest of a sentence; empty if it can."""
+    if platform.system() != "Linux":
+        return f"cannot be used: dynamic backends need Linux, this is {platform.system()}"
     if not path:
         return "is empty: expected the absolute path of a folder"
     if "\0" in path:

@@ -99,8 +99,7 @@ def try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
 def _wait(selector: selectors.BaseSelector, running: list[ChildProcess]) -> None:
     """Wait until a child reports something, ends, or has taken too long."""
     if running:
-        patience = min(child.deadline for child in running) - time.monotonic()
-        for key, _ in selector.select(max(patience, 0.0)):
+        for key, _ in selector.select(min(child.patience for child in running)):
             key.data.hear(selector, key.fd)
 
 

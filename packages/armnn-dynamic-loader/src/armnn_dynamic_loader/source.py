@@ -151,7 +151,7 @@ def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
         id=outcome.id or record.id,
         version=outcome.version or record.version,
         api_version=outcome.api_version or record.api_version,
-        sha256=sha256,
+        sha256=record.sha256 or sha256,
     )
     if outcome.reason:
         return _refused(record, outcome.stage, outcome.reason, _remedy(record, outcome))

@@ -246,6 +246,8 @@ class Probe:
             requirement = struct(abi.IoRequirement)
             if bool(table.io_requirement):
                 self._call(table.io_requirement, program, int(is_output), index, requirement)
+            if requirement.min_bytes > LARGEST_OUTPUT:
+                raise DefectError(f"asks for {requirement.min_bytes} bytes for a small tensor")
             return requirement.min_bytes
 
         return size_of
