@@ -47,6 +47,14 @@ def test_squeeze(lite: Any, rng: np.random.Generator, axes: list[int]) -> None:
     lite.check(lite.Op("SQUEEZE", ["x"], options=options), {}, {"x": _x(rng, 1, 3, 1)})
 
 
+def test_an_axis_of_several_elements_is_not_squeezed(lite: Any) -> None:
+    """LiteRT refuses it as well; Arm NN's parser leaves such axes where they are."""
+    options = {"squeezeDims": [0, 1]}
+    tensors = {"x": lite.Tensor(shape=(1, 2, 2)), "y": lite.Tensor(shape=(2, 2))}
+    with pytest.raises(ParseError, match=r"SQUEEZE .*: the input of shape .* has 4 elements"):
+        parse(lite.build(lite.Op("SQUEEZE", ["x"], options=options), tensors))
+
+
 @pytest.mark.parametrize("axis", [0, 2, -1])
 def test_expand_dims(lite: Any, rng: np.random.Generator, axis: int) -> None:
     tensors = {"a": lite.constant(np.int32([axis]))}
