@@ -129,13 +129,16 @@ def _transform(
 
 @operator("STFT")
 def stft(operation: Operation) -> Value:
-    """Add Convolution2d of the signal with the windowed waves of the transform."""
-    shape = operation.shape()
-    parts, (step,) = shape[-1], operation.known_integers(1) or (0,)
-    if len(shape) != 3 or parts not in (1, 2) or step < 1:
+    """Add Convolution2d of the signal with the windowed waves of the transform.
+
+    A signal without the last axis is of real numbers, as onnxruntime reads it.
+    """
+    shape, (step,) = operation.shape(), operation.known_integers(1) or (0,)
+    parts = 1 if len(shape) == 2 else shape[-1]
+    if len(shape) not in (2, 3) or parts not in (1, 2) or step < 1:
         raise operation.error(
             f"the signal has rank {len(shape)} and {parts} numbers in its last axis, the step is "
-            f"{step}: expected rank 3, 1 or 2 numbers, and at least 1"
+            f"{step}: expected rank 3 (or 2), 1 or 2 numbers, and at least 1"
         )
     frame = _frame_length(operation)
     matrix = _transform(
@@ -147,8 +150,11 @@ def stft(operation: Operation) -> Value:
     if operation.has_input(2):
         window = reshape(operation, operation.input(2), (1, 1, 1, -1), "window")
         weights = binary(operation, BinaryOperation.MUL, weights, window, "windowed_waves")
-    signal = transpose(operation, operation.input(), (0, 2, 1), "channels")
-    image = reshape_to_groups(operation, signal, [[0], [1], [], [2]], "as_image")
+    if len(shape) == 2:
+        image = reshape_to_groups(operation, operation.input(), [[0], [], [], [1]], "as_image")
+    else:
+        signal = transpose(operation, operation.input(), (0, 2, 1), "channels")
+        image = reshape_to_groups(operation, signal, [[0], [1], [], [2]], "as_image")
     spectrum = operation.network.add_convolution2d(
         image,
         weights,
