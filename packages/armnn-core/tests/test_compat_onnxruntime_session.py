@@ -296,6 +296,7 @@ def test_a_folder_cannot_be_read(fakes, tmp_path) -> None:
     ("model", "kind", "message"),
     [
         (b"garbage garbage", state.InvalidProtobuf, "INVALID_PROTOBUF : Load model failed"),
+        (b"\x20\0\0\0ORTM\0", state.NotImplemented, "it is in onnxruntime's own format"),
         (b"", state.InvalidArgument, "INVALID_ARGUMENT : No graph was found in the protobuf"),
         (model_bytes("Cos"), state.NotImplemented, "NOT_IMPLEMENTED : no layer computes Cos"),
         (model_bytes(outputs=[]), state.InvalidGraph, "INVALID_GRAPH : there is no output"),

@@ -14,6 +14,7 @@ from armnn.compat.onnxruntime.errors import (
     InvalidProtobuf,
     NoSuchFile,
 )
+from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn.compat.onnxruntime.values import element_number, type_name
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 NO_VERSION = 2**63 - 1
 """What onnxruntime gives as the version of a model that has none."""
+
+_OWN_FORMAT = b"ORTM"
+"""What stands at the fifth byte of ``.ort`` files."""
 
 _OVERRIDABLE_SINCE = 4
 """The version of the format before which every initialiser had to be an input, too."""
@@ -83,6 +87,7 @@ def describe(source: str | bytes, sizes: Mapping[str, int]) -> Description:
     Raises:
         NoSuchFile: There is no such file.
         Fail: The file cannot be read.
+        NotImplemented: It is in onnxruntime's own format.
         InvalidProtobuf: It is no ONNX file.
         InvalidArgument: It has no graph.
     """
@@ -145,6 +150,11 @@ def _decoded(source: str | bytes) -> onnx.ModelProto:
                 source = file.read()
         except OSError as error:
             raise Fail(f"Load {where} failed: {error}") from error
+    if source[4:8] == _OWN_FORMAT:
+        raise NotImplementedStatus(
+            f"Load {where} failed: it is in onnxruntime's own format, which nothing else "
+            "reads. Give the ONNX file that it was made from."
+        )
     model = onnx.ModelProto()
     try:
         model.ParseFromString(source)
