@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armnn
 from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn.graph import Operator, Survey
 from armnn_parser_tflite.parser import parse
@@ -123,3 +124,23 @@ def test_what_layers_refuse_names_the_operator(lite: Any) -> None:
     data = lite.build(lite.Op("ADD", ["x", "s"]), tensors)
     with pytest.raises(ParseError, match=r"ADD \(operator 0\): layer 'y' \(Addition\): "):
         parse(data)
+
+
+def test_an_operator_that_waits_may_meet_several_shapes(lite: Any) -> None:
+    tensors = {
+        "x": lite.Tensor(shape=(1, 1), signature=(-1, -1)),
+        "a": lite.constant(np.int32(1)),
+        "p": lite.Tensor(),
+        "y": lite.Tensor(),
+    }
+    ops = [lite.Op("SPLIT", ["a", "x"], ["p", "y"]), lite.Op("NEG", ["p"], ["z"])]
+    data = lite.build(ops, tensors | {"z": lite.Tensor()}, outputs=["z", "y"])
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_network(runtime.optimize(parse(data), backends=["CpuRef"]))
+        for rows, columns in ((1, 4), (4, 2), (1, 4)):
+            x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+            results = loaded.run({"x": x})
+            np.testing.assert_array_equal(results["z"], -x[:, : columns // 2])
+            np.testing.assert_array_equal(results["y"], x[:, columns // 2 :])
+        with pytest.raises(ParseError, match="an axis of 3 elements cannot become 2 equal parts"):
+            loaded.run({"x": np.zeros((1, 3), np.float32)})

@@ -271,14 +271,21 @@ def test_images_of_another_rank_are_refused(lite: Any) -> None:
         parse(lite.build(lite.Op("CONV_2D", ["x", "w"], options=_strides(1, 1)), tensors))
 
 
-def test_strided_same_padding_of_an_unknown_size_is_refused(lite: Any) -> None:
+@pytest.mark.parametrize("rows", [1, 4, 5])
+def test_strided_same_padding_waits_for_the_size(
+    lite: Any, rng: np.random.Generator, rows: int
+) -> None:
     tensors = {
         "x": lite.Tensor(shape=(1, 1, 4, 2), signature=(1, -1, 4, 2)),
-        "w": lite.constant(np.zeros((3, 2, 2, 2), np.float32)),
-        "y": lite.Tensor(),
+        "w": lite.constant(rng.normal(size=(3, 3, 2, 2)).astype(np.float32)),
+        "b": lite.constant(np.float32([1, 2, 3])),
+        "z": lite.Tensor(),
     }
-    with pytest.raises(UnsupportedOperatorError, match="stride of 2 needs the size of the input"):
-        parse(lite.build(lite.Op("CONV_2D", ["x", "w"], options=_strides(2, 2)), tensors))
+    convolution = lite.Op("CONV_2D", ["x", "w", "b"], ["z"], options=_strides(2, 2))
+    pooling = {"filterHeight": 2, "filterWidth": 2, "strideH": 2, "strideW": 2}
+    ops = [convolution, lite.Op("MAX_POOL_2D", ["z"], options=pooling)]
+    x = rng.normal(size=(1, rows, 4, 2)).astype(np.float32)
+    lite.check(ops, tensors, {"x": x}, atol=1e-5)
 
 
 def test_a_wide_bias_that_does_not_fit_is_refused(lite: Any) -> None:
@@ -293,15 +300,16 @@ def test_a_wide_bias_that_does_not_fit_is_refused(lite: Any) -> None:
         parse(lite.build(op, tensors))
 
 
-def test_weights_of_unknown_shape_are_refused(lite: Any) -> None:
+def test_weights_of_unknown_shape_are_waited_for(lite: Any, rng: np.random.Generator) -> None:
     tensors = {
         "x": lite.Tensor(shape=(1, 4, 4, 2)),
         "w": lite.Tensor(shape=(1, 2, 2, 2), signature=(-1, 2, 2, 2)),
-        "y": lite.Tensor(),
+        "b": lite.constant(np.float32([1, 2, 3])),
     }
-    model = lite.build(lite.Op("CONV_2D", ["x", "w"], options=_strides(1, 1)), tensors, ["x", "w"])
-    with pytest.raises(UnsupportedOperatorError, match="the shape of its weights is not known"):
-        parse(model)
+    op = lite.Op("CONV_2D", ["x", "w", "b"], options=_strides(1, 1))
+    shapes = {"x": (1, 4, 4, 2), "w": (3, 2, 2, 2)}
+    feeds = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    lite.check(op, tensors, feeds, atol=1e-5)
 
 
 def _transposed(lite: Any, target: Any, output: Any) -> bytes:

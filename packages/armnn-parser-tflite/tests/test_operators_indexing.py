@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn.errors import ParseError
 from armnn_parser_tflite.parser import parse
 
 
@@ -59,15 +59,12 @@ def test_gather_by_batches_that_do_not_fit_is_refused(
         parse(lite.build(op, tensors))
 
 
-def test_gather_by_batches_of_unknown_size_is_refused(lite: Any) -> None:
-    tensors = {
-        "x": lite.Tensor(shape=(1, 3), signature=(-1, 3)),
-        "i": lite.constant(np.zeros((1, 1), np.int32)),
-        "y": lite.Tensor(),
-    }
-    op = lite.Op("GATHER", ["x", "i"], options={"axis": 1, "batchDims": 1})
-    with pytest.raises(UnsupportedOperatorError, match="the shape of 'x' is not known"):
-        parse(lite.build(op, tensors))
+def test_gather_by_batches_waits_for_their_number(lite: Any, rng: np.random.Generator) -> None:
+    tensors = {"x": lite.Tensor(shape=(1, 3), signature=(-1, 3))}
+    tensors["i"] = lite.Tensor("int32", (1, 2), signature=(-1, 2))
+    op = lite.Op("GATHER", ["x", "i"], options={"axis": 1, "batchDims": 1}, version=5)
+    feeds = {"x": _x(rng, 4, 3), "i": rng.integers(0, 3, (4, 2)).astype(np.int32)}
+    lite.check(op, tensors, feeds)
 
 
 def test_embedding_lookup(lite: Any, rng: np.random.Generator) -> None:

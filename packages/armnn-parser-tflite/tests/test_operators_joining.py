@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn.errors import ParseError
 from armnn_parser_tflite.parser import parse
 
 
@@ -93,18 +93,16 @@ def test_unequal_parts_are_refused(lite: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["SPLIT", "SPLIT_V"])
-def test_parts_of_an_unknown_axis_are_refused(lite: Any, name: str) -> None:
+def test_parts_wait_for_the_size_of_the_axis(lite: Any, name: str) -> None:
     tensors = {
         "a": lite.constant(np.int32(0)),
         "s": lite.constant(np.int32([1, -1])),
         "x": lite.Tensor(shape=(1,), signature=(-1,)),
-        "p": lite.Tensor(),
-        "q": lite.Tensor(),
     }
     inputs = ["a", "x"] if name == "SPLIT" else ["x", "s", "a"]
-    model = lite.build(lite.Op(name, inputs, ["p", "q"]), tensors, outputs=["p"])
-    with pytest.raises(UnsupportedOperatorError, match="size of the axis that it splits"):
-        parse(model)
+    x = np.arange(6, dtype=np.float32)
+    op = lite.Op(name, inputs, ["p", "q"], options={"numSplits": 2})
+    lite.check(op, tensors, {"x": x}, ["p", "q"])
 
 
 def test_parts_below_zero_are_refused(lite: Any) -> None:

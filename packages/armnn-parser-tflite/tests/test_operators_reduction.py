@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.errors import ParseError, UnsupportedOperatorError
+from armnn.errors import ParseError
 from armnn_parser_tflite.parser import parse
 
 REDUCTIONS = ["SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"]
@@ -97,15 +97,12 @@ def test_an_axis_that_is_none_is_refused(lite: Any) -> None:
         parse(lite.build(lite.Op("ARG_MAX", ["x", "a"]), tensors))
 
 
-def test_a_computed_axis_is_refused(lite: Any) -> None:
-    tensors = {
-        "x": lite.Tensor(shape=(2, 3)),
-        "a": lite.Tensor("int32", (1,)),
-        "y": lite.Tensor("int32"),
-    }
-    model = lite.build(lite.Op("ARG_MAX", ["x", "a"]), tensors, ["x", "a"])
-    with pytest.raises(UnsupportedOperatorError, match="its input 1 is computed"):
-        parse(model)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_computed_axis_is_waited_for(lite: Any, rng: np.random.Generator, axis: int) -> None:
+    tensors = {"y": lite.Tensor("int32")}
+    feeds = {"x": rng.normal(size=(2, 3)).astype(np.float32), "a": np.int32([axis])}
+    op = lite.Op("ARG_MAX", ["x", "a"], options={"outputType": 2})
+    lite.check(op, tensors, feeds)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])

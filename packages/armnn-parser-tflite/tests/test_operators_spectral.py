@@ -137,3 +137,23 @@ def test_complex_outputs_are_refused(lite: Any) -> None:
     }
     with pytest.raises(ParseError, match=r"the output .y. is of a type that networks lack"):
         parse(lite.build(lite.Op("RFFT2D", ["x", "n"]), tensors))
+
+
+def test_the_real_part_is_what_a_cast_leaves(lite: Any, rng: np.random.Generator) -> None:
+    ops = [lite.Op("RFFT2D", ["x", "n"], ["z"]), lite.Op("CAST", ["z"])]
+    tensors = {
+        "n": lite.constant(np.int32([1, 8])),
+        "z": lite.Tensor("complex64", (1, 1, 5)),
+    }
+    lite.check(ops, tensors, {"x": rng.normal(size=(1, 1, 8)).astype(np.float32)}, atol=1e-5)
+
+
+def test_a_cast_to_complex_numbers_is_refused(lite: Any) -> None:
+    tensors = {
+        "x": lite.Tensor(shape=(1, 1, 8)),
+        "z": lite.Tensor("complex64", (1, 1, 8)),
+        "y": lite.Tensor(),
+    }
+    ops = [lite.Op("CAST", ["x"], ["z"]), lite.Op("COMPLEX_ABS", ["z"])]
+    with pytest.raises(UnsupportedOperatorError, match="it makes complex numbers"):
+        parse(lite.build(ops, tensors))

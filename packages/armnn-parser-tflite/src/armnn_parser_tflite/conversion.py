@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 import tflite  # type: ignore[import-untyped]
 
 from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
-from armnn.graph import Operator, Value
+from armnn.graph import DeferredOperator, Operator, Value
+from armnn.layers.plumbing import StandInDescriptor
 from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
-from armnn_parser_tflite.operation import Operation, RefusedError, operator_type
+from armnn_parser_tflite.operation import (
+    NotKnownYetError,
+    Operation,
+    RefusedError,
+    operator_type,
+)
 from armnn_parser_tflite.refusals import reason
 from armnn_parser_tflite.schema import ABSENT, read_subgraph
 from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
@@ -104,6 +110,38 @@ class _Calls:
         return [graph.value(at) for at in subgraph.outputs]
 
 
+class _DeferredOperation(DeferredOperator):
+    """An operator that is converted later, with what it reads."""
+
+    def __init__(
+        self, operation: Operation, graph: Graph, file: FlatFile, place: int | None
+    ) -> None:
+        self.operator = operation.type
+        self._record = operation.record
+        self._graph = graph
+        self._file = file
+        read = (index for index in self._record.inputs if index != ABSENT)
+        self.inputs = tuple(dict.fromkeys(read))
+        awaited = () if place is None else (self._record.inputs[place],)
+        self.awaits = tuple(self.inputs.index(index) for index in awaited)
+
+    def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
+        origin = self._graph
+        graph = Graph(
+            network, origin.subgraph, origin.buffers, origin.variables, _no_calls, origin.prefix
+        )
+        for index, value in zip(self.inputs, inputs, strict=True):
+            graph.bind(index, value)
+        conversion = _Conversion(graph, self._file)
+        conversion.convert(self._record)
+        conversion.raise_refused()
+        return [graph.value(index) for index in self._record.outputs]
+
+
+def _no_calls(_index: int, _values: Sequence[Value]) -> list[Value]:
+    raise RefusedError("it calls a subgraph, which has to be known when the file is read")
+
+
 class _Conversion:
     def __init__(self, graph: Graph, file: FlatFile) -> None:
         self._graph = graph
@@ -132,13 +170,36 @@ class _Conversion:
                 self._give_up(record)
                 return
             self._check_tensors(record, converter)
-            values = _values(operation, converter)
-            self._bind(operation, values)
+            try:
+                self._bind(operation, _values(operation, converter))
+            except NotKnownYetError as unknown:
+                self._defer(operation, unknown)
         except RefusedError as refusal:
             if survey is not None:
                 survey.operators[origin] = str(refusal)
             self._refused.setdefault((operation.type, str(refusal)), []).append(record.index)
             self._give_up(record)
+
+    def _defer(self, operation: Operation, unknown: NotKnownYetError) -> None:
+        """Add a StandIn layer for an operator that cannot be converted yet.
+
+        Raises:
+            RefusedError: Nothing more will be known.
+        """
+        deferred = _DeferredOperation(operation, self._graph, self._file, unknown.place)
+        inputs = [self._graph.value(index) for index in deferred.inputs]
+        if not deferred.awaits and all(value.info.is_static for value in inputs):
+            raise unknown
+        infos = [operation.info(index) for index in range(len(operation.record.outputs))]
+        stand_in = self._graph.network.add(
+            "StandIn",
+            inputs,
+            StandInDescriptor(num_outputs=len(infos)),
+            name=operation.layer_name(),
+            outputs=infos,
+        )
+        stand_in.compiled = deferred
+        self._bind(operation, stand_in.outputs)
 
     def raise_refused(self) -> None:
         """Report everything that could not be converted."""

@@ -7,6 +7,7 @@ which may share their bytes, would take much more to read than the file has.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class FlatFile:
     def __init__(self, data: bytes, name: str) -> None:
         self.data = data
         self.name = name
-        self._work = _WORK_PER_BYTE * len(data) + _LEAST_WORK
+        self._work: float = _WORK_PER_BYTE * len(data) + _LEAST_WORK
 
     def charge(self, size: int) -> None:
         """Take the bytes of a vector from what may be read.
@@ -53,6 +54,10 @@ class FlatFile:
             raise ParseError(
                 f"the model {self.name!r} is malformed: its vectors are longer than the file"
             )
+
+    def trust(self) -> None:
+        """Let everything be read as often as wanted, now that the whole file has been seen."""
+        self._work = math.inf
 
     def error(self, what: str) -> ParseError:
         """Return the error for something in the file that cannot be read."""

@@ -29,6 +29,18 @@ class RefusedError(Exception):
     """An operator is well formed, but layers cannot compute it; the message says why."""
 
 
+class NotKnownYetError(RefusedError):
+    """An operator cannot be converted before the shapes or the data of its inputs are known.
+
+    Attributes:
+        place: Which input's data is needed; None if shapes are.
+    """
+
+    def __init__(self, what: str, place: int | None = None) -> None:
+        super().__init__(what)
+        self.place = place
+
+
 class Operation:
     """An operator with its values.
 
@@ -128,11 +140,12 @@ class Operation:
         """Return the data of an input that must be there and constant.
 
         Raises:
-            RefusedError: It is computed.
+            NotKnownYetError: It is computed.
         """
         value = self.input(index)
         if value.constant is None:
-            raise RefusedError(f"its input {index} is computed, it must be constant")
+            what = f"its input {index} is computed, it must be constant"
+            raise NotKnownYetError(what, place=index)
         return value.constant
 
     def integers(self, index: int) -> Value:
@@ -152,7 +165,7 @@ class Operation:
         """Return the data of a constant list of integers.
 
         Raises:
-            RefusedError: It is computed.
+            NotKnownYetError: It is computed.
             ParseError: Its elements are not integers.
         """
         numbers = self.known(index)
@@ -164,7 +177,7 @@ class Operation:
         """Return the only number of a constant.
 
         Raises:
-            RefusedError: It is computed.
+            NotKnownYetError: It is computed.
             ParseError: It has another number of elements.
         """
         numbers = self.known_integers(index)
@@ -176,7 +189,7 @@ class Operation:
         """Return the shape of an input.
 
         Raises:
-            RefusedError: Not even its rank is known.
+            NotKnownYetError: Not even its rank is known.
         """
         return self.shape_of(self.input(index))
 
@@ -184,23 +197,28 @@ class Operation:
         """Return the shape of a value.
 
         Raises:
-            RefusedError: Not even its rank is known.
+            NotKnownYetError: Not even its rank is known.
         """
         shape = value.info.shape
         if shape is None:
-            raise RefusedError(f"the rank of {value.name!r} is not known")
+            raise NotKnownYetError(f"the rank of {value.name!r} is not known")
         return shape
 
     def is_complex(self, index: int = 0) -> bool:
         """Whether an input is of complex numbers, so that its value has one more axis."""
         return self.has_input(index) and is_complex(self.graph.tensor(self.record.inputs[index]))
 
+    def makes_complex(self) -> bool:
+        """Whether the first output is of complex numbers."""
+        outputs = self.record.outputs
+        return bool(outputs) and is_complex(self.graph.tensor(outputs[0]))
+
     def image_shape(self, index: int, rank: int) -> Shape:
         """Return the shape of an image; where it depends on others, what the file says of it.
 
         Raises:
             ParseError: It is of another rank.
-            RefusedError: Not even its rank is known.
+            NotKnownYetError: Not even its rank is known.
         """
         shape = self.shape(index)
         if len(shape) != rank:

@@ -78,6 +78,7 @@ def parse(
     graph.variables.add_outputs()
     if not refused:
         network.remove_unused()
+    model.file.trust()
     return network
 
 

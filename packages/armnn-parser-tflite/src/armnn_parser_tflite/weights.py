@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.types import DataType
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -41,11 +41,11 @@ def static_weights(operation: Operation, rank: int, data: Value) -> tuple[Value,
 
     Raises:
         ParseError: They are of another rank, or empty.
-        RefusedError: A dimension is not known.
+        NotKnownYetError: A dimension is not known.
     """
     value = operation.input(1)
     if not value.info.is_static:
-        raise RefusedError("the shape of its weights is not known")
+        raise NotKnownYetError("the shape of its weights is not known")
     shape = value.info.static_shape
     if len(shape) != rank or 0 in shape:
         raise operation.error(

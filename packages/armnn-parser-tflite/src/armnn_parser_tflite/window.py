@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import tflite  # type: ignore[import-untyped]
 
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError
 
 if TYPE_CHECKING:
     from armnn.tensor import Dimension
@@ -51,7 +51,7 @@ def padding(
 
     Raises:
         ParseError: The kind of padding is not known.
-        RefusedError: It depends on a dimension that is not known.
+        NotKnownYetError: It depends on a dimension that is not known.
     """
     kind = options.integer("Padding")
     if kind == tflite.Padding.VALID:
@@ -64,7 +64,7 @@ def padding(
     elif isinstance(size, int):
         total = max((-(-size // stride) - 1) * stride + reach - size, 0)
     else:
-        raise RefusedError(
+        raise NotKnownYetError(
             f"SAME padding with a stride of {stride} needs the size of the input, which is not "
             "known"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
 from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def _on_diagonal(
 
 
 def _size(dim: int | str | None) -> int:
-    if not isinstance(dim, int) or dim > _LARGEST:
-        raise RefusedError(f"the size of its matrices is not known, or above {_LARGEST}")
+    if not isinstance(dim, int):
+        raise NotKnownYetError("the size of its matrices is not known")
+    if dim > _LARGEST:
+        raise RefusedError(f"its matrices have {dim} rows or columns: more than {_LARGEST}")
     return dim

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError
 from armnn_parser_tflite.operators.activation import fused
 from armnn_parser_tflite.shapes import without_axes
 
@@ -70,7 +70,7 @@ def split(operation: Operation) -> Sequence[Value]:
     axis = operation.axis(operation.known_integer(0), len(shape))
     count, size = len(operation.record.outputs), shape[axis]
     if not isinstance(size, int):
-        raise RefusedError("the size of the axis that it splits is not known")
+        raise NotKnownYetError("the size of the axis that it splits is not known")
     if not count or size % count:
         raise operation.error(f"an axis of {size} elements cannot become {count} equal parts")
     return _split(operation, operation.input(1), axis, (size // count,) * count)
@@ -85,7 +85,7 @@ def split_v(operation: Operation) -> Sequence[Value]:
     if sizes.count(-1) == 1:
         whole = shape[axis]
         if not isinstance(whole, int):
-            raise RefusedError("the size of the axis that it splits is not known")
+            raise NotKnownYetError("the size of the axis that it splits is not known")
         left = whole - sum(sizes) - 1
         sizes = tuple(left if size == -1 else size for size in sizes)
     return _split(operation, operation.input(), axis, sizes)

@@ -10,6 +10,7 @@ import numpy as np
 from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operators.spectral import part
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -39,10 +40,14 @@ def dequantize(operation: Operation) -> Value:
     return operation.network.add_dequantize(value, name=operation.layer_name(), output=real)
 
 
-@operator("CAST", newest=9)
+@operator("CAST", newest=9, complex_numbers=True)
 def cast(operation: Operation) -> Value:
-    """Add Cast."""
+    """Add Cast; of complex numbers the real part is cast."""
+    if operation.makes_complex():
+        raise RefusedError("it makes complex numbers")
     value, info = operation.input(), operation.info()
+    if operation.is_complex():
+        value = part(operation, 0, "real")
     if value.info.is_quantized or info.is_quantized:
         raise RefusedError("it casts the stored numbers of a quantised tensor")
     return operation.network.add_cast(value, name=operation.layer_name(), output=info.data_type)

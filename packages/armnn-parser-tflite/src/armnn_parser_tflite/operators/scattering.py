@@ -10,7 +10,7 @@ import numpy as np
 
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
 from armnn_parser_tflite.operators.elementwise import binary, cast
 from armnn_parser_tflite.shapes import reshape
 
@@ -51,7 +51,7 @@ def sparse_to_dense(operation: Operation) -> Value:
     if not operation.shape_of(updates):
         count = operation.shape_of(positions)[0]
         if not isinstance(count, int):
-            raise RefusedError("how many elements it sets is computed")
+            raise NotKnownYetError("how many elements it sets is computed")
         updates = operation.network.add_broadcast_to(
             updates, operation.integers_constant([count], "count"), name=operation.layer_name("set")
         )
@@ -165,10 +165,13 @@ def static(operation: Operation, value: Value) -> tuple[int, ...]:
     """Return a shape that has to be known.
 
     Raises:
-        RefusedError: It is not.
+        NotKnownYetError: It is not.
+        RefusedError: It is too large.
     """
     shape: Shape = operation.shape_of(value)
     known = tuple(dim for dim in shape if isinstance(dim, int))
-    if len(known) != len(shape) or math.prod(known) > _MOST_ELEMENTS:
-        raise RefusedError(f"the shape of {value.name!r} is not known, or too large")
+    if len(known) != len(shape):
+        raise NotKnownYetError(f"the shape of {value.name!r} is not known")
+    if math.prod(known) > _MOST_ELEMENTS:
+        raise RefusedError(f"{value.name!r} has more than {_MOST_ELEMENTS} elements")
     return known

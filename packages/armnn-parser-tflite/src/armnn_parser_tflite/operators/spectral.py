@@ -12,7 +12,7 @@ import numpy as np
 
 from armnn.types import ReduceOperation, UnaryOperation
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,8 +34,10 @@ def real_transform(operation: Operation) -> Value:
     if len(lengths) != 2 or len(shape) < 2:
         raise operation.error("it does not transform two axes")
     size = shape[-1]
-    if lengths[0] != 1 or shape[-2] != 1 or not isinstance(size, int):
-        raise RefusedError("it transforms two axes; only one is supported, of known size")
+    if not isinstance(size, int) or not isinstance(shape[-2], int):
+        raise NotKnownYetError("the size of what it transforms is not known")
+    if lengths[0] != 1 or shape[-2] != 1:
+        raise RefusedError("it transforms two axes; only one is supported")
     if not 0 < lengths[1] <= _LONGEST_TRANSFORM:
         raise RefusedError(f"its length is {lengths[1]}: supported are 1 to {_LONGEST_TRANSFORM}")
     real, imaginary = _matrices(size, lengths[1])
@@ -80,22 +82,32 @@ def absolute(operation: Operation) -> Value:
 @operator("REAL", complex_numbers=True)
 def real_part(operation: Operation) -> Value:
     """Take the first element of each number."""
-    return _part(operation, 0)
+    return part(operation, 0)
 
 
 @operator("IMAG", complex_numbers=True)
 def imaginary_part(operation: Operation) -> Value:
     """Take the second element of each number."""
-    return _part(operation, 1)
+    return part(operation, 1)
 
 
-def _part(operation: Operation, index: int) -> Value:
+def part(operation: Operation, index: int, label: str = "") -> Value:
+    """Return the real part, 0, or the imaginary one, 1, of complex numbers.
+
+    Args:
+        operation: The operator, whose first input they are.
+        index: Which part.
+        label: What the layer is called, behind the name of the output.
+
+    Raises:
+        ParseError: They are no complex numbers.
+    """
     _check_complex(operation)
     place = operation.network.add_constant(
         np.array(index, np.int32), name=operation.layer_name("part")
     )
     return operation.network.add_gather(
-        operation.input(), place, axis=-1, name=operation.layer_name()
+        operation.input(), place, axis=-1, name=operation.layer_name(label)
     )
 
 
