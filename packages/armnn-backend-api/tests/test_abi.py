@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -269,6 +270,28 @@ def test_the_pkg_config_file_points_at_the_header() -> None:
     text = (Path(get_pkgconfig_dir()) / "armnn-backend-api.pc").read_text(encoding="utf-8")
     assert "includedir=${pcfiledir}/../include\n" in text
     assert "Version: 1.0\n" in text
+
+
+def test_pkg_config_gives_the_flag_of_a_compiler(tmp_path: Path) -> None:
+    command = ["pkg-config", "--cflags", "armnn-backend-api >= 1.0"]
+    environment = {**os.environ, "PKG_CONFIG_PATH": get_pkgconfig_dir()}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    place = Path(ran.stdout.strip().removeprefix("-I"))
+    assert place.resolve() == Path(get_include()).resolve()
+    build(tmp_path, "#include <armnn/backend.h>\n", "-c", include=str(place))
+
+
+# Without the 32-bit C library's headers, which a 64-bit machine need not have. i386 and Armv7 align
+# uint64_t differently, so there is one recorded layout, that of 64-bit machines.
+@pytest.mark.parametrize("kind", ["c", "cpp"])
+def test_the_header_compiles_for_32_bits(tmp_path: Path, kind: str) -> None:
+    source = """
+#include <armnn/backend.h>
+ARMNN_STATIC_ASSERT(sizeof(void *) == 4, "32 bits");
+ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 12, "armnn_header");
+ARMNN_STATIC_ASSERT(ARMNN_BACKEND_API_SIZE <= sizeof(armnn_backend_api), "armnn_backend_api");
+"""
+    build(tmp_path, source, "-m32", "-ffreestanding", "-fsyntax-only", kind=kind)
 
 
 @pytest.mark.parametrize(

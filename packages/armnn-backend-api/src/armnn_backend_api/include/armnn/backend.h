@@ -294,9 +294,9 @@ struct armnn_tensor {
   uint64_t byte_offset;
 };
 
-/* What went wrong. The caller allocates it with header set and the rest zero; the callee fills it,
- * and only when it returns something else than ARMNN_OK; then the caller calls release once, if it
- * is not NULL. Growable.
+/* What went wrong. The caller allocates it with header set, node_id -1 and the rest zero; the
+ * callee fills it, and only when it returns something else than ARMNN_OK; then the caller calls
+ * release once, if it is not NULL. Growable.
  */
 struct armnn_error {
   /* struct_size, struct_id and ext. */
@@ -638,7 +638,9 @@ struct armnn_backend_api {
   armnn_string vendor;
   /* ARMNN_BACKEND_FORK_SAFE and so on; unknown bits are ignored. */
   uint64_t flags;
-  /* Where users name no backend, higher ones are asked first. */
+  /* Where users name no backend, higher ones are asked first; 0: only when named. A backend that
+   * comes as a file is always named.
+   */
   int32_t score;
   /* 0. */
   uint32_t reserved;
