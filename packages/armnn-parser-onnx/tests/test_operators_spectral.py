@@ -40,5 +40,5 @@ def test_a_signal_of_real_numbers_may_lack_the_last_axis(
 
 def test_a_signal_of_one_axis_is_refused(model: Model) -> None:
     made = transform(model, (onnx.TensorProto.FLOAT, (20,)))
-    with pytest.raises(ParseError, match=r"the signal has rank 1 .* expected rank 3 \(or 2\)"):
+    with pytest.raises(ParseError, match=r"the signal has shape .* expected rank 3 \(or 2\)"):
         parse(made.SerializeToString())

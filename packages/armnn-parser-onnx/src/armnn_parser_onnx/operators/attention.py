@@ -18,7 +18,7 @@ from armnn.types import (
     LogicalBinaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import cast, compare
 from armnn_parser_onnx.shapes import reshape, transpose
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
+
+
+_MOST_SCORES = 2**25
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,11 @@ def merged_heads(operation: Operation, value: Value, part: str) -> Value:
 
 def _operands(operation: Operation, flat: bool) -> _Operands:
     query, key, value = (operation.input(index) for index in range(3))
+    ranks = [len(operation.shape(index)) for index in range(3)]
+    if ranks not in ([3, 3, 3], [4, 4, 4]):
+        raise operation.error(
+            f"queries, keys and values have the ranks {ranks}: expected 3 or 4, the same of all"
+        )
     if flat:
         query = split_heads(operation, query, operation.integer("q_num_heads", 0), "query")
         groups = operation.integer("kv_num_heads", 0)
@@ -164,6 +172,8 @@ def _padded_mask(operation: Operation, operands: _Operands) -> Value | None:
     mask = operation.optional_input(3)
     if mask is None:
         return None
+    if not operation.shape_of(mask):
+        raise operation.error("the mask is a scalar: expected rank 1 or more")
     last, keys = operation.shape_of(mask)[-1], operation.shape_of(operands.key)[2]
     if last == keys or not isinstance(last, int) or not isinstance(keys, int) or last == 1:
         return mask
@@ -225,6 +235,8 @@ def _distances(operation: Operation, operands: _Operands) -> NDArray[np.int64]:
     keys = operation.shape_of(operands.key)[2]
     if not isinstance(queries, int) or not isinstance(keys, int) or operands.cached is None:
         raise NotKnownYetError("the numbers of its queries and keys are not known")
+    if queries * keys > _MOST_SCORES:
+        raise RefusedError(f"the mask of {queries} queries and {keys} keys would be too large")
     distances: NDArray[np.int64] = (
         operands.cached + np.arange(queries)[:, np.newaxis] - np.arange(keys)
     )
@@ -324,6 +336,8 @@ def _table(operation: Operation, index: int, pairs: int) -> Value:
         table = operation.network.add_gather(
             table, operation.input(3), axis=0, name=operation.layer_name(part)
         )
+    if not operation.shape_of(table):
+        raise operation.error(f"the input {part!r} is a scalar: expected rank 2 or 3")
     width = operation.shape_of(table)[-1]
     if pairs == 0 or width == pairs:
         return table

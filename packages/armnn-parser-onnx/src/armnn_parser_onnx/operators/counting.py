@@ -110,7 +110,7 @@ def _counts(operation: Operation, value: Value, size: int, pool: _Pool) -> Value
     """Return how often each sequence occurs, [items, 1, sequences] of Float32."""
     count, length = pool.sequences.shape
     most = operation.integer("max_skip_count") if length > 1 else 0
-    steps = [np.arange(length) * (skip + 1) for skip in range(most + 1)]
+    steps = [np.arange(length) * (skip + 1) for skip in range(min(most, size) + 1)]
     windows = [
         start + step for step in steps for start in range(size - int(step[-1])) if step[-1] < size
     ]

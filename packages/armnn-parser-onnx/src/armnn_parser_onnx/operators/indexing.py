@@ -9,7 +9,7 @@ import numpy as np
 
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError
+from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.elementwise import cast
 from armnn_parser_onnx.shapes import reshape, static_shape
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 _LARGEST = 2**31 - 1
+_LONGEST_UPDATE = 2**24
 
 
 @operator("Gather", moves_data=True)
@@ -95,6 +96,8 @@ def tensor_scatter(operation: Operation) -> Value:
     if len(cache) != rank:
         raise operation.error(f"the cache has rank {len(cache)}: expected {rank} as the update has")
     axis = operation.axis(operation.integer("axis"), rank)
+    if shape[axis] > _LONGEST_UPDATE:
+        raise RefusedError(f"it writes {shape[axis]} elements along an axis")
     along = [1] * rank
     along[axis] = shape[axis]
     places = operation.integers_constant(range(shape[axis]), "steps")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 
+_LONGEST = 2**24
+
+
 def _gelu_operator(name: str, function: ActivationFunction) -> None:
     @operator(name, domain=MICROSOFT)
     def convert(operation: Operation) -> Value:
@@ -149,9 +152,14 @@ def _positions(operation: Operation) -> Value:
     """Return the embeddings of the positions, by default those from 0 on."""
     table, places = operation.input(3), operation.optional_input(8)
     if places is None:
-        length = operation.shape(0)[-1]
+        shape = operation.shape(0)
+        if len(shape) != 2:
+            raise operation.error(f"the words have rank {len(shape)}: expected 2")
+        length = shape[1]
         if not isinstance(length, int):
             raise NotKnownYetError("the length of its sequence is not known")
+        if length > _LONGEST:
+            raise RefusedError(f"its sequence has {length} words")
         places = operation.integers_constant(range(length), "places")
     return operation.network.add_gather(
         table, places, axis=0, name=operation.layer_name("positions")

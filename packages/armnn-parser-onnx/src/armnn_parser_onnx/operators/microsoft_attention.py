@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 
+_MOST_KEYS = 2**24
+
+
 @operator("Attention", domain=MICROSOFT)
 def attention(operation: Operation) -> Sequence[Value]:
     """Add one product for queries, keys and values, and Attention of them."""
@@ -82,8 +85,11 @@ def multi_head_attention(operation: Operation) -> Sequence[Value]:
     """Add Attention; the further outputs are the keys and values with those before them."""
     network, heads = operation.network, operation.integer("num_heads", 0)
     parts = [operation.input(index) for index in _required(operation)]
-    if len(operation.shape_of(parts[0])) != 3:
-        raise RefusedError("its queries, keys and values are packed into one tensor")
+    ranks = [len(operation.shape_of(part)) for part in parts]
+    if ranks not in ([3, 3, 3], [3, 4, 4]):
+        raise operation.error(
+            f"queries, keys and values have the ranks {ranks}: expected 3, or 4 of keys and values"
+        )
     bias = operation.optional_input(3)
     if bias is not None:
         parts = _with_bias(operation, parts, bias)
@@ -157,7 +163,7 @@ def _mask(operation: Operation, given: Value | None, key: Value) -> Value | None
     given = cast(operation, given, DataType.SIGNED32, "mask")
     if rank == 1:
         batch, keys = operation.shape_of(key)[0], operation.shape_of(key)[2]
-        if not isinstance(keys, int) or operation.shape_of(given)[0] != batch:
+        if not isinstance(keys, int) or keys > _MOST_KEYS or operation.shape_of(given)[0] != batch:
             raise RefusedError("its mask says more than how many keys of each item count")
         counts = reshape(operation, given, (-1, 1, 1, 1), "counts")
         places = operation.number(np.arange(keys), counts, "keys")

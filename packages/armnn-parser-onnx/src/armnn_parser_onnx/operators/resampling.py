@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 _MOST_WEIGHTS = 2**24
+_MOST_TAPS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,8 @@ def _weights(
         raise RefusedError(f"it takes {axis.size} x {axis.target} weights along an axis")
     shrink = min(axis.scale, 1.0) if sampling.antialias else 1.0
     reach = math.ceil((1 if sampling.mode == "linear" else 2) / shrink)
+    if axis.target * reach > _MOST_TAPS:
+        raise RefusedError(f"each of {axis.target} elements blends more than {reach} others")
     taps = np.floor(places).astype(np.int64)[:, np.newaxis] + np.arange(-reach, reach + 2)
     distances = np.abs(taps - places[:, np.newaxis]) * shrink
     if sampling.mode == "linear":

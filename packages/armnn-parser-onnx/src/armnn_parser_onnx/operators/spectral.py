@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.tensor import format_shape
 from armnn.types import BinaryOperation, DataLayout
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
 
-_MOST_WEIGHTS = 2**25
+_MOST_WEIGHTS = 17 * 2**20
+"""Enough for the spectrum of 4096 real numbers."""
+
+_LARGEST_MEL_MATRIX = 2**22
 
 
 @operator("DFT")
@@ -34,7 +38,7 @@ def dft_by_attribute(operation: Operation) -> Value:
 def dft(operation: Operation) -> Value:
     """Add the discrete Fourier transform along an axis that is an input."""
     axis = operation.known_integers(2)
-    return _dft(operation, -2 if axis is None else axis[0])
+    return _dft(operation, axis[0] if axis else -2)
 
 
 def _dft(operation: Operation, said: int) -> Value:
@@ -133,12 +137,12 @@ def stft(operation: Operation) -> Value:
 
     A signal without the last axis is of real numbers, as onnxruntime reads it.
     """
-    shape, (step,) = operation.shape(), operation.known_integers(1) or (0,)
-    parts = 1 if len(shape) == 2 else shape[-1]
+    shape, step = operation.shape(), _number(operation, 1)
+    parts = shape[2] if len(shape) == 3 else 1
     if len(shape) not in (2, 3) or parts not in (1, 2) or step < 1:
         raise operation.error(
-            f"the signal has rank {len(shape)} and {parts} numbers in its last axis, the step is "
-            f"{step}: expected rank 3 (or 2), 1 or 2 numbers, and at least 1"
+            f"the signal has shape {format_shape(shape)} and the step is {step}: expected rank 3 "
+            "(or 2) with 1 or 2 numbers in the last axis, and at least 1"
         )
     frame = _frame_length(operation)
     matrix = _transform(
@@ -188,7 +192,8 @@ def mel_weight_matrix(operation: Operation) -> Value:
     """Add a constant: triangles of the mel scale over the bins of a spectrum."""
     bands, length, rate, low, high = (_number(operation, index) for index in range(5))
     spectrum = int(length) // 2 + 1
-    if min(bands, length, rate) < 1 or min(low, high) < 0 or bands * spectrum > _MOST_WEIGHTS:
+    sane = min(bands, length, rate) >= 1 and 0 <= min(low, high) <= max(low, high) < math.inf
+    if not sane or bands * spectrum > _LARGEST_MEL_MATRIX:
         raise operation.error(
             f"the parameters {[bands, length, rate, low, high]} are out of range: expected "
             "positive numbers of bands, bins and samples, and edges from 0 on"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 _MOST_PLACES = 2**24
+_LARGEST_IMAGE = 2**40
 
 
 def places_of_maxima(operation: Operation, pooled: Value) -> Value:
@@ -116,15 +117,17 @@ def max_unpool(operation: Operation) -> Value:
     rank = len(size)
     strides = per_axis(operation, "strides", rank, default=1, least=1)
     pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+    if len(shape) != rank + 2:
+        raise operation.error(f"the input has rank {len(shape)}: expected {rank + 2}")
     spatial = [
         (length - 1) * stride - pads[axis] - pads[rank + axis] + window
         for axis, (length, stride, window) in enumerate(zip(shape[2:], strides, size, strict=True))
     ]
     inferred = (*shape[:2], *spatial)
-    if len(shape) != rank + 2 or min(inferred) < 1 or math.prod(inferred) > _MOST_PLACES:
+    if min(inferred) < 1 or math.prod(inferred) > _MOST_PLACES:
         raise operation.error(
-            f"the input of shape {list(shape)} was pooled from {list(inferred)}: expected {rank} "
-            "spatial axes and no empty ones"
+            f"the input of shape {list(shape)} was pooled from {list(inferred)}: expected no empty "
+            f"axes and at most {_MOST_PLACES} elements"
         )
     zeros = network.add_constant(
         np.zeros(math.prod(inferred), value.info.data_type.numpy_dtype),
@@ -158,10 +161,11 @@ def col2im(operation: Operation) -> Value:
     image = operation.known_integers(1) or ()
     block = operation.known_integers(2) or ()
     rank, shape = len(image), static_shape(value)
-    if len(block) != rank or min((*image, *block), default=0) < 1:
+    small = len(block) == rank and min((*image, *block), default=0) >= 1
+    if not small or math.prod((*image, *block)) > _LARGEST_IMAGE:
         raise operation.error(
             f"the image is {list(image)} and the block {list(block)}: expected as many numbers of "
-            "both, each at least 1"
+            "both, each at least 1, and no larger image than any memory holds"
         )
     pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
     window = Window(
@@ -181,12 +185,14 @@ def col2im(operation: Operation) -> Value:
     channels, pixels = shape[1] // blocks, math.prod(image)
     places = _places(window, image, counts).T.reshape(-1)
     target = (shape[0], channels, blocks * columns)
-    indices = network.add_constant(
-        np.ascontiguousarray(np.broadcast_to(places, target)),
-        name=operation.layer_name("places"),
+    indices = network.add_broadcast_to(
+        network.add_constant(places, name=operation.layer_name("places")),
+        broadcast_to_shape=target,
+        name=operation.layer_name("places_of_each"),
     )
-    zeros = network.add_constant(
-        np.zeros((*target[:2], pixels + 1), value.info.data_type.numpy_dtype),
+    zeros = network.add_broadcast_to(
+        operation.number([0], value, "zero"),
+        broadcast_to_shape=(*target[:2], pixels + 1),
         name=operation.layer_name("zeros"),
     )
     summed = network.add_scatter_elements(
