@@ -18,6 +18,8 @@ from armnn.backends import BackendEntry, BackendState
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError
 
+# Many times what a file takes, so that a busy machine tells none of them wrong.
+PATIENCE = 4.0
 BAD = [row for row in FILES if "stage" in row]
 
 
@@ -29,9 +31,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory, compiled: Callable[..., Pat
 
 
 @pytest.fixture(scope="module")
-def entries(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, BackendEntry]:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def entries(folder: Path, cache: str) -> dict[str, BackendEntry]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", cache)
         with Runtime(options(folder)) as runtime:
             found = [entry for entry in runtime.registry.entries() if not entry.is_static]
             return {Path(entry.origin).name: entry for entry in found}
@@ -39,7 +46,9 @@ def entries(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 def options(folder: Path) -> CreationOptions:
     return CreationOptions(
-        dynamic_backends_path=str(folder), enable_static_backends=False, probe_timeout=1.0
+        dynamic_backends_path=str(folder),
+        enable_static_backends=False,
+        probe_timeout=PATIENCE,
     )
 
 
@@ -59,7 +68,11 @@ def test_each_bad_file_is_turned_down_at_its_stage_with_its_reason(
     )
 
 
-def test_the_good_one_works_among_them(folder: Path) -> None:
+@pytest.mark.usefixtures("entries")
+def test_the_good_one_works_among_them(
+    folder: Path, cache: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
     net = Network("sum")
     info = TensorInfo((2, 3))
     a, b = net.add_input("a", info), net.add_input("b", info)
@@ -73,10 +86,15 @@ def test_the_good_one_works_among_them(folder: Path) -> None:
     np.testing.assert_array_equal(result, [[5, 6, 7], [8, 9, 10]])
 
 
+@pytest.mark.usefixtures("entries")
 def test_doctor_names_stage_and_reason_of_each(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    cache: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = ["--dynamic-backends-path", str(folder), "--probe-timeout", "1"]
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    asked = ["--dynamic-backends-path", str(folder), "--probe-timeout", str(PATIENCE)]
     assert main(["doctor", "--json", *asked, "--backends", "Good"]) == 0
     document = json.loads(capsys.readouterr().out)
     told = {Path(b["origin"]).name: (b["stage"], b["reason"]) for b in document["backends"]}

@@ -60,7 +60,7 @@ class ChildProcess:
             undo.callback(os.close, self._pipe)
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *_folders()],
+                    [sys.executable, *_flags(), "-c", _BOOTSTRAP, *_folders()],
                     stdin=subprocess.PIPE,
                     stdout=self._output,
                     stderr=self._errors,
@@ -158,6 +158,16 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def _flags() -> list[str]:
+    """Return how the interpreter is started: on its own, but with this one's wish for bytecode."""
+    flags = ["-I", "-S"]
+    if sys.dont_write_bytecode:
+        flags.append("-B")
+    if sys.pycache_prefix is not None:
+        flags += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return flags
 
 
 def _folders() -> list[str]:
