@@ -94,6 +94,21 @@ def kit_mutants(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def native_sanitized(session: nox.Session) -> None:
+    """Run the C samples and the C adapter under AddressSanitizer, UBSan and valgrind."""
+    named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")
+    _install(session, "armnn-core", *named, group="test")
+    session.run("python", "tools/native_sanitized.py", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
+def fuzz_native(session: nox.Session) -> None:
+    """Mutate the tables of C backends; each must be refused or survived by core and backend."""
+    _install(session, "armnn-core")
+    session.run("python", "tools/fuzz_native.py", *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
 def onnx_standard(session: nox.Session) -> None:
     """Run ONNX's own node tests and check that no fewer pass than the recorded floor."""
     _install(session, "armnn-core[ref,onnx]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,9 @@ STRICT = ("-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic")
 # A defect may leave a function of the mock unused, or set a field twice.
 DEFECTIVE = ("-Wno-unused-function", "-Wno-unused-variable", "-Wno-override-init")
 SHARED = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,defs")
-FLAGS = (*STRICT, *DEFECTIVE, *SHARED)
+# tools/native_sanitized.py instruments the mocks.
+EXTRA = os.environ.get("ARMNN_TEST_CFLAGS", "").split()
+FLAGS = (*STRICT, *DEFECTIVE, *SHARED, *EXTRA)
 
 
 @pytest.fixture(scope="session")
