@@ -154,6 +154,15 @@ def test_without_a_note_and_without_the_probe_a_file_is_opened_to_learn_its_id(
     assert states(folder, probe="off") == [("MockAdd", "known", ""), ("", "failed", "exports")]
 
 
+def test_what_a_trusted_file_lacks_is_told_with_its_stage_when_it_is_opened(build: Build) -> None:
+    folder = build(NAME, "-DNULL_FACTORY", note('{"id": "MockAdd", "api": "1.0"}')).parent
+    registry = BackendRegistry(options(folder, probe="off"))
+    with pytest.raises(BackendUnavailableError, match=r"cannot be opened: NativeLoadError: .*NULL"):
+        registry.get("MockAdd")
+    (entry,) = [entry for entry in registry.entries() if not entry.is_static]
+    assert (entry.state, entry.stage) == (BackendState.FAILED, "factory")
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

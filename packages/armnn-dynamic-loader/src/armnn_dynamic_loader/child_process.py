@@ -96,8 +96,9 @@ class ChildProcess:
             selector.unregister(descriptor)
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself."""
-        return self._process.poll() is not None
+        """Whether it has ended by itself; nobody else gets its number before :meth:`close`."""
+        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return found is not None
 
     def told(self) -> dict[str, Any]:
         """Return what it reported by kind; of several of one kind the last."""
@@ -113,13 +114,13 @@ class ChildProcess:
 
     def close(self, selector: selectors.BaseSelector) -> int | None:
         """End it with all that it started; return its exit status, None if it had not ended."""
-        status = self._process.poll()
+        has_ended = self.has_ended()
         for descriptor in (self._pipe, self._exit):
             with contextlib.suppress(KeyError):  # it was heard to the end
                 if descriptor is not None:
                     selector.unregister(descriptor)
         self._end()
-        return status
+        return self._process.returncode if has_ended else None
 
     def dispose(self) -> tuple[str, str]:
         """Give its resources back; return what it wrote to stdout and to stderr."""

@@ -96,7 +96,11 @@ class FoundBackend:
         except _RefusedError as refused:
             self._cause = refused.__cause__
             self.entry = replace(
-                self.entry, state=refused.state, reason=refused.reason, remedy=refused.remedy
+                self.entry,
+                state=refused.state,
+                stage=refused.stage,
+                reason=refused.reason,
+                remedy=refused.remedy,
             )
         else:
             self.entry = replace(self.entry, state=BackendState.LOADED)
@@ -126,7 +130,9 @@ class FoundBackend:
             raise
         except BaseException as error:  # SystemExit too: a plug-in must not end the process
             what = "imported" if self.entry.is_static else "opened"
-            raise self._failed(f"cannot be {what}: {describe_error(error)}") from error
+            reason = f"cannot be {what}: {describe_error(error)}"
+            # A source may say at which check it was; the others have no such word.
+            raise self._failed(reason, str(getattr(error, "stage", ""))) from error
         self.entry = replace(self.entry, import_seconds=time.perf_counter() - start)
         return found
 
@@ -167,19 +173,20 @@ class FoundBackend:
                 ),
             )
 
-    def _failed(self, reason: str) -> _RefusedError:
+    def _failed(self, reason: str, stage: str = "") -> _RefusedError:
         remedy = "its authors can help"
         if self.entry.distribution:
             remedy = f"reinstall {self.entry.distribution} or tell its authors"
-        return _RefusedError(BackendState.FAILED, reason, remedy)
+        return _RefusedError(BackendState.FAILED, reason, remedy, stage)
 
 
 class _RefusedError(Exception):
     """A check that a backend did not pass, with what its entry shall say."""
 
-    def __init__(self, state: BackendState, reason: str, remedy: str) -> None:
+    def __init__(self, state: BackendState, reason: str, remedy: str, stage: str = "") -> None:
         super().__init__(reason)
         self.state = state
+        self.stage = stage
         self.reason = reason
         self.remedy = remedy
 

@@ -27,8 +27,8 @@ from armnn.backends.sources import (
     UNREMARKABLE_STAGES,
     SearchedFolder,
     asked_by,
+    find_source,
     installed_sources,
-    sources_for,
 )
 from armnn.cli.backends import as_document, load_all
 from armnn.cli.import_times import ImportTime, measure
@@ -183,8 +183,10 @@ def _problems_of_named(registry: BackendRegistry, named: Sequence[str]) -> dict[
 
 
 def _folders(options: CreationOptions) -> tuple[SearchedFolder, ...]:
+    if not asked_by(options):
+        return ()
     try:
-        return tuple(f for each in sources_for(options) for f in each.source.folders(options))
+        return tuple(find_source().folders(options))
     except ArmnnError:
         return ()  # the registry has met the same problem, and told it
 
