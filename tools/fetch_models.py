@@ -94,8 +94,8 @@ def _wheel(package: Package) -> Path:
         tag = f"cp{package.python.replace('.', '')}"
         command += ["--python-version", package.python, "--implementation", "cp", "--abi", tag]
         # The models are the same for every platform.
-        for platform in ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64"):
-            command += ["--platform", platform]
+        for version in ("2014", "_2_17", "_2_28", "_2_35"):
+            command += ["--platform", f"manylinux{version}_x86_64"]
     command += [f"{package.name}=={package.version}"]
     subprocess.run(command, check=True, stdout=sys.stderr)
     (wheel,) = Path(folder).glob("*.whl")

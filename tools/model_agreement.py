@@ -102,8 +102,13 @@ def _differences(got: Array, wanted: Array, step: float | None) -> Array:
 
 
 def output_steps(network: armnn.Network) -> list[float | None]:
-    """Return what a step of each output is worth in the numbers that a run returns."""
-    steps = [_step(layer.inputs[0]) for layer in network.outputs]
+    """Return what a step of each output is worth in the numbers that a run returns.
+
+    Outputs that hand on a state to an input of the same name are left out.
+    """
+    handed_on = {layer.name for layer in network.inputs}
+    made = (layer for layer in network.outputs if layer.name not in handed_on)
+    steps = [_step(layer.inputs[0]) for layer in made]
     # One unit for a model: steps where all its outputs have them.
     return steps if None not in steps else [None] * len(steps)
 

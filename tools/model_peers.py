@@ -37,7 +37,7 @@ def make_feeds(model: Model, inputs: Mapping[str, armnn.TensorInfo], count: int)
 
     Args:
         model: What the catalogue says.
-        inputs: The inputs of the model in our order.
+        inputs: The inputs of the model in our order, without those that hand on a state.
         count: How many are wanted.
     """
     return [
@@ -63,10 +63,24 @@ def _noise(model: Model, name: str, info: armnn.TensorInfo, random: np.random.Ge
     return random.integers(int(feed.low), int(feed.high), shape).astype(dtype)
 
 
+def states_of(loaded: armnn.LoadedNetwork) -> dict[str, Array]:
+    """Return the variables that a model hands on from run to run, and what they begin with."""
+    states = {}
+    for name, info in loaded.inputs.items():
+        if name in loaded.outputs:
+            first = float(loaded.metadata.get(f"initial {name}", "0"))
+            states[name] = np.full(info.static_shape, first, info.data_type.numpy_dtype)
+    return states
+
+
 def run_ours(loaded: armnn.LoadedNetwork, feeds: Feeds) -> Outputs:
-    """Return what our run time computes."""
-    runs = (loaded.run(feed) for feed in feeds)
-    return [[results[name] for name in loaded.outputs] for results in runs]
+    """Return what our run time computes, one feed after the other."""
+    states, made = states_of(loaded), []
+    for feed in feeds:
+        results = loaded.run({**feed, **states})
+        states = {name: results[name] for name in states}
+        made.append([results[name] for name in loaded.outputs if name not in states])
+    return made
 
 
 def oracle(path: Path, content: bytes, feeds: Feeds, *, quantized: bool) -> Outputs:

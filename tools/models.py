@@ -53,7 +53,8 @@ def measure(model: Model, path: Path) -> dict[str, Any]:
     except UnsupportedOperatorError as error:
         return record | {"refused": str(error)}
     loaded = armnn.load_model(path, backends=["CpuRef"])
-    feeds = make_feeds(model, loaded.inputs, QUANTIZED_FEEDS if model.quantized else FEEDS)
+    inputs = {name: info for name, info in loaded.inputs.items() if name not in loaded.outputs}
+    feeds = make_feeds(model, inputs, QUANTIZED_FEEDS if model.quantized else FEEDS)
     ours = run_ours(loaded, feeds)
     content = path.read_bytes()
     if model.oracle:

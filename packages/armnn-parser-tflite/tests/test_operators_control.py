@@ -242,6 +242,7 @@ def test_a_variable_goes_from_run_to_run_as_input_and_output(lite: Any, initial:
         loaded = runtime.load_network(runtime.optimize(network, backends=["CpuRef"]))
         assert list(loaded.inputs) == ["x", "sum"]
         assert list(loaded.outputs) == ["y", "sum"]
+        assert loaded.metadata.get("initial sum") == ("3.0" if initial else None)
         state = np.float32([3, 3])
         for step in range(3):
             results = loaded.run({"x": np.float32([step, 10]), "sum": state})

@@ -2,7 +2,8 @@
 """Variables that outlive a run: a network has none, so they become inputs and outputs of it.
 
 A variable that a run reads before it assigns it, and that a run assigns, is an input and an output
-under its name: whoever runs the network hands on what came out. One that only ``CALL_ONCE`` assigns
+under its name: whoever runs the network hands on what came out. What the file puts into all of its
+elements first is in the metadata, under ``initial <name>``. One that only ``CALL_ONCE`` assigns
 is what it assigns. A handle is a constant number, so that it can be passed to other subgraphs.
 """
 
@@ -80,9 +81,14 @@ class Variables:
         self.assignments += 1
 
     def add_outputs(self) -> None:
-        """Make outputs of the variables that are inputs."""
+        """Make outputs of the variables that are inputs, and note what they begin with."""
         for number in self._states:
-            self._network.add_output(self._names[number], self._current[number])
+            name = self._names[number]
+            self._network.add_output(name, self._current[number])
+            initial = self._initial.get(number)
+            data = None if initial is None else initial.constant
+            if data is not None and data.size and (data == data.flat[0]).all():
+                self._network.metadata[f"initial {name}"] = str(data.flat[0])
 
     def _number(self, handle: Value) -> int:
         if handle.constant is None or not 0 <= int(handle.constant) < len(self._names):
