@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What the handles of the interface stand for. */
+#ifndef CPUACC_ABI_BACKEND_H_
+#define CPUACC_ABI_BACKEND_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "armnn/backend.h"
+#include "graph/program.h"
+
+struct armnn_backend {
+  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
+      : host(host), kernels(kernels), packed(std::make_shared<cpuacc::PackedWeights>()) {}
+
+  /* The pool of so many threads, shared by the programs that want as many. */
+  std::shared_ptr<cpuacc::Pool> pool(int32_t threads);
+
+  const armnn_host *host;
+  const cpuacc::Kernels &kernels;
+  std::shared_ptr<cpuacc::PackedWeights> packed;
+
+ private:
+  std::mutex mutex_;
+  std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
+};
+
+struct armnn_program {
+  armnn_backend &backend;
+  cpuacc::Program program;
+  std::vector<std::string> names; /* of the layers, by node id */
+  std::vector<size_t> input_bytes;
+  std::vector<size_t> output_bytes;
+};
+
+struct armnn_context {
+  explicit armnn_context(const armnn_program &program)
+      : program(program),
+        context(program.program),
+        inputs(program.input_bytes.size()),
+        outputs(program.output_bytes.size()) {}
+
+  const armnn_program &program;
+  cpuacc::Program::Context context;
+  std::vector<const void *> inputs;
+  std::vector<void *> outputs;
+};
+
+namespace cpuacc {
+
+/* Answers about each node, as armnn_backend_api.query. */
+void answer(const armnn_graph &graph, armnn_support *supports, uint64_t stride);
+/* Throws Failure. */
+armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args);
+/* Throws Failure. */
+void execute(armnn_context &context, const armnn_execute_args &args);
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* compile: options, lowering and the program. */
+#include <charconv>
+
+#include "abi/backend.h"
+#include "abi/errors.h"
+#include "abi/importing.h"
+
+namespace cpuacc {
+namespace {
+
+struct Options {
+  int32_t threads = usable_cpus();
+  bool allows_fast_math = false;
+};
+
+int32_t parse_threads(const std::string &text) {
+  int32_t threads = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || threads < 0) {
+    throw Failure{ARMNN_INVALID_ARGUMENT,
+                  "option NumberOfThreads is '" + text + "', expected a number from 0 on", {}};
+  }
+  return threads == 0 ? usable_cpus() : threads;
+}
+
+bool parse_boolean(const std::string &key, const std::string &text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  throw Failure{ARMNN_INVALID_ARGUMENT, "option " + key + " is '" + text + "', expected true or false",
+                {}};
+}
+
+Options parse_options(const armnn_compile_args *args) {
+  Options options;
+  const uint64_t count = args == nullptr ? 0 : args->num_options;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string key = text_of(args->options[i].key);
+    const std::string value = text_of(args->options[i].value);
+    if (key == "NumberOfThreads") {
+      options.threads = parse_threads(value);
+    } else if (key == "FastMathEnabled") {
+      options.allows_fast_math = parse_boolean(key, value);
+    } else {
+      throw Failure{ARMNN_INVALID_ARGUMENT,
+                    "option '" + key + "' is not known, expected NumberOfThreads or FastMathEnabled",
+                    {}};
+    }
+  }
+  return options;
+}
+
+/* Lowers all layers; names all that cannot be. */
+Graph lower_all(const ImportedGraph &from) {
+  Graph graph;
+  Lowering lowering(from.values, graph);
+  for (const int32_t value : from.inputs) lowering.receive(value);
+  for (const Layer &layer : from.layers) {
+    try {
+      lowering.lower(layer);
+    } catch (const Refusal &refusal) {
+      throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {layer.id}};
+    }
+  }
+  for (const int32_t value : from.outputs) lowering.deliver(value);
+  return graph;
+}
+
+std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_t> &values) {
+  std::vector<size_t> result;
+  for (const int32_t id : values) {
+    const Value &value = from.values[static_cast<size_t>(id)];
+    result.push_back(static_cast<size_t>(elements(value.shape)) * element_bytes(value.type));
+  }
+  return result;
+}
+
+}  // namespace
+
+armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
+  const Options options = parse_options(args);
+  ImportedGraph imported = import_graph(graph, true);
+  Graph lowered = lower_all(imported);
+  return new armnn_program{
+      backend,
+      Program(std::move(lowered), backend.kernels, *backend.packed, backend.pool(options.threads)),
+      std::move(imported.names), bytes_of(imported, imported.inputs),
+      bytes_of(imported, imported.outputs)};
+}
+
+}  // namespace cpuacc
+
+std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::shared_ptr<cpuacc::Pool> pool = pools_[threads].lock();
+  if (!pool) pools_[threads] = pool = std::make_shared<cpuacc::Pool>(threads);
+  return pool;
+}

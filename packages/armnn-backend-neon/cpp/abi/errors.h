@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Failures on their way to the caller's armnn_error. */
+#ifndef CPUACC_ABI_ERRORS_H_
+#define CPUACC_ABI_ERRORS_H_
+
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "armnn/backend.h"
+
+namespace cpuacc {
+
+struct Failure {
+  armnn_code code;
+  std::string message;
+  std::vector<int32_t> nodes;
+};
+
+/* Fills error, if it is there, and returns the code. */
+armnn_code report(armnn_error *error, Failure failure) noexcept;
+
+/* Runs a body that may throw; nothing passes the border. */
+template <typename Body>
+armnn_code guarded(armnn_error *error, const Body &body) noexcept {
+  try {
+    body();
+    return ARMNN_OK;
+  } catch (const Failure &failure) {
+    return report(error, failure);
+  } catch (const std::bad_alloc &) {
+    return report(error, {ARMNN_RESOURCE_EXHAUSTED, "there is no memory left", {}});
+  } catch (const std::exception &defect) {
+    return report(error, {ARMNN_INTERNAL, defect.what(), {}});
+  } catch (...) {
+    return report(error, {ARMNN_INTERNAL, "an unknown exception was thrown", {}});
+  }
+}
+
+}  // namespace cpuacc
+
+#endif

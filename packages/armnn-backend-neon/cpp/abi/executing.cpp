@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* execute: pointers in, operations, and now and then a look at the clock. */
+#include <ctime>
+
+#include "abi/backend.h"
+#include "abi/errors.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr uint64_t kLookEveryNs = 5000000; /* the host is asked at most that often */
+
+uint64_t now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+void *data_of(const armnn_tensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
+
+/* Watches the deadline and the host's wish to stop, and times operations for a profiler. */
+class Watch {
+ public:
+  Watch(const armnn_program &program, const armnn_execute_args &args)
+      : program_(program), host_(*program.backend.host), args_(args) {
+    is_profiling_ = armnn_host_has_profiling(&host_) && armnn_host_has_event(&host_) &&
+                    host_.profiling(host_.ctx) != 0;
+  }
+
+  bool operator()(size_t position) {
+    const uint64_t now = now_ns();
+    if (is_profiling_) record(position, now);
+    if (args_.deadline_ns != 0 && now >= args_.deadline_ns) code = ARMNN_DEADLINE_EXCEEDED;
+    if (now - asked_ns_ >= kLookEveryNs && armnn_host_has_cancelled(&host_)) {
+      asked_ns_ = now;
+      if (host_.cancelled(host_.ctx, args_.call_id) != 0) code = ARMNN_CANCELLED;
+    }
+    return code != ARMNN_OK;
+  }
+
+  /* The operation before this position ends now. */
+  void record(size_t position, uint64_t now) {
+    if (is_profiling_ && position > 0) {
+      const int32_t node = program_.program.graph().operations[position - 1]->node;
+      const std::string name = node < 0 ? "reorder" : program_.names[static_cast<size_t>(node)];
+      host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
+                  began_ns_, now, {nullptr, 0});
+    }
+    began_ns_ = now;
+  }
+
+  armnn_code code = ARMNN_OK;
+
+ private:
+  const armnn_program &program_;
+  const armnn_host &host_;
+  const armnn_execute_args &args_;
+  bool is_profiling_ = false;
+  uint64_t asked_ns_ = 0;
+  uint64_t began_ns_ = 0;
+};
+
+}  // namespace
+
+void execute(armnn_context &context, const armnn_execute_args &args) {
+  const armnn_program &program = context.program;
+  if (args.num_inputs != context.inputs.size() || args.num_outputs != context.outputs.size()) {
+    throw Failure{ARMNN_INVALID_ARGUMENT,
+                  "got " + std::to_string(args.num_inputs) + " inputs and " +
+                      std::to_string(args.num_outputs) + " outputs, expected " +
+                      std::to_string(context.inputs.size()) + " and " +
+                      std::to_string(context.outputs.size()),
+                  {}};
+  }
+  for (size_t i = 0; i < context.inputs.size(); ++i) context.inputs[i] = data_of(*args.inputs[i]);
+  for (size_t i = 0; i < context.outputs.size(); ++i) context.outputs[i] = data_of(*args.outputs[i]);
+  const void *const *inputs = context.inputs.data();
+  void *const *outputs = context.outputs.data();
+  if (args.call_id == 0 && args.deadline_ns == 0) {
+    context.context.run(inputs, outputs, [](size_t) { return false; });
+    return;
+  }
+  Watch watch(program, args);
+  if (context.context.run(inputs, outputs, [&](size_t position) { return watch(position); })) {
+    watch.record(program.program.graph().operations.size(), now_ns());
+  } else {
+    throw Failure{watch.code, watch.code == ARMNN_CANCELLED ? "it was cancelled" : "the time is over",
+                  {}};
+  }
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The three exports and the table behind them. */
+#include "abi/backend.h"
+#include "abi/errors.h"
+
+#define CPUACC_ID "CpuAcc"
+
+ARMNN_BACKEND_NOTE("{\"id\": \"" CPUACC_ID "\", \"api\": \"1.0\"}");
+
+namespace {
+
+constexpr armnn_string text(const char *data, uint64_t size) { return {data, size}; }
+
+armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_backend **backend,
+                  armnn_error *error) {
+  return cpuacc::guarded(error, [&] {
+    const cpuacc::Kernels *kernels = cpuacc::best_kernels();
+    if (kernels == nullptr) {
+      throw cpuacc::Failure{ARMNN_UNAVAILABLE,
+                            "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks",
+                            {}};
+    }
+    *backend = new armnn_backend(host, *kernels);
+  });
+}
+
+void destroy(armnn_backend *backend) { delete backend; }
+
+armnn_code query(armnn_backend *, const armnn_device *, const armnn_graph *graph, armnn_support *supports,
+                 uint64_t stride, armnn_error *error) {
+  return cpuacc::guarded(error, [&] { cpuacc::answer(*graph, supports, stride); });
+}
+
+armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_graph *graph,
+                   const armnn_compile_args *args, armnn_program **program, armnn_error *error) {
+  return cpuacc::guarded(error, [&] { *program = cpuacc::compile(*backend, *graph, args); });
+}
+
+void program_destroy(armnn_program *program) { delete program; }
+
+armnn_code context_create(armnn_program *program, armnn_context **context, armnn_error *error) {
+  return cpuacc::guarded(error, [&] { *context = new armnn_context(*program); });
+}
+
+void context_destroy(armnn_context *context) { delete context; }
+
+armnn_code execute(armnn_context *context, const armnn_execute_args *args, armnn_error *error) {
+  return cpuacc::guarded(error, [&] { cpuacc::execute(*context, *args); });
+}
+
+const armnn_backend_api kTable = [] {
+  armnn_backend_api table{};
+  table.header = ARMNN_HEADER(ARMNN_BACKEND_API);
+  table.api_major = ARMNN_BACKEND_API_MAJOR;
+  table.api_minor = ARMNN_BACKEND_TARGET_MINOR;
+  table.id = text(CPUACC_ID, sizeof CPUACC_ID - 1);
+  table.version = text(CPUACC_VERSION, sizeof CPUACC_VERSION - 1);
+  table.vendor = text("Armnn-Python contributors", 25);
+  table.flags = ARMNN_BACKEND_FORK_SAFE | ARMNN_BACKEND_DETERMINISTIC;
+  table.score = 100;
+  table.create = create;
+  table.destroy = destroy;
+  table.query = query;
+  table.compile = compile;
+  table.program_destroy = program_destroy;
+  table.context_create = context_create;
+  table.context_destroy = context_destroy;
+  table.execute = execute;
+  return table;
+}();
+
+}  // namespace
+
+ARMNN_EXPORT const char *GetBackendId(void) { return CPUACC_ID; }
+
+ARMNN_EXPORT void GetVersion(uint32_t *outMajor, uint32_t *outMinor) {
+  *outMajor = ARMNN_BACKEND_API_MAJOR;
+  *outMinor = ARMNN_BACKEND_TARGET_MINOR;
+}
+
+ARMNN_EXPORT void *BackendFactory(void) { return const_cast<armnn_backend_api *>(&kTable); }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "abi/importing.h"
+
+#include <cstring>
+
+namespace cpuacc {
+namespace {
+
+Quantization import_quantization(const armnn_quantization *from) {
+  Quantization result;
+  if (from == nullptr) return result;
+  const auto count = static_cast<size_t>(from->count);
+  result.scales.assign(from->scales, from->scales + count);
+  result.zero_points.assign(count, 0);
+  if (from->zero_points != nullptr) {
+    result.zero_points.assign(from->zero_points, from->zero_points + count);
+  }
+  result.axis = from->scheme == ARMNN_PER_AXIS ? from->axis : -1;
+  return result;
+}
+
+Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps_constants) {
+  Value value;
+  value.name = text_of(from.name);
+  value.type = from.data_type;
+  value.is_static = from.ndim >= 0;
+  for (int32_t i = 0; i < from.ndim; ++i) {
+    value.is_static = value.is_static && from.shape[i] >= 0;
+    value.shape.push_back(from.shape[i]);
+  }
+  value.quantization = import_quantization(from.quantization);
+  if (from.constant == nullptr) return value;
+  const armnn_tensor &constant = *from.constant;
+  value.constant = static_cast<const char *>(constant.data) + constant.byte_offset;
+  if (!keeps_constants) return value;
+  if (armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr) {
+    graph.keep(from.constant_ref);
+    const armnn_constant_fn drop = graph.drop;
+    value.memory = std::shared_ptr<const void>(from.constant_ref, [drop](const void *reference) {
+      drop(const_cast<void *>(reference)); /* the host's own handle, as it came */
+    });
+  } else {
+    const size_t bytes =
+        static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
+    const auto copy = std::make_shared<std::vector<char>>(bytes);
+    if (bytes > 0) std::memcpy(copy->data(), value.constant, bytes);
+    value.constant = copy->data();
+    value.memory = std::shared_ptr<const void>(copy, copy->data());
+  }
+  return value;
+}
+
+Layer import_layer(const armnn_graph &graph, const armnn_node &from) {
+  Layer layer;
+  layer.id = from.id;
+  layer.type = text_of(from.type);
+  layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
+  layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
+  for (uint64_t i = 0; i < from.num_attributes; ++i) {
+    const auto &row = *ARMNN_AT(armnn_attribute, from.attributes, graph.attribute_stride, i);
+    Attribute attribute;
+    if (row.type == ARMNN_ATTRIBUTE_INT64) {
+      const auto *data = static_cast<const int64_t *>(row.data);
+      attribute.integers.assign(data, data + row.count);
+    } else if (row.type == ARMNN_ATTRIBUTE_FLOAT64) {
+      const auto *data = static_cast<const double *>(row.data);
+      attribute.reals.assign(data, data + row.count);
+    }
+    layer.attributes[text_of(row.name)] = std::move(attribute);
+  }
+  return layer;
+}
+
+}  // namespace
+
+ImportedGraph import_graph(const armnn_graph &graph, bool keeps_constants) {
+  ImportedGraph result;
+  for (uint64_t i = 0; i < graph.num_values; ++i) {
+    const auto &row = *ARMNN_AT(armnn_value, graph.values, graph.value_stride, i);
+    result.values.push_back(import_value(graph, row, keeps_constants));
+  }
+  for (uint64_t i = 0; i < graph.num_nodes; ++i) {
+    const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);
+    result.layers.push_back(import_layer(graph, row));
+    result.names.push_back(text_of(row.name));
+  }
+  result.inputs.assign(graph.inputs, graph.inputs + graph.num_inputs);
+  result.outputs.assign(graph.outputs, graph.outputs + graph.num_outputs);
+  return result;
+}
+
+}  // namespace cpuacc

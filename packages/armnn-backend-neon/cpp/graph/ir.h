@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* What layers become: operations on tensors as they lie in memory. */
+#ifndef CPUACC_GRAPH_IR_H_
+#define CPUACC_GRAPH_IR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "armnn/backend.h"
+#include "base/shape.h"
+#include "kernels/kernels.h"
+#include "threads/pool.h"
+
+namespace cpuacc {
+
+using TensorId = int32_t;
+constexpr TensorId kNone = -1;
+
+size_t element_bytes(armnn_data_type type);
+
+struct Quantization {
+  std::vector<float> scales; /* empty: not quantised */
+  std::vector<int32_t> zero_points;
+  int32_t axis = -1;
+};
+
+/* Elements in memory; shape is in the order of memory. */
+struct Tensor {
+  armnn_data_type type = ARMNN_FLOAT32;
+  Shape shape;
+  Quantization quantization;
+  const void *constant = nullptr; /* not nullptr: known while compiling and later */
+  TensorId alias = kNone; /* the tensor whose memory this one shares, from its beginning */
+  std::shared_ptr<const void> memory; /* keeps the constant */
+
+  int64_t count() const { return elements(shape); }
+  size_t bytes() const { return static_cast<size_t>(count()) * element_bytes(type); }
+};
+
+/* Where an operation finds its tensors in one call. */
+class Frame {
+ public:
+  Frame(void *const *tensors, std::byte *scratch, Pool &pool, const Kernels &kernels)
+      : pool(pool), kernels(kernels), tensors_(tensors), scratch_(scratch) {}
+
+  template <typename T>
+  const T *in(TensorId id) const { return static_cast<const T *>(tensors_[id]); }
+  template <typename T>
+  T *out(TensorId id) const { return static_cast<T *>(tensors_[id]); }
+  /* The operation's own working memory, aligned to 64 bytes. */
+  std::byte *scratch() const { return scratch_; }
+
+  Pool &pool;
+  const Kernels &kernels;
+
+ private:
+  void *const *tensors_;
+  std::byte *scratch_;
+};
+
+class PackedWeights;
+
+/* What an operation may use while it gets ready. */
+struct Setup {
+  const std::vector<Tensor> &tensors;
+  const Kernels &kernels;
+  PackedWeights &packed;
+  int32_t threads;
+
+  const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+};
+
+/* A computation. Immutable once it is prepared: any number of threads may run it. */
+class Operation {
+ public:
+  Operation(std::vector<TensorId> inputs, std::vector<TensorId> outputs)
+      : inputs(std::move(inputs)), outputs(std::move(outputs)) {}
+  virtual ~Operation() = default;
+
+  /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs. */
+  virtual size_t prepare(const Setup &) { return 0; }
+  virtual void run(const Frame &frame) const = 0;
+
+  /* Takes over a function of its output, or the sum of its output and another tensor of the same
+   * shape, if it can; what it takes is computed by run.
+   */
+  virtual bool absorb(const Elementwise &) { return false; }
+  virtual bool absorb_sum(TensorId) { return false; }
+  /* The function that it applies to its one input, if that is all it does. */
+  virtual const Elementwise *as_function() const { return nullptr; }
+  /* Whether it is the sum of its two inputs, of one shape. */
+  virtual bool is_sum() const { return false; }
+
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+  int32_t node = -1; /* armnn_node.id */
+};
+
+struct Graph {
+  std::vector<Tensor> tensors;
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+
+  TensorId add(Tensor tensor) {
+    tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(tensors.size() - 1);
+  }
+  Tensor &operator[](TensorId id) { return tensors[static_cast<size_t>(id)]; }
+  const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
+  /* The tensor that owns the memory of this one. */
+  TensorId owner(TensorId id) const {
+    while ((*this)[id].alias != kNone) id = (*this)[id].alias;
+    return id;
+  }
+};
+
+/* Lets operations take over what follows them. */
+void fuse(Graph &graph);
+
+}  // namespace cpuacc
+
+#endif

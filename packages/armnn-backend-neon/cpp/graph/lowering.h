@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* From a layer to operations. The order of each tensor's axes is chosen here, in one walk: a layer
+ * that is best in some order makes its output in it, layers that do not care keep the order of their
+ * input, and only where somebody needs another one the tensor is reordered, once.
+ */
+#ifndef CPUACC_GRAPH_LOWERING_H_
+#define CPUACC_GRAPH_LOWERING_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+/* A value of the host's graph. */
+struct Value {
+  std::string name;
+  armnn_data_type type = ARMNN_FLOAT32;
+  bool is_static = true; /* rank and dimensions are known */
+  Shape shape;
+  Quantization quantization;
+  const void *constant = nullptr;
+  std::shared_ptr<const void> memory;
+};
+
+/* A parameter of a layer, as the host says it. */
+struct Attribute {
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+};
+
+/* A node of the host's graph. */
+struct Layer {
+  int32_t id = -1;
+  std::string type;
+  std::vector<int32_t> inputs; /* indices of values; -1: absent */
+  std::vector<int32_t> outputs;
+  std::map<std::string, Attribute, std::less<>> attributes;
+
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  double real(std::string_view name, double otherwise) const;
+  std::vector<int64_t> integers(std::string_view name) const;
+};
+
+class Lowering {
+ public:
+  Lowering(const std::vector<Value> &values, Graph &graph) : values_(values), graph_(graph) {}
+
+  /* Makes a value that execute receives. */
+  void receive(int32_t value);
+  /* Returns a value in plain order in memory of its own, for execute to write. */
+  TensorId deliver(int32_t value);
+  /* Lowers a layer. Throws Refusal. */
+  void lower(const Layer &layer);
+
+  /* -- for the layers --------------------------------------------------------------------------- */
+
+  const Layer &layer() const { return *layer_; }
+  size_t input_count() const { return layer_->inputs.size(); }
+  bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
+  const Value &input(size_t i) const;
+  const Value &output(size_t i = 0) const;
+
+  /* The order in which an input lies at best, for layers that take any. */
+  Order order(size_t i) const;
+  /* The order of the first input of the output's rank that is computed; plain if there is none. */
+  Order common_order() const;
+  /* An input in an order. */
+  TensorId in(size_t i, const Order &order);
+  TensorId in(size_t i) { return in(i, plain_order(input(i).shape.size())); }
+  /* A constant input's memory, in plain order. Refuses one that is computed. */
+  const float *constant(size_t i, std::string_view what) const;
+  /* A new tensor. */
+  TensorId temporary(armnn_data_type type, Shape shape);
+  /* A constant of this layer's own. */
+  TensorId constant_tensor(Shape shape, const std::vector<float> &data);
+  /* The tensor of an output, in an order, to be written by an operation. */
+  TensorId out(size_t i, const Order &order);
+  TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }
+  /* Says that an output is the memory of a tensor, in an order. */
+  void share(size_t i, TensorId tensor, const Order &order);
+
+  template <typename T, typename... Args>
+  T &add(Args &&...args) {
+    auto operation = std::make_unique<T>(std::forward<Args>(args)...);
+    T &result = *operation;
+    operation->node = layer_ == nullptr ? -1 : layer_->id;
+    graph_.operations.push_back(std::move(operation));
+    return result;
+  }
+
+  Graph &graph() { return graph_; }
+
+ private:
+  struct Form {
+    Order order;
+    TensorId tensor;
+  };
+  TensorId in_order(int32_t value, const Order &order);
+  TensorId constant_form(const Value &value, const Order &order);
+
+  const std::vector<Value> &values_;
+  Graph &graph_;
+  const Layer *layer_ = nullptr;
+  std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
+};
+
+/* Refuses unless it holds. */
+void require(bool holds, const std::string &reason, int32_t input = -1);
+/* Refuses an input or output of another type than float32. */
+void require_floats(const Lowering &lowering);
+const char *type_name(armnn_data_type type);
+
+using Lower = void (*)(Lowering &lowering);
+/* How a layer type is lowered; nullptr: not taken. */
+Lower lower_of(std::string_view layer_type);
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Which level this machine has. Compiled for the baseline. */
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+#include "kernels/kernels.h"
+
+namespace cpuacc {
+
+#if defined(__x86_64__)
+namespace sse2 {
+void fill(Kernels &table);
+}
+namespace avx2 {
+void fill(Kernels &table);
+}
+namespace avx512 {
+void fill(Kernels &table);
+}
+#else
+namespace neon {
+void fill(Kernels &table);
+}
+#endif
+
+namespace {
+
+struct Level {
+  const char *name;
+  bool (*is_there)();
+  void (*fill)(Kernels &table);
+};
+
+bool always() { return true; }
+
+#if defined(__x86_64__)
+/* The built-in asks the operating system as well whether it saves the registers. */
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+/* The best one first. */
+constexpr Level kLevels[] = {
+    {"avx512", has_avx512, avx512::fill},
+    {"avx2", has_avx2, avx2::fill},
+    {"sse2", always, sse2::fill},
+};
+#else
+constexpr Level kLevels[] = {{"neon", always, neon::fill}};
+#endif
+constexpr int kLevelCount = sizeof kLevels / sizeof kLevels[0];
+
+struct Tables {
+  Kernels tables[kLevelCount] = {};
+  bool is_there[kLevelCount] = {};
+
+  Tables() {
+    for (int i = 0; i < kLevelCount; ++i) {
+      is_there[i] = kLevels[i].is_there();
+      if (is_there[i]) kLevels[i].fill(tables[i]);
+    }
+  }
+};
+
+const Tables &tables() {
+  static const Tables all;
+  return all;
+}
+
+}  // namespace
+
+const Kernels *kernels_of(const char *name) {
+  for (int i = 0; i < kLevelCount; ++i) {
+    if (std::strcmp(kLevels[i].name, name) == 0) {
+      return tables().is_there[i] ? &tables().tables[i] : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+const Kernels *best_kernels() {
+  const char *wanted = std::getenv("ARMNN_CPUACC_ISA");
+  if (wanted != nullptr && *wanted != '\0') return kernels_of(wanted);
+  for (int i = 0; i < kLevelCount; ++i) {
+    if (tables().is_there[i]) return &tables().tables[i];
+  }
+  return nullptr;
+}
+
+}  // namespace cpuacc

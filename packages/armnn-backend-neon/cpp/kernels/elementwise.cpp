@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of elements and of pairs of elements that lie side by side. */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, apply(function, load(x + i)));
+  if (i < n) store_part(y + i, apply(function, load_part(x + i, n - i)), n - i);
+}
+
+/* Reads n numbers side by side, or one number n times. */
+struct Operand {
+  const float *data;
+  int64_t step;
+  Floats one;
+
+  Operand(const float *p, int64_t s, int64_t n)
+      : data(p), step(s), one(n > 0 && s == 0 ? splat(*p) : Floats{}) {}
+  Floats whole(int64_t i) const { return step == 0 ? one : load(data + i); }
+  Floats part(int64_t i, int64_t n) const { return step == 0 ? one : load_part(data + i, n); }
+};
+
+template <typename F>
+inline void pairs(const float *x, int64_t x_step, const float *y, int64_t y_step, float *z, int64_t n,
+                  F f) {
+  const Operand left(x, x_step, n);
+  const Operand right(y, y_step, n);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(z + i, f(left.whole(i), right.whole(i)));
+  if (i < n) store_part(z + i, f(left.part(i, n - i), right.part(i, n - i)), n - i);
+}
+
+/* NaN in either operand is the result, as in NumPy and ONNX. */
+inline Floats larger(Floats x, Floats y) { return x != x ? x : (y < x ? x : y); }
+inline Floats smaller(Floats x, Floats y) { return x != x ? x : (y > x ? x : y); }
+
+void arithmetic(Arithmetic operation, const float *x, int64_t x_step, const float *y, int64_t y_step,
+                float *z, int64_t n) {
+  switch (operation) {
+    case Arithmetic::add:
+      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p + q; });
+    case Arithmetic::subtract:
+      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p - q; });
+    case Arithmetic::multiply:
+      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p * q; });
+    case Arithmetic::divide:
+      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p / q; });
+    case Arithmetic::maximum: return pairs(x, x_step, y, y_step, z, n, larger);
+    case Arithmetic::minimum: return pairs(x, x_step, y, y_step, z, n, smaller);
+    case Arithmetic::squared_difference:
+      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return (p - q) * (p - q); });
+  }
+}
+
+void prelu(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z, int64_t n) {
+  pairs(x, x_step, slope, slope_step, z, n,
+        [](Floats p, Floats q) { return p > 0.0f ? p : p * q; });
+}
+
+void scale_shift(const float *x, const float *scale, const float *shift, float *y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i) * load(scale + i) + load(shift + i));
+  if (i < n) {
+    const int64_t rest = n - i;
+    const Floats scaled = load_part(x + i, rest) * load_part(scale + i, rest);
+    store_part(y + i, scaled + load_part(shift + i, rest), rest);
+  }
+}
+
+void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
+               int64_t columns) {
+  constexpr int64_t kSide = 16;
+  for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
+    const int64_t r1 = r0 + kSide < rows ? r0 + kSide : rows;
+    for (int64_t c0 = 0; c0 < columns; c0 += kSide) {
+      const int64_t c1 = c0 + kSide < columns ? c0 + kSide : columns;
+      for (int64_t c = c0; c < c1; ++c) {
+        for (int64_t r = r0; r < r1; ++r) y[c * y_stride + r] = x[r * x_stride + c];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void fill_elementwise(Kernels &table) {
+  table.elementwise = elementwise;
+  table.arithmetic = arithmetic;
+  table.prelu = prelu;
+  table.scale_shift = scale_shift;
+  table.transpose = transpose;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

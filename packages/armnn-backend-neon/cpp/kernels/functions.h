@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of one element, vectorised. Bounds over the whole range are in tests/test_functions.py.
+ *
+ * The polynomials are least-squares fits on Chebyshev nodes, reweighted towards the least maximum.
+ */
+#ifndef CPUACC_KERNELS_FUNCTIONS_H_
+#define CPUACC_KERNELS_FUNCTIONS_H_
+
+#include "kernels/vector.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+[[maybe_unused]] inline Floats power_of_two(Ints n) {
+  return reinterpret_cast<Floats>((n + 127) << 23);
+}
+
+/* x = n ln 2 + r; the factor 2^n comes in two halves, so that it overflows only when it must. */
+[[maybe_unused]] inline Floats exponential(Floats x) {
+  Floats bounded = x > 89.0f ? splat(89.0f) : x;
+  bounded = bounded < -104.0f ? splat(-104.0f) : bounded;
+  const Floats n = round_even(bounded * 1.44269504f);
+  const Floats r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
+  Floats p = r * 1.990118636e-04f + 1.393363689e-03f;
+  p = p * r + 8.333295613e-03f;
+  p = p * r + 4.166646508e-02f;
+  p = p * r + 1.666666673e-01f;
+  p = p * r + 5.000000013e-01f;
+  p = (p * r) * r + r + 1.0f;
+  const Ints whole = __builtin_convertvector(n == n ? n : Floats{}, Ints);
+  const Ints half = whole >> 1;
+  return p * power_of_two(half) * power_of_two(whole - half);
+}
+
+/* x = m 2^e with m around 1. */
+[[maybe_unused]] inline Floats logarithm(Floats x) {
+  const Ints is_small = x < 1.17549435e-38f;
+  const Floats scaled = is_small ? x * 8388608.0f : x;
+  const Ints bits = reinterpret_cast<Ints>(scaled);
+  const Ints e = ((bits - 0x3f3504f3) >> 23);
+  const Floats f = reinterpret_cast<Floats>(bits - (e << 23)) - 1.0f;
+  Floats p = f * 7.188929682e-02f - 1.159234875e-01f;
+  p = p * f + 1.165683168e-01f;
+  p = p * f - 1.240769315e-01f;
+  p = p * f + 1.425002997e-01f;
+  p = p * f - 1.666863407e-01f;
+  p = p * f + 2.000071080e-01f;
+  p = p * f - 2.499998728e-01f;
+  p = p * f + 3.333333112e-01f;
+  const Floats k = __builtin_convertvector(e, Floats) - (is_small ? splat(23.0f) : Floats{});
+  const Floats square = f * f;
+  const Floats low = p * f * square - k * 2.12194440e-4f - 0.5f * square;
+  Floats y = f + low + k * 0.693359375f;
+  const Floats infinity = splat(__builtin_inff());
+  y = x == infinity ? x : y;
+  y = x == 0.0f ? -infinity : y;
+  return x >= 0.0f ? y : splat(__builtin_nanf(""));
+}
+
+[[maybe_unused]] inline Floats hyperbolic_tangent(Floats x) {
+  const Floats s = x * x;
+  Floats p = s * -6.146539421e-03f + 2.103842409e-02f;
+  p = p * s - 5.386194311e-02f;
+  p = p * s + 1.333287204e-01f;
+  p = p * s - 3.333333103e-01f;
+  const Floats near = x + x * s * p;
+  const Floats size = absolute(x);
+  const Floats far = 1.0f - 2.0f / (exponential(size + size) + 1.0f);
+  return size < 0.625f ? near : with_sign_of(far, x);
+}
+
+[[maybe_unused]] inline Floats logistic(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
+
+/* Near 0 by a polynomial, else 1 - e^q(x), where q fits the logarithm of erfc. */
+[[maybe_unused]] inline Floats error_function(Floats x) {
+  const Floats s = x * x;
+  Floats p = s * 8.248691411e-05f - 8.115453074e-04f;
+  p = p * s + 5.198828012e-03f;
+  p = p * s - 2.685863355e-02f;
+  p = p * s + 1.128368538e-01f;
+  p = p * s - 3.761263354e-01f;
+  p = p * s + 1.283791668e-01f;
+  const Floats near = x + x * p;
+  const Floats t = absolute(x);
+  const Floats bounded = t > 4.0f ? splat(4.0f) : t;
+  Floats q = bounded * 5.349411016e-07f + 1.403579958e-05f;
+  q = q * bounded - 3.945064862e-04f;
+  q = q * bounded + 4.044317017e-03f;
+  q = q * bounded - 2.487286617e-02f;
+  q = q * bounded + 1.079787389e-01f;
+  q = q * bounded + 6.335730117e-01f;
+  q = q * bounded + 1.129419657e+00f;
+  q = q * bounded - 1.574129438e-04f;
+  const Floats far = with_sign_of(1.0f - exponential(-q), x);
+  return t < 0.92f ? near : far;
+}
+
+/* ln(1 + e^x), without overflow. */
+[[maybe_unused]] inline Floats soft_plus(Floats x) {
+  const Floats tail = exponential(-absolute(x));
+  const Floats small = tail - 0.5f * tail * tail;
+  const Floats y = (tail < 1e-4f ? small : logarithm(1.0f + tail)) + (x > 0.0f ? x : Floats{});
+  return x == x ? y : x;
+}
+
+/* e^x - 1 without cancellation for small x. */
+[[maybe_unused]] inline Floats exponential_less_one(Floats x) {
+  Floats p = x * 1.388888889e-03f + 8.333333333e-03f;
+  p = p * x + 4.166666667e-02f;
+  p = p * x + 1.666666667e-01f;
+  p = p * x + 0.5f;
+  return absolute(x) < 0.25f ? x + x * x * p : exponential(x) - 1.0f;
+}
+
+[[maybe_unused]] inline Floats bounded(Floats x, float upper, float lower) {
+  const Floats above = x < lower ? splat(lower) : x;
+  return above > upper ? splat(upper) : above;
+}
+
+[[maybe_unused]] inline Floats apply(const Elementwise &f, Floats x) {
+  const Floats zero{};
+  const Floats one = splat(1.0f);
+  switch (f.function) {
+    case Function::identity: return x;
+    case Function::clamp: return bounded(x, f.a, f.b);
+    case Function::sigmoid: return logistic(x);
+    case Function::tanh: return f.a * hyperbolic_tangent(f.b * x);
+    case Function::linear: return f.a * x + f.b;
+    case Function::soft_relu: return soft_plus(x);
+    case Function::leaky_relu: return x > zero ? x : f.a * x;
+    case Function::abs: return absolute(x);
+    case Function::sqrt: return square_root(x);
+    case Function::square: return x * x;
+    case Function::elu: return x >= zero ? x : f.a * exponential_less_one(x);
+    case Function::hard_swish: return x * bounded(x + 3.0f, 6.0f, 0.0f) * (1.0f / 6.0f);
+    case Function::gelu: return x * 0.5f * (1.0f + error_function(x * 0.707106781f));
+    case Function::soft_sign: return x / (1.0f + absolute(x));
+    case Function::mish: return x * hyperbolic_tangent(soft_plus(x));
+    case Function::selu: return f.b * (x > zero ? x : f.a * exponential_less_one(x));
+    case Function::celu: return x > zero ? x : f.a * exponential_less_one(x / f.a);
+    case Function::hard_sigmoid: return bounded(f.a * x + f.b, 1.0f, 0.0f);
+    case Function::thresholded_relu: return x > f.a ? x : zero;
+    case Function::shrink: return x < -f.a ? x + f.b : (x > f.a ? x - f.b : zero);
+    case Function::swish: return x * logistic(f.a * x);
+    case Function::gelu_tanh: {
+      const Floats inner = 0.797884561f * (x + 0.044715f * x * x * x);
+      return x * 0.5f * (1.0f + hyperbolic_tangent(inner));
+    }
+    case Function::exp: return exponential(x);
+    case Function::rsqrt: return 1.0f / square_root(x);
+    case Function::negative: return -x;
+    case Function::log: return logarithm(x);
+    case Function::ceil: return ceil(x);
+    case Function::floor: return floor(x);
+    case Function::erf: return error_function(x);
+    case Function::round: return round_even(x);
+    case Function::sign: return x > zero ? one : (x < zero ? -one : x);
+    case Function::reciprocal: return 1.0f / x;
+  }
+  return x;
+}
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif

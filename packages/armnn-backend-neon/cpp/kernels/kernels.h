@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of one instruction-set level: a table of functions over plain memory.
+ *
+ * Only declarations: an inline function here would be merged by the linker between levels.
+ */
+#ifndef CPUACC_KERNELS_KERNELS_H_
+#define CPUACC_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+namespace cpuacc {
+
+/* A function of one element; a and b are its parameters. Those of the layer Activation follow its
+ * formulas.
+ */
+enum class Function : int32_t {
+  identity,
+  clamp, /* min(a, max(b, x)) */
+  sigmoid,
+  tanh, /* a * tanh(b * x) */
+  linear, /* a * x + b */
+  soft_relu,
+  leaky_relu,
+  abs,
+  sqrt,
+  square,
+  elu,
+  hard_swish,
+  gelu,
+  soft_sign,
+  mish,
+  selu,
+  celu,
+  hard_sigmoid,
+  thresholded_relu,
+  shrink,
+  swish,
+  gelu_tanh,
+  exp,
+  rsqrt,
+  negative,
+  log,
+  ceil,
+  floor,
+  erf,
+  round, /* halves to even */
+  sign,
+  reciprocal,
+};
+
+enum class Arithmetic : int32_t { add, subtract, multiply, divide, maximum, minimum, squared_difference };
+
+enum class Reduction : int32_t { sum, maximum, mean, minimum, product };
+
+enum class Pooling : int32_t { maximum, average, l2 };
+
+struct Elementwise {
+  Function function;
+  float a;
+  float b;
+};
+
+/* A tile of a product: rows x columns of C = epilogue(sum over taps and depth of A * B).
+ *
+ * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
+ * each tap and each k one line of table.columns numbers. A convolution has a tap per element of its
+ * window, a product of matrices has one.
+ */
+struct ProductTile {
+  const float *const *rows;
+  int64_t rows_stride;
+  int64_t taps;
+  int64_t depth;
+  const float *b;
+  float *c;
+  int64_t c_stride;
+  int32_t row_count; /* 1 .. table.rows */
+  int32_t column_count; /* 1 .. table.columns */
+  const float *bias; /* nullptr: none */
+  const float *residual; /* added before the function; nullptr: none */
+  int64_t residual_stride;
+  Elementwise function;
+};
+
+/* One row of the output of a depthwise convolution, channels last, one output channel per input
+ * channel.
+ */
+struct DepthwiseRow {
+  const float *input; /* the image: [height, width, channels] */
+  const float *weights; /* [window_height, window_width, channels] */
+  const float *bias; /* nullptr: none */
+  float *output; /* [output_width, channels] */
+  int64_t height, width, channels;
+  int64_t output_width;
+  int64_t window_height, window_width;
+  int64_t stride_x;
+  int64_t dilation_x, dilation_y;
+  int64_t top; /* input row of the first window row; may lie outside */
+  int64_t left; /* input column of the first window column of the first output */
+  Elementwise function;
+};
+
+struct PoolingRow {
+  Pooling pooling;
+  const float *input; /* [height, width, channels] */
+  float *output; /* [output_width, channels] */
+  int64_t height, width, channels;
+  int64_t output_width;
+  int64_t window_height, window_width;
+  int64_t stride_x;
+  int64_t dilation_x, dilation_y;
+  int64_t top, left;
+  int64_t padded_bottom, padded_right; /* where padding ends, counted from the input's first element */
+  bool counts_padding; /* in the divisor of an average */
+};
+
+struct Kernels {
+  const char *name;
+  int32_t rows; /* of a tile of C */
+  int32_t columns;
+  void (*product_tile)(const ProductTile &tile);
+  void (*depthwise_row)(const DepthwiseRow &row);
+  void (*pooling_row)(const PoolingRow &row);
+  void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
+  /* A step is 1, or 0 for an operand that is one number. */
+  void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,
+                     int64_t y_step, float *z, int64_t n);
+  /* x > 0 ? x : slope * x */
+  void (*prelu)(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z,
+                int64_t n);
+  /* Over rows of n numbers side by side. */
+  void (*softmax)(const float *x, float *y, int64_t n, float beta, bool logarithm);
+  /* gamma * (x - mean) / sqrt(variance + eps) + beta; gamma and beta may be nullptr. */
+  void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
+                    float eps, bool subtracts_mean);
+  float (*reduce_line)(Reduction reduction, const float *x, int64_t n);
+  /* y[i] = reduction over j of x[j * stride + i]. */
+  void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
+                         int64_t n);
+  /* y = scale * x + shift, a number of each per element. */
+  void (*scale_shift)(const float *x, const float *scale, const float *shift, float *y, int64_t n);
+  /* y[c][r] = x[r][c]. */
+  void (*transpose)(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
+                    int64_t columns);
+};
+
+/* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; nullptr if that one
+ * is unknown or the machine lacks it.
+ */
+const Kernels *best_kernels();
+/* By name; nullptr as above. */
+const Kernels *kernels_of(const char *name);
+
+}  // namespace cpuacc
+
+#endif

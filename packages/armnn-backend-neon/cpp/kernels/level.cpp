@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of one level. */
+#include "kernels/level.h"
+
+#define CPUACC_TEXT(x) #x
+#define CPUACC_NAME(x) CPUACC_TEXT(x)
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+
+void fill(Kernels &table) {
+  table.name = CPUACC_NAME(CPUACC_LEVEL);
+  fill_product(table);
+  fill_windows(table);
+  fill_elementwise(table);
+  fill_lines(table);
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

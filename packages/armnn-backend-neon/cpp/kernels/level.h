@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What one level's translation units offer to each other: each fills its part of the table. */
+#ifndef CPUACC_KERNELS_LEVEL_H_
+#define CPUACC_KERNELS_LEVEL_H_
+
+#include "kernels/kernels.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+
+void fill_product(Kernels &table);
+void fill_windows(Kernels &table);
+void fill_elementwise(Kernels &table);
+void fill_lines(Kernels &table);
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif

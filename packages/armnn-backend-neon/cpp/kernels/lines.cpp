@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* What looks at a whole line of numbers: softmax, normalisation, reductions. */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+constexpr float kInfinity = __builtin_inff();
+
+inline Floats load_filled(const float *x, int64_t n, float filler) {
+  float lanes[kLanes];
+  store(lanes, splat(filler));
+  std::memcpy(lanes, x, static_cast<size_t>(n) * sizeof(float));
+  return load(lanes);
+}
+
+/* NaN stays. */
+inline Floats larger(Floats x, Floats y) { return x != x ? x : (y <= x ? x : y); }
+inline Floats smaller(Floats x, Floats y) { return x != x ? x : (y >= x ? x : y); }
+
+inline Floats combine(Reduction reduction, Floats x, Floats y) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::mean: return x + y;
+    case Reduction::maximum: return larger(x, y);
+    case Reduction::minimum: return smaller(x, y);
+    case Reduction::product: return x * y;
+  }
+  return x;
+}
+
+inline float neutral(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+    case Reduction::mean: return 0.0f;
+    case Reduction::maximum: return -kInfinity;
+    case Reduction::minimum: return kInfinity;
+    case Reduction::product: return 1.0f;
+  }
+  return 0.0f;
+}
+
+inline float combine_lanes(Reduction reduction, Floats x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t i = 0; i < width; ++i) {
+      lanes[i] = combine(reduction, splat(lanes[i]), splat(lanes[i + width]))[0];
+    }
+  }
+  return lanes[0];
+}
+
+float reduce_line(Reduction reduction, const float *x, int64_t n) {
+  Floats sum = splat(neutral(reduction));
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) sum = combine(reduction, sum, load(x + i));
+  if (i < n) sum = combine(reduction, sum, load_filled(x + i, n - i, neutral(reduction)));
+  const float result = combine_lanes(reduction, sum);
+  return reduction == Reduction::mean ? result / static_cast<float>(n) : result;
+}
+
+void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
+                    int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i;
+    Floats sum = splat(neutral(reduction));
+    for (int64_t j = 0; j < count; ++j) {
+      const float *p = x + j * stride + i;
+      sum = combine(reduction, sum, left >= kLanes ? load(p) : load_part(p, left));
+    }
+    if (reduction == Reduction::mean) sum /= static_cast<float>(count);
+    left >= kLanes ? store(y + i, sum) : store_part(y + i, sum, left);
+  }
+}
+
+void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
+  const float top = reduce_line(beta < 0.0f ? Reduction::minimum : Reduction::maximum, x, n);
+  Floats sums{};
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i;
+    const bool is_whole = left >= kLanes;
+    const Floats shifted = ((is_whole ? load(x + i) : load_filled(x + i, left, top)) - top) * beta;
+    const Floats power = exponential(shifted);
+    if (is_whole) {
+      sums += power;
+      store(y + i, takes_logarithm ? shifted : power);
+    } else {
+      store_part(y + i, takes_logarithm ? shifted : power, left);
+      float lanes[kLanes] = {};
+      std::memcpy(lanes, &power, static_cast<size_t>(left) * sizeof(float));
+      sums += load(lanes);
+    }
+  }
+  const float sum = sum_of(sums);
+  const float factor = takes_logarithm ? 1.0f : 1.0f / sum;
+  const float shift = takes_logarithm ? logarithm(splat(sum))[0] : 0.0f;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i;
+    if (left >= kLanes) {
+      store(y + i, load(y + i) * factor - shift);
+    } else {
+      store_part(y + i, load_part(y + i, left) * factor - shift, left);
+    }
+  }
+}
+
+/* The sum of (x - mean)^2. */
+inline float squares(const float *x, int64_t n, float mean) {
+  Floats sum{};
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i;
+    const Floats off = (left >= kLanes ? load(x + i) : load_filled(x + i, left, mean)) - mean;
+    sum += off * off;
+  }
+  return sum_of(sum);
+}
+
+void normalize(const float *x, const float *gamma, const float *beta, float *y, int64_t n, float eps,
+               bool subtracts_mean) {
+  const float mean = subtracts_mean ? reduce_line(Reduction::mean, x, n) : 0.0f;
+  const float variance = squares(x, n, mean) / static_cast<float>(n);
+  const float factor = 1.0f / square_root(splat(variance + eps))[0];
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i;
+    const bool is_whole = left >= kLanes;
+    Floats z = ((is_whole ? load(x + i) : load_part(x + i, left)) - mean) * factor;
+    if (gamma != nullptr) z *= is_whole ? load(gamma + i) : load_part(gamma + i, left);
+    if (beta != nullptr) z += is_whole ? load(beta + i) : load_part(beta + i, left);
+    is_whole ? store(y + i, z) : store_part(y + i, z, left);
+  }
+}
+
+}  // namespace
+
+void fill_lines(Kernels &table) {
+  table.reduce_line = reduce_line;
+  table.reduce_columns = reduce_columns;
+  table.softmax = softmax;
+  table.normalize = normalize;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

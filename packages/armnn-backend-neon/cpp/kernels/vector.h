@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of floats as wide as the level's registers, in GCC's vector extensions.
+ *
+ * Everything is static: two levels must never share a function.
+ */
+#ifndef CPUACC_KERNELS_VECTOR_H_
+#define CPUACC_KERNELS_VECTOR_H_
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include "kernels/kernels.h"
+
+#if !defined(CPUACC_LEVEL) || !defined(CPUACC_VECTOR_BYTES)
+#error "compile this once per level, with CPUACC_LEVEL and CPUACC_VECTOR_BYTES"
+#endif
+
+#define CPUACC_UNROLL _Pragma("GCC unroll 64")
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+constexpr int64_t kLanes = CPUACC_VECTOR_BYTES / 4;
+
+typedef float Floats __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+typedef int32_t Ints __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), aligned(4), may_alias));
+
+[[maybe_unused]] inline Floats splat(float x) { return x - Floats{}; }
+[[maybe_unused]] inline Ints splat_int(int32_t x) { return x - Ints{}; }
+[[maybe_unused]] inline Floats load(const float *p) { return *reinterpret_cast<const UnalignedFloats *>(p); }
+[[maybe_unused]] inline void store(float *p, Floats x) { *reinterpret_cast<UnalignedFloats *>(p) = x; }
+
+/* The first n lanes, 0 < n <= kLanes; the others are 0. */
+[[maybe_unused]] inline Floats load_part(const float *p, int64_t n) {
+#if CPUACC_VECTOR_BYTES == 64
+  return reinterpret_cast<Floats>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));
+#else
+  Floats x{};
+  std::memcpy(&x, p, static_cast<size_t>(n) * sizeof(float));
+  return x;
+#endif
+}
+
+[[maybe_unused]] inline void store_part(float *p, Floats x, int64_t n) {
+#if CPUACC_VECTOR_BYTES == 64
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m512>(x));
+#else
+  std::memcpy(p, &x, static_cast<size_t>(n) * sizeof(float));
+#endif
+}
+
+/* NaN in y wins, NaN in x loses, as in the instruction. */
+[[maybe_unused]] inline Floats maximum(Floats x, Floats y) { return x > y ? x : y; }
+[[maybe_unused]] inline Floats minimum(Floats x, Floats y) { return x < y ? x : y; }
+
+[[maybe_unused]] inline Floats absolute(Floats x) {
+  return reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff);
+}
+
+[[maybe_unused]] inline Floats with_sign_of(Floats size, Floats sign) {
+  return reinterpret_cast<Floats>((reinterpret_cast<Ints>(size) & 0x7fffffff) |
+                                  (reinterpret_cast<Ints>(sign) & static_cast<int32_t>(0x80000000u)));
+}
+
+[[maybe_unused]] inline Floats square_root(Floats x) {
+#if CPUACC_VECTOR_BYTES == 64
+  return reinterpret_cast<Floats>(_mm512_maskz_sqrt_ps(0xffff, reinterpret_cast<__m512>(x)));
+#elif CPUACC_VECTOR_BYTES == 32
+  return reinterpret_cast<Floats>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+#elif defined(__x86_64__)
+  return reinterpret_cast<Floats>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
+#elif defined(__aarch64__)
+  return reinterpret_cast<Floats>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x)));
+#endif
+}
+
+/* To the nearest, halves to even; what is 2^23 or larger is whole already. */
+[[maybe_unused]] inline Floats round_even(Floats x) {
+  const Floats magic = with_sign_of(splat(8388608.0f), x);
+  const Floats rounded = with_sign_of((x + magic) - magic, x);
+  return absolute(x) < splat(8388608.0f) ? rounded : x;
+}
+
+[[maybe_unused]] inline Floats floor(Floats x) {
+  const Floats rounded = round_even(x);
+  return with_sign_of(rounded > x ? rounded - 1.0f : rounded, x);
+}
+
+[[maybe_unused]] inline Floats ceil(Floats x) {
+  const Floats rounded = round_even(x);
+  return with_sign_of(rounded < x ? rounded + 1.0f : rounded, x);
+}
+
+[[maybe_unused]] inline float sum_of(Floats x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions: as products whose rows are windows, and depthwise ones on their own. */
+#include <algorithm>
+#include <cstring>
+
+#include "ops/product.h"
+#include "ops/registry.h"
+#include "ops/windows.h"
+
+namespace cpuacc {
+namespace {
+
+/* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
+class Convolution final : public WithEpilogue {
+ public:
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
+  Convolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
+              WeightLayout layout, int64_t groups, int64_t group_stride)
+      : WithEpilogue({input, weights, bias}, {out}),
+        windows_(windows),
+        layout_(layout),
+        groups_(groups),
+        group_stride_(group_stride) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,
+                       groups_, setup.threads, setup.kernels);
+    group_bytes_ = (packed_bytes(layout_, setup.kernels) + 63) / 64 * 64;
+    const auto fill = [&](void *memory) {
+      for (int64_t g = 0; g < groups_; ++g) {
+        pack_weights(static_cast<const float *>(weights.constant) + g * group_stride_, layout_,
+                     setup.kernels,
+                     reinterpret_cast<float *>(static_cast<std::byte *>(memory) +
+                                               static_cast<size_t>(g) * group_bytes_));
+      }
+    };
+    packed_ = setup.packed.get(
+        weights.constant, weights.memory,
+        layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
+        group_bytes_ * static_cast<size_t>(groups_), fill);
+    const size_t zero_bytes = static_cast<size_t>(layout_.depth) * sizeof(float);
+    const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
+    std::memset(zeros.get(), 0, zero_bytes);
+    zeros_ = zeros;
+    return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const size_t pointers = pointer_bytes(cut_, layout_);
+    const int64_t tasks = cut_.tasks();
+    frame.pool.run(groups_ * tasks, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table =
+          reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
+    });
+  }
+
+ private:
+  void run_one(const Frame &frame, const float **table, int64_t group, int64_t task) const {
+    const int64_t channels = groups_ * layout_.columns;
+    const int64_t first = group * layout_.columns;
+    const float *input = frame.in<float>(inputs[0]) + group * layout_.depth;
+    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + first;
+    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + first : nullptr;
+    const auto *packed = static_cast<const std::byte *>(packed_.get()) +
+                         static_cast<size_t>(group) * group_bytes_;
+    const ProductTask product{layout_, reinterpret_cast<const float *>(packed),
+                              frame.out<float>(outputs[0]) + first, channels,
+                              {bias, residual, function_}};
+    run_task(product, cut_, task, frame.kernels, table,
+             [&](int64_t row, const float **pointers, int64_t stride) {
+               point(input, row, pointers, stride);
+             });
+  }
+
+  /* Where the taps of one window begin; outside of the image stand zeros. */
+  void point(const float *input, int64_t row, const float **pointers, int64_t stride) const {
+    const Windows &w = windows_;
+    const int64_t image = row / (w.output_height * w.output_width);
+    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
+    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
+    const auto *zeros = static_cast<const float *>(zeros_.get());
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      const int64_t y = top + i * w.dilation_y;
+      const bool is_row = y >= 0 && y < w.height;
+      const float *line = input + (image * w.height + y) * w.width * w.channels;
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        const int64_t x = left + j * w.dilation_x;
+        const bool is_inside = is_row && x >= 0 && x < w.width;
+        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : zeros;
+      }
+    }
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  int64_t groups_;
+  int64_t group_stride_;
+  Cut cut_{};
+  size_t group_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::shared_ptr<const void> zeros_;
+};
+
+/* One output channel per input channel; weights [window_height, window_width, C]. */
+class Depthwise final : public WithEpilogue {
+ public:
+  Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows)
+      : WithEpilogue({input, weights, bias}, {out}), windows_(windows) {}
+
+  bool absorb_sum(TensorId) override { return false; }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    DepthwiseRow shared{};
+    shared.weights = frame.in<float>(inputs[1]);
+    shared.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    shared.height = w.height;
+    shared.width = w.width;
+    shared.channels = w.channels;
+    shared.output_width = w.output_width;
+    shared.window_height = w.window_height;
+    shared.window_width = w.window_width;
+    shared.stride_x = w.stride_x;
+    shared.dilation_x = w.dilation_x;
+    shared.dilation_y = w.dilation_y;
+    shared.left = -w.pad_left;
+    shared.function = function_;
+    const float *input = frame.in<float>(inputs[0]);
+    float *output = frame.out<float>(outputs[0]);
+    frame.pool.run(w.batch * w.output_height, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        DepthwiseRow row = shared;
+        row.input = input + i / w.output_height * w.height * w.width * w.channels;
+        row.output = output + i * w.output_width * w.channels;
+        row.top = i % w.output_height * w.stride_y - w.pad_top;
+        frame.kernels.depthwise_row(row);
+      }
+    });
+  }
+
+ private:
+  Windows windows_;
+};
+
+TensorId bias_of(Lowering &l) {
+  if (!l.has_input(2)) return kNone;
+  l.constant(2, "the bias");
+  return l.in(2);
+}
+
+/* [KH, KW, C] from weights whose output channels are as many as the input's. */
+TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) {
+  const float *weights = l.constant(1, "the weights");
+  std::vector<float> ordered;
+  ordered.reserve(static_cast<size_t>(w.window_height * w.window_width * w.channels));
+  for (int64_t i = 0; i < w.window_height; ++i) {
+    for (int64_t j = 0; j < w.window_width; ++j) {
+      for (int64_t c = 0; c < w.channels; ++c) {
+        ordered.push_back(weights[c * strides[0] + i * strides[1] + j * strides[2]]);
+      }
+    }
+  }
+  return l.constant_tensor({w.window_height, w.window_width, w.channels}, ordered);
+}
+
+void lower_depthwise(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[1];
+  windows.window_width = weights[2];
+  l.constant(1, "the weights");
+  const int64_t channels = weights[3];
+  const TensorId input = l.in(0, order);
+  const TensorId bias = bias_of(l);
+  if (channels == windows.channels) {
+    const Shape strides = {1, weights[2] * channels, channels};
+    const TensorId ordered = depthwise_weights(l, strides, windows);
+    l.add<Depthwise>(input, ordered, bias, l.out(0, order), windows);
+    return;
+  }
+  require(windows.channels > 0 && channels % windows.channels == 0,
+          "the weights' channels must be a multiple of the input's", 1);
+  const int64_t multiplier = channels / windows.channels;
+  const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
+  const TensorId right = l.in(1);
+  l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels, multiplier);
+}
+
+void lower_convolution(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[is_last ? 1 : 2];
+  windows.window_width = weights[is_last ? 2 : 3];
+  l.constant(1, "the weights");
+  const int64_t depth = weights[is_last ? 3 : 1];
+  const int64_t taps = windows.window_height * windows.window_width;
+  require(depth > 0 && windows.channels % depth == 0, "the weights do not fit to the channels", 1);
+  const int64_t groups = windows.channels / depth;
+  require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
+  const int64_t columns = weights[0] / groups;
+  const TensorId input = l.in(0, order);
+  const TensorId bias = bias_of(l);
+  if (groups > 1 && depth == 1 && columns == 1) {
+    const Shape strides = {taps, windows.window_width, 1}; /* the same in both layouts */
+    const TensorId ordered = depthwise_weights(l, strides, windows);
+    l.add<Depthwise>(input, ordered, bias, l.out(0, order), windows);
+    return;
+  }
+  const WeightLayout layout = is_last
+                                  ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
+                                  : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
+  const TensorId right = l.in(1);
+  l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, groups,
+                     columns * taps * depth);
+}
+
+}  // namespace
+
+std::vector<LayerType> convolution_layers() {
+  return {{"Convolution2d", lower_convolution}, {"DepthwiseConvolution2d", lower_depthwise}};
+}
+
+}  // namespace cpuacc

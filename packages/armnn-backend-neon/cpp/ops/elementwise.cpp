@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of elements and of pairs of elements, with broadcasting. */
+#include <algorithm>
+
+#include "ops/moving.h"
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
+
+class Apply final : public Operation {
+ public:
+  Apply(TensorId from, TensorId to, Elementwise function) : Operation({from}, {to}), function_(function) {}
+
+  size_t prepare(const Setup &setup) override {
+    count_ = setup[outputs[0]].count();
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    frame.pool.run((count_ + kChunk - 1) / kChunk, [&](int64_t begin, int64_t end, int32_t) {
+      const int64_t first = begin * kChunk;
+      frame.kernels.elementwise(function_, x + first, y + first,
+                                std::min(end * kChunk, count_) - first);
+    });
+  }
+
+  const Elementwise *as_function() const override { return &function_; }
+
+ private:
+  Elementwise function_;
+  int64_t count_ = 0;
+};
+
+/* An iteration over an output and two operands with the strides of each; the output lies densely. */
+struct Broadcast {
+  Shape shape;
+  Shape x;
+  Shape y;
+
+  bool is_plain_sum() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
+};
+
+/* The strides of an operand along the axes of the output in memory. */
+Shape operand_strides(const Shape &shape, const Order &order, const Order &output_order) {
+  Shape logical(output_order.size(), 0);
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    const auto axis = static_cast<size_t>(order[i]);
+    if (shape[axis] != 1) logical[axis + output_order.size() - shape.size()] = step;
+    step *= shape[axis];
+  }
+  return in_memory(logical, output_order);
+}
+
+Broadcast merged(const Shape &shape, const Shape &x, const Shape &y) {
+  Broadcast result;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    const bool continues = !result.shape.empty() && result.x.back() == x[i] * shape[i] &&
+                           result.y.back() == y[i] * shape[i];
+    if (continues) {
+      result.shape.back() *= shape[i];
+      result.x.back() = x[i];
+      result.y.back() = y[i];
+    } else {
+      result.shape.push_back(shape[i]);
+      result.x.push_back(x[i]);
+      result.y.push_back(y[i]);
+    }
+  }
+  if (result.shape.empty()) result = {{1}, {1}, {1}};
+  return result;
+}
+
+class Pairs : public Operation {
+ public:
+  Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast)
+      : Operation({x, y}, {to}), broadcast_(std::move(broadcast)) {}
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    const float *y = frame.in<float>(inputs[1]);
+    float *z = frame.out<float>(outputs[0]);
+    const size_t rank = broadcast_.shape.size();
+    const int64_t line = broadcast_.shape[rank - 1];
+    const int64_t x_step = broadcast_.x[rank - 1];
+    const int64_t y_step = broadcast_.y[rank - 1];
+    const int64_t pieces = line == 0 ? 0 : (line + kChunk - 1) / kChunk;
+    const int64_t lines = elements(broadcast_.shape, 0, rank - 1);
+    frame.pool.run(lines * pieces, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % pieces * kChunk;
+        int64_t number = i / pieces;
+        int64_t at_x = first * x_step;
+        int64_t at_y = first * y_step;
+        const int64_t at_z = number * line + first;
+        for (size_t axis = rank - 1; axis-- > 0;) {
+          const int64_t index = number % broadcast_.shape[axis];
+          number /= broadcast_.shape[axis];
+          at_x += index * broadcast_.x[axis];
+          at_y += index * broadcast_.y[axis];
+        }
+        compute(frame.kernels, x + at_x, x_step, y + at_y, y_step, z + at_z,
+                std::min(kChunk, line - first));
+      }
+    });
+  }
+
+ protected:
+  virtual void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y,
+                       int64_t y_step, float *z, int64_t n) const = 0;
+  Broadcast broadcast_;
+};
+
+class Combine final : public Pairs {
+ public:
+  Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
+      : Pairs(x, y, to, std::move(broadcast)), operation_(operation) {}
+
+  bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain_sum(); }
+
+ private:
+  void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y, int64_t y_step,
+               float *z, int64_t n) const override {
+    kernels.arithmetic(operation_, x, x_step, y, y_step, z, n);
+  }
+
+  Arithmetic operation_;
+};
+
+class Slopes final : public Pairs {
+ public:
+  using Pairs::Pairs;
+
+ private:
+  void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y, int64_t y_step,
+               float *z, int64_t n) const override {
+    kernels.prelu(x, x_step, y, y_step, z, n);
+  }
+};
+
+struct Operands {
+  TensorId tensors[2];
+  Order order;
+  Broadcast broadcast;
+};
+
+/* Both operands in an order in which the innermost step of each is 0 or 1. */
+Operands operands_of(Lowering &l) {
+  const Shape &shape = l.output().shape;
+  for (const Order &order : {l.common_order(), plain_order(shape.size())}) {
+    Operands result{{kNone, kNone}, order, {}};
+    Order orders[2];
+    Shape strides[2];
+    for (size_t i = 0; i < 2; ++i) {
+      const size_t rank = l.input(i).shape.size();
+      orders[i] = rank == shape.size() ? order : plain_order(rank);
+      strides[i] = operand_strides(l.input(i).shape, orders[i], order);
+    }
+    result.broadcast = merged(in_memory(shape, order), strides[0], strides[1]);
+    const bool fits = result.broadcast.x.back() <= 1 && result.broadcast.y.back() <= 1;
+    if (!fits && !is_plain(order)) continue;
+    for (size_t i = 0; i < 2; ++i) result.tensors[i] = l.in(i, orders[i]);
+    return result;
+  }
+  throw Refusal{"the operands do not broadcast"};
+}
+
+void lower_arithmetic(Lowering &l, Arithmetic operation) {
+  require_floats(l);
+  const Operands operands = operands_of(l);
+  l.add<Combine>(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast,
+                 operation);
+}
+
+void lower_prelu(Lowering &l) {
+  require_floats(l);
+  const Operands operands = operands_of(l);
+  l.add<Slopes>(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast);
+}
+
+void lower_binary(Lowering &l) {
+  constexpr Arithmetic kOperations[] = {
+      Arithmetic::add,      Arithmetic::divide,   Arithmetic::maximum,           Arithmetic::minimum,
+      Arithmetic::multiply, Arithmetic::subtract, Arithmetic::squared_difference};
+  const int64_t number = l.layer().integer("operation", 0);
+  require(number >= 0 && number < 7, "this operation is not computed here");
+  lower_arithmetic(l, kOperations[number]);
+}
+
+void lower_function(Lowering &l, Elementwise function) {
+  require_floats(l);
+  const Order order = l.common_order();
+  const TensorId from = l.in(0, order);
+  l.add<Apply>(from, l.out(0, order), function);
+}
+
+/* By the numbers of ElementwiseUnary; identity stands for what is not computed here. */
+Function unary_of(int64_t number) {
+  switch (number) {
+    case 0: return Function::abs;
+    case 1: return Function::exp;
+    case 2: return Function::sqrt;
+    case 3: return Function::rsqrt;
+    case 4: return Function::negative;
+    case 6: return Function::log;
+    case 8: return Function::ceil;
+    case 1000: return Function::erf;
+    case 1001: return Function::round;
+    case 1002: return Function::sign;
+    case 1013: return Function::reciprocal;
+    default: return Function::identity;
+  }
+}
+
+void lower_unary(Lowering &l) {
+  const Function function = unary_of(l.layer().integer("operation", 0));
+  require(function != Function::identity, "this operation is not computed here");
+  lower_function(l, {function, 0.0f, 0.0f});
+}
+
+/* By the numbers of Activation. */
+Elementwise activation_of(int64_t number, float a, float b) {
+  constexpr float kMost = __builtin_inff();
+  switch (number) {
+    case 0: return {Function::sigmoid, a, b};
+    case 1: return {Function::tanh, a, b};
+    case 2: return {Function::linear, a, b};
+    case 3: return {Function::clamp, kMost, 0.0f};
+    case 4: return {Function::clamp, a, b};
+    case 5: return {Function::soft_relu, a, b};
+    case 6: return {Function::leaky_relu, a, b};
+    case 7: return {Function::abs, a, b};
+    case 8: return {Function::sqrt, a, b};
+    case 9: return {Function::square, a, b};
+    case 10: return {Function::elu, a, b};
+    case 11: return {Function::hard_swish, a, b};
+    case 12: return {Function::gelu, a, b};
+    case 1000: return {Function::soft_sign, a, b};
+    case 1001: return {Function::mish, a, b};
+    case 1002: return {Function::selu, a, b};
+    case 1003: return {Function::celu, a, b};
+    case 1004: return {Function::hard_sigmoid, a, b};
+    case 1005: return {Function::thresholded_relu, a, b};
+    case 1006: return {Function::shrink, a, b};
+    case 1007: return {Function::swish, a, b};
+    case 1008: return {Function::gelu_tanh, a, b};
+    default: return {Function::identity, a, b};
+  }
+}
+
+void lower_activation(Lowering &l) {
+  const Layer &layer = l.layer();
+  const Elementwise function = activation_of(layer.integer("function", 0),
+                                             static_cast<float>(layer.real("a", 0.0)),
+                                             static_cast<float>(layer.real("b", 0.0)));
+  require(function.function != Function::identity, "this function is not computed here");
+  lower_function(l, function);
+}
+
+}  // namespace
+
+std::vector<LayerType> elementwise_layers() {
+  return {
+      {"Activation", lower_activation},
+      {"Addition", [](Lowering &l) { lower_arithmetic(l, Arithmetic::add); }},
+      {"Division", [](Lowering &l) { lower_arithmetic(l, Arithmetic::divide); }},
+      {"ElementwiseBinary", lower_binary},
+      {"ElementwiseUnary", lower_unary},
+      {"Floor", [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
+      {"Maximum", [](Lowering &l) { lower_arithmetic(l, Arithmetic::maximum); }},
+      {"Minimum", [](Lowering &l) { lower_arithmetic(l, Arithmetic::minimum); }},
+      {"Multiplication", [](Lowering &l) { lower_arithmetic(l, Arithmetic::multiply); }},
+      {"Prelu", lower_prelu},
+      {"Subtraction", [](Lowering &l) { lower_arithmetic(l, Arithmetic::subtract); }},
+  };
+}
+
+}  // namespace cpuacc

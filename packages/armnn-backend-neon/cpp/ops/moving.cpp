@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "ops/moving.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace cpuacc {
+namespace {
+
+template <size_t Bytes>
+void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(to + i * to_step * static_cast<int64_t>(Bytes),
+                from + i * from_step * static_cast<int64_t>(Bytes), Bytes);
+  }
+}
+
+void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n,
+               size_t bytes) {
+  if (from_step == 1 && to_step == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n) * bytes);
+    return;
+  }
+  switch (bytes) {
+    case 1: return move_line<1>(from, from_step, to, to_step, n);
+    case 2: return move_line<2>(from, from_step, to, to_step, n);
+    case 4: return move_line<4>(from, from_step, to, to_step, n);
+    default: return move_line<8>(from, from_step, to, to_step, n);
+  }
+}
+
+/* Where the box of the outer axes at this number begins. */
+struct Corner {
+  int64_t from;
+  int64_t to;
+};
+
+Corner corner(const Move &move, size_t outer_axes, int64_t number) {
+  Corner result{move.from_offset, move.to_offset};
+  for (size_t axis = outer_axes; axis-- > 0;) {
+    const int64_t index = number % move.shape[axis];
+    number /= move.shape[axis];
+    result.from += index * move.from[axis];
+    result.to += index * move.to[axis];
+  }
+  return result;
+}
+
+/* Whether the last two axes are a transposition of four-byte elements. */
+bool is_transposition(const Move &move, size_t bytes) {
+  const size_t rank = move.shape.size();
+  return bytes == 4 && rank >= 2 && move.to[rank - 1] == 1 && move.from[rank - 2] == 1;
+}
+
+void carry(const Frame *frame, const Move &move, const std::byte *from, std::byte *to, size_t bytes,
+           int64_t begin, int64_t end) {
+  const size_t rank = move.shape.size();
+  const auto size = static_cast<int64_t>(bytes);
+  if (frame != nullptr && is_transposition(move, bytes)) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Corner at = corner(move, rank - 2, i);
+      frame->kernels.transpose(reinterpret_cast<const float *>(from) + at.from, move.from[rank - 1],
+                               reinterpret_cast<float *>(to) + at.to, move.to[rank - 2],
+                               move.shape[rank - 1], move.shape[rank - 2]);
+    }
+    return;
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    const Corner at = corner(move, rank - 1, i);
+    move_line(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 1],
+              move.shape[rank - 1], bytes);
+  }
+}
+
+}  // namespace
+
+Shape strides_of(const Shape &shape) {
+  Shape strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+Move simplified(Move move) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < move.shape.size(); ++i) {
+    if (move.shape[i] != 1) axes.push_back(i);
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return move.to[a] > move.to[b]; });
+  Move result{{}, {}, {}, move.from_offset, move.to_offset};
+  for (const size_t axis : axes) {
+    const int64_t size = move.shape[axis];
+    if (!result.shape.empty() && result.from.back() == move.from[axis] * size &&
+        result.to.back() == move.to[axis] * size) {
+      result.shape.back() *= size;
+      result.from.back() = move.from[axis];
+      result.to.back() = move.to[axis];
+    } else {
+      result.shape.push_back(size);
+      result.from.push_back(move.from[axis]);
+      result.to.push_back(move.to[axis]);
+    }
+  }
+  if (result.shape.empty()) {
+    result.shape = {1};
+    result.from = {1};
+    result.to = {1};
+  }
+  /* A transposition is fastest as the last two axes. */
+  const size_t rank = result.shape.size();
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    if (result.from[i] == 1 && result.to[rank - 1] == 1 && result.from[rank - 1] != 1) {
+      std::swap(result.shape[i], result.shape[rank - 2]);
+      std::swap(result.from[i], result.from[rank - 2]);
+      std::swap(result.to[i], result.to[rank - 2]);
+      break;
+    }
+  }
+  return result;
+}
+
+Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves)
+    : Moves(std::move(from), to, std::move(moves), {}) {}
+
+Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves,
+             std::vector<std::byte> filler)
+    : Operation(std::move(from), {to}), moves_(std::move(moves)), filler_(std::move(filler)) {}
+
+size_t Moves::prepare(const Setup &setup) {
+  element_bytes_ = element_bytes(setup[outputs[0]].type);
+  output_count_ = static_cast<size_t>(setup[outputs[0]].count());
+  for (Move &move : moves_) move = simplified(std::move(move));
+  return 0;
+}
+
+void Moves::run(const Frame &frame) const {
+  std::byte *to = frame.out<std::byte>(outputs[0]);
+  if (!filler_.empty() && output_count_ > 0) {
+    std::memcpy(to, filler_.data(), element_bytes_);
+    for (size_t done = 1; done < output_count_; done *= 2) {
+      const size_t more = std::min(done, output_count_ - done);
+      std::memcpy(to + done * element_bytes_, to, more * element_bytes_);
+    }
+  }
+  for (size_t i = 0; i < moves_.size(); ++i) {
+    const Move &move = moves_[i];
+    if (elements(move.shape) == 0) continue;
+    const std::byte *from = frame.in<std::byte>(inputs[i]);
+    const size_t inner = is_transposition(move, element_bytes_) ? 2 : 1;
+    const int64_t boxes = elements(move.shape, 0, move.shape.size() - inner);
+    frame.pool.run(boxes, [&](int64_t begin, int64_t end, int32_t) {
+      carry(&frame, move, from, to, element_bytes_, begin, end);
+    });
+  }
+}
+
+Reorder::Reorder(TensorId from, TensorId to, Order steps)
+    : Moves({from}, to, {Move{}}), steps_(std::move(steps)) {}
+
+size_t Reorder::prepare(const Setup &setup) {
+  set_move(reordering(setup[inputs[0]].shape, steps_));
+  return Moves::prepare(setup);
+}
+
+size_t Copy::prepare(const Setup &setup) {
+  bytes_ = setup[outputs[0]].bytes();
+  return 0;
+}
+
+void Copy::run(const Frame &frame) const {
+  if (bytes_ > 0) std::memcpy(frame.out<void>(outputs[0]), frame.in<void>(inputs[0]), bytes_);
+}
+
+Move reordering(const Shape &from, const Order &steps) {
+  const Shape strides = strides_of(from);
+  Move move;
+  for (const int32_t axis : steps) {
+    move.shape.push_back(from[static_cast<size_t>(axis)]);
+    move.from.push_back(strides[static_cast<size_t>(axis)]);
+  }
+  move.to = strides_of(move.shape);
+  return move;
+}
+
+bool keeps_memory(const Shape &from, const Order &steps) {
+  const Move move = simplified(reordering(from, steps));
+  return elements(from) == 0 || (move.shape.size() == 1 && move.from[0] == move.to[0]);
+}
+
+void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes) {
+  if (elements(shape) == 0) return;
+  const Move move = simplified(reordering(shape, steps));
+  const int64_t boxes = elements(move.shape, 0, move.shape.size() - 1);
+  carry(nullptr, move, static_cast<const std::byte *>(from), static_cast<std::byte *>(to), element_bytes,
+        0, boxes);
+}
+
+}  // namespace cpuacc

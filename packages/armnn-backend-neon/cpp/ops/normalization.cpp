@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Softmax and normalisation: lines of numbers side by side. */
+#include <cmath>
+
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+/* An order in which an axis is the last one in memory, else as the input lies. */
+Order with_last(Order order, int64_t axis) {
+  order.erase(order.begin() + static_cast<Order::difference_type>(place_of(order, axis)));
+  order.push_back(static_cast<int32_t>(axis));
+  return order;
+}
+
+class Softmax final : public Operation {
+ public:
+  Softmax(TensorId from, TensorId to, float beta, bool takes_logarithm)
+      : Operation({from}, {to}), beta_(beta), takes_logarithm_(takes_logarithm) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &out = setup[outputs[0]];
+    length_ = out.shape.back();
+    lines_ = length_ == 0 ? 0 : out.count() / length_;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        frame.kernels.softmax(x + i * length_, y + i * length_, length_, beta_, takes_logarithm_);
+      }
+    });
+  }
+
+ private:
+  float beta_;
+  bool takes_logarithm_;
+  int64_t length_ = 0;
+  int64_t lines_ = 0;
+};
+
+void lower_softmax(Lowering &l, bool takes_logarithm) {
+  require_floats(l);
+  require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
+  const int64_t axis = whole_axis(l.layer().integer("axis", -1), l.input(0).shape.size());
+  const Order order = with_last(l.order(0), axis);
+  const TensorId from = l.in(0, order);
+  l.add<Softmax>(from, l.out(0, order), static_cast<float>(l.layer().real("beta", 1.0)), takes_logarithm);
+}
+
+class Normalize final : public Operation {
+ public:
+  Normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length, float eps,
+            bool subtracts_mean)
+      : Operation({from, gamma, beta}, {to}), length_(length), eps_(eps), subtracts_mean_(subtracts_mean) {}
+
+  size_t prepare(const Setup &setup) override {
+    lines_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    const float *gamma = inputs[1] == kNone ? nullptr : frame.in<float>(inputs[1]);
+    const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    float *y = frame.out<float>(outputs[0]);
+    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        frame.kernels.normalize(x + i * length_, gamma, beta, y + i * length_, length_, eps_,
+                                subtracts_mean_);
+      }
+    });
+  }
+
+ private:
+  int64_t length_;
+  float eps_;
+  bool subtracts_mean_;
+  int64_t lines_ = 0;
+};
+
+void lower_normalize(Lowering &l, bool subtracts_mean) {
+  require_floats(l);
+  const Shape &shape = l.input(0).shape;
+  require(!shape.empty(), "a scalar has no axis", 0);
+  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", -1), shape.size()));
+  const int64_t length = elements(shape, axis, shape.size());
+  const auto factor = [&](size_t i) {
+    if (!l.has_input(i)) return kNone;
+    const Shape &given = l.input(i).shape;
+    const size_t rank = shape.size() - axis;
+    const bool fits = elements(given) == length && given.size() >= rank &&
+                      Shape(given.end() - static_cast<Shape::difference_type>(rank), given.end()) ==
+                          Shape(shape.begin() + static_cast<Shape::difference_type>(axis), shape.end());
+    require(fits, "it must have the shape of the normalised axes", static_cast<int32_t>(i));
+    return l.in(i);
+  };
+  const TensorId gamma = factor(1);
+  const TensorId beta = subtracts_mean ? factor(2) : kNone;
+  const TensorId from = l.in(0);
+  l.add<Normalize>(from, gamma, beta, l.out(), length, static_cast<float>(l.layer().real("eps", 1e-5)),
+                   subtracts_mean);
+}
+
+/* scale * x + shift, a number of each per channel; the channels are last. */
+class ScaleShift final : public Operation {
+ public:
+  ScaleShift(TensorId from, TensorId scale, TensorId shift, TensorId to)
+      : Operation({from, scale, shift}, {to}) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &out = setup[outputs[0]];
+    channels_ = out.shape.back();
+    lines_ = channels_ == 0 ? 0 : out.count() / channels_;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    const float *scale = frame.in<float>(inputs[1]);
+    const float *shift = frame.in<float>(inputs[2]);
+    float *y = frame.out<float>(outputs[0]);
+    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        frame.kernels.scale_shift(x + i * channels_, scale, shift, y + i * channels_, channels_);
+      }
+    });
+  }
+
+ private:
+  int64_t channels_ = 0;
+  int64_t lines_ = 0;
+};
+
+void lower_batch_normalization(Lowering &l) {
+  require_floats(l);
+  const size_t rank = l.input(0).shape.size();
+  const bool is_last = l.layer().integer("data_layout", 1) == 2;
+  const Order order = is_last ? plain_order(rank) : channels_last(rank);
+  const float *mean = l.constant(1, "the mean");
+  const float *variance = l.constant(2, "the variance");
+  const float *beta = l.constant(3, "beta");
+  const float *gamma = l.constant(4, "gamma");
+  const double eps = l.layer().real("eps", 1e-4);
+  const int64_t channels = elements(l.input(1).shape);
+  std::vector<float> scale;
+  std::vector<float> shift;
+  for (int64_t c = 0; c < channels; ++c) {
+    const double factor = gamma[c] / std::sqrt(variance[c] + eps);
+    scale.push_back(static_cast<float>(factor));
+    shift.push_back(static_cast<float>(beta[c] - mean[c] * factor));
+  }
+  const TensorId from = l.in(0, order);
+  const TensorId scales = l.constant_tensor({channels}, scale);
+  const TensorId shifts = l.constant_tensor({channels}, shift);
+  l.add<ScaleShift>(from, scales, shifts, l.out(0, order));
+}
+
+}  // namespace
+
+std::vector<LayerType> normalization_layers() {
+  return {
+      {"BatchNormalization", lower_batch_normalization},
+      {"LayerNormalization", [](Lowering &l) { lower_normalize(l, true); }},
+      {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
+      {"RmsNormalization", [](Lowering &l) { lower_normalize(l, false); }},
+      {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},
+  };
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Pooling over sliding windows. */
+#include "ops/registry.h"
+#include "ops/windows.h"
+
+namespace cpuacc {
+namespace {
+
+class Pooling2d final : public Operation {
+ public:
+  Pooling2d(TensorId input, TensorId out, Windows windows, Pooling pooling, bool counts_padding)
+      : Operation({input}, {out}), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    PoolingRow shared{};
+    shared.pooling = pooling_;
+    shared.height = w.height;
+    shared.width = w.width;
+    shared.channels = w.channels;
+    shared.output_width = w.output_width;
+    shared.window_height = w.window_height;
+    shared.window_width = w.window_width;
+    shared.stride_x = w.stride_x;
+    shared.dilation_x = w.dilation_x;
+    shared.dilation_y = w.dilation_y;
+    shared.left = -w.pad_left;
+    shared.padded_bottom = w.height + w.pad_bottom;
+    shared.padded_right = w.width + w.pad_right;
+    shared.counts_padding = counts_padding_;
+    const float *input = frame.in<float>(inputs[0]);
+    float *output = frame.out<float>(outputs[0]);
+    frame.pool.run(w.batch * w.output_height, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        PoolingRow row = shared;
+        row.input = input + i / w.output_height * w.height * w.width * w.channels;
+        row.output = output + i * w.output_width * w.channels;
+        row.top = i % w.output_height * w.stride_y - w.pad_top;
+        frame.kernels.pooling_row(row);
+      }
+    });
+  }
+
+ private:
+  Windows windows_;
+  Pooling pooling_;
+  bool counts_padding_;
+};
+
+void lower_pooling(Lowering &l) {
+  require_floats(l);
+  const Order order = image_order(l);
+  const Layer &layer = l.layer();
+  Windows windows = windows_of(l, order);
+  windows.window_height = layer.integer("pool_height", 0);
+  windows.window_width = layer.integer("pool_width", 0);
+  windows.stride_y = layer.integer("stride_y", 0);
+  windows.stride_x = layer.integer("stride_x", 0);
+  if (windows.window_height == 0) windows.window_height = windows.height;
+  if (windows.window_width == 0) windows.window_width = windows.width;
+  const TensorId input = l.in(0, order);
+  l.add<Pooling2d>(input, l.out(0, order), windows, static_cast<Pooling>(layer.integer("pool_type", 0)),
+                   layer.integer("padding_method", 1) == 0);
+}
+
+}  // namespace
+
+std::vector<LayerType> pooling_layers() { return {{"Pooling2d", lower_pooling}}; }
+
+}  // namespace cpuacc

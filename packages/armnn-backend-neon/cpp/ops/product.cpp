@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "ops/product.h"
+
+#include <algorithm>
+
+#include "ops/moving.h"
+#include "ops/registry.h"
+
+namespace cpuacc {
+
+std::string WeightLayout::recipe() const {
+  std::string text = "product";
+  for (const int64_t number : {taps, tap_stride, depth, depth_stride, columns, column_stride}) {
+    text += " " + std::to_string(number);
+  }
+  return text;
+}
+
+size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t panels = (layout.columns + kernels.columns - 1) / kernels.columns;
+  return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
+}
+
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
+                  float *packed) {
+  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
+    const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
+    for (int64_t t = 0; t < layout.taps; ++t) {
+      for (int64_t k = 0; k < layout.depth; ++k) {
+        const float *source = weights + t * layout.tap_stride + k * layout.depth_stride +
+                              first * layout.column_stride;
+        for (int64_t j = 0; j < width; ++j) packed[j] = source[j * layout.column_stride];
+        std::fill(packed + width, packed + kernels.columns, 0.0f);
+        packed += kernels.columns;
+      }
+    }
+  }
+}
+
+/* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
+ * of weights while it is in the nearest cache.
+ */
+Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads, const Kernels &kernels) {
+  constexpr int64_t kTilesPerTask = 8;
+  const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
+  const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
+  const int64_t wanted = threads == 1 ? 1 : 4 * threads;
+  int64_t tiles_per_task = std::min(kTilesPerTask, tiles);
+  while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
+    tiles_per_task = (tiles_per_task + 1) / 2;
+  }
+  const int64_t row_tasks = std::max<int64_t>(1, (tiles + tiles_per_task - 1) / tiles_per_task * repeats);
+  const int64_t column_tasks = std::clamp<int64_t>(wanted / row_tasks, 1, std::max<int64_t>(1, panels));
+  const int64_t panels_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks);
+  return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
+          panels_per_task * kernels.columns};
+}
+
+size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
+  const size_t bytes = static_cast<size_t>(cut.rows_per_task * layout.taps) * sizeof(float *);
+  return (bytes + 63) / 64 * 64;
+}
+
+bool WithEpilogue::absorb(const Elementwise &function) {
+  if (function_.function != Function::identity) return false;
+  function_ = function;
+  return true;
+}
+
+bool WithEpilogue::absorb_sum(TensorId other) {
+  if (has_residual_ || function_.function != Function::identity) return false;
+  has_residual_ = true;
+  inputs.push_back(other);
+  return true;
+}
+
+namespace {
+
+/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+class Product final : public WithEpilogue {
+ public:
+  struct Side {
+    Shape steps; /* of the batch axes, in matrices; 0 where it broadcasts */
+  };
+  Product(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows,
+          Shape batch, Side left_side, Side right_side)
+      : WithEpilogue({left, right, bias}, {out}),
+        layout_(layout),
+        rows_(rows),
+        batch_(std::move(batch)),
+        left_(std::move(left_side)),
+        right_(std::move(right_side)) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &right = setup[inputs[1]];
+    const int64_t batches = elements(batch_);
+    cut_ = cut_product(rows_, layout_.columns, batches, setup.threads, setup.kernels);
+    panel_bytes_ = (packed_bytes(layout_, setup.kernels) + 63) / 64 * 64;
+    matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
+    if (right.constant != nullptr) {
+      const auto fill = [&](void *memory) {
+        pack_all(static_cast<const float *>(right.constant), static_cast<std::byte *>(memory),
+                 setup.kernels, 0, matrices_);
+      };
+      packed_ = setup.packed.get(right.constant, right.memory,
+                                 layout_.recipe() + " " + setup.kernels.name,
+                                 panel_bytes_ * static_cast<size_t>(matrices_), fill);
+    }
+    const size_t pointers = pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+    return pointers + (packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_));
+  }
+
+  void run(const Frame &frame) const override {
+    const size_t pointers = pointer_bytes(cut_, layout_);
+    const std::byte *packed = static_cast<const std::byte *>(packed_.get());
+    if (!packed_) {
+      std::byte *memory = frame.scratch() + pointers * static_cast<size_t>(frame.pool.threads());
+      const float *right = frame.in<float>(inputs[1]);
+      frame.pool.run(matrices_, [&](int64_t begin, int64_t end, int32_t) {
+        pack_all(right, memory, frame.kernels, begin, end);
+      });
+      packed = memory;
+    }
+    const int64_t tasks = cut_.tasks();
+    frame.pool.run(elements(batch_) * tasks, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table = reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) run_one(frame, packed, table, i / tasks, i % tasks);
+    });
+  }
+
+ private:
+  void pack_all(const float *right, std::byte *memory, const Kernels &kernels, int64_t begin,
+                int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) {
+      pack_weights(right + i * layout_.depth * layout_.columns, layout_, kernels,
+                   reinterpret_cast<float *>(memory + static_cast<size_t>(i) * panel_bytes_));
+    }
+  }
+
+  int64_t matrix_of(const Side &side, int64_t batch) const {
+    int64_t matrix = 0;
+    for (size_t axis = batch_.size(); axis-- > 0;) {
+      matrix += batch % batch_[axis] * side.steps[axis];
+      batch /= batch_[axis];
+    }
+    return matrix;
+  }
+
+  void run_one(const Frame &frame, const std::byte *packed, const float **table, int64_t batch,
+               int64_t task) const {
+    const float *left =
+        frame.in<float>(inputs[0]) + matrix_of(left_, batch) * rows_ * layout_.depth;
+    const int64_t place = batch * rows_ * layout_.columns;
+    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+    const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
+    const ProductTask product{layout_, reinterpret_cast<const float *>(packed + matrix * panel_bytes_),
+                              frame.out<float>(outputs[0]) + place, layout_.columns,
+                              {bias, residual, function_}};
+    const int64_t depth = layout_.depth;
+    run_task(product, cut_, task, frame.kernels, table,
+             [&](int64_t row, const float **pointers, int64_t) { *pointers = left + row * depth; });
+  }
+
+  WeightLayout layout_;
+  int64_t rows_;
+  Shape batch_;
+  Side left_;
+  Side right_;
+  Cut cut_{};
+  size_t panel_bytes_ = 0;
+  int64_t matrices_ = 0;
+  std::shared_ptr<const void> packed_;
+};
+
+void lower_fully_connected(Lowering &l) {
+  require_floats(l);
+  const Shape &weights = l.input(1).shape;
+  require(weights.size() == 2, "the weights must be a matrix", 1);
+  const bool is_transposed = l.layer().integer("transpose_weight_matrix", 0) != 0;
+  const int64_t columns = weights[is_transposed ? 0 : 1];
+  const int64_t depth = weights[is_transposed ? 1 : 0];
+  const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
+  const TensorId bias = l.has_input(2) ? l.in(2) : kNone;
+  const WeightLayout layout = is_transposed ? WeightLayout{1, 0, depth, 1, columns, depth}
+                                            : WeightLayout{1, 0, depth, columns, columns, 1};
+  const TensorId left = l.in(0);
+  const TensorId right = l.in(1);
+  l.add<Product>(left, right, bias, l.out(), layout, rows, Shape{}, Product::Side{}, Product::Side{});
+}
+
+/* How many matrices further one goes along each axis of the output's batch. */
+Product::Side side_of(const Shape &shape, const Shape &batch) {
+  Product::Side side{Shape(batch.size(), 0)};
+  int64_t step = 1;
+  for (size_t i = 0; i + 2 < shape.size(); ++i) {
+    const size_t axis = shape.size() - 3 - i;
+    const size_t place = batch.size() - 1 - i;
+    side.steps[place] = shape[axis] == 1 ? 0 : step;
+    step *= shape[axis];
+  }
+  return side;
+}
+
+void lower_batch_mat_mul(Lowering &l) {
+  require_floats(l);
+  for (const char *name : {"data_layout_x", "data_layout_y"}) {
+    const int64_t layout = l.layer().integer(name, 1);
+    require(layout == 1 || layout == 4, std::string(name) + " must have the matrices last");
+  }
+  const Layer &layer = l.layer();
+  require(layer.integer("adjoint_x", 0) == 0 && layer.integer("adjoint_y", 0) == 0,
+          "adjoints are not computed here");
+  const Shape &x = l.input(0).shape;
+  const Shape &y = l.input(1).shape;
+  const Shape &out = l.output().shape;
+  require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
+  const bool transposes_y = layer.integer("transpose_y", 0) != 0;
+  const Shape batch(out.begin(), out.end() - 2);
+  const int64_t rows = out[out.size() - 2];
+  const int64_t columns = out[out.size() - 1];
+  Order left_order = plain_order(x.size());
+  if (layer.integer("transpose_x", 0) != 0) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
+  const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
+  const WeightLayout layout = transposes_y ? WeightLayout{1, 0, depth, 1, columns, depth}
+                                           : WeightLayout{1, 0, depth, columns, columns, 1};
+  const TensorId left = l.in(0, left_order);
+  const TensorId right = l.in(1);
+  l.add<Product>(left, right, kNone, l.out(), layout, rows, batch, side_of(x, batch), side_of(y, batch));
+}
+
+}  // namespace
+
+std::vector<LayerType> product_layers() {
+  return {{"FullyConnected", lower_fully_connected}, {"BatchMatMul", lower_batch_mat_mul}};
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of many rows with packed weights, tile by tile; convolutions are such products too. */
+#ifndef CPUACC_OPS_PRODUCT_H_
+#define CPUACC_OPS_PRODUCT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "graph/ir.h"
+#include "graph/packed.h"
+
+namespace cpuacc {
+
+/* Where the weight of a tap, a k and a column is; strides in elements. */
+struct WeightLayout {
+  int64_t taps;
+  int64_t tap_stride;
+  int64_t depth;
+  int64_t depth_stride;
+  int64_t columns;
+  int64_t column_stride;
+
+  std::string recipe() const;
+};
+
+size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
+/* Panels of kernels.columns columns; in each, for every tap and k, one line. */
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
+
+/* The rows x columns of one product, cut into tasks. */
+struct Cut {
+  int64_t rows;
+  int64_t columns;
+  int64_t rows_per_task; /* a multiple of kernels.rows */
+  int64_t columns_per_task; /* a multiple of kernels.columns */
+
+  int64_t row_tasks() const { return (rows + rows_per_task - 1) / rows_per_task; }
+  int64_t tasks() const {
+    return row_tasks() * ((columns + columns_per_task - 1) / columns_per_task);
+  }
+};
+
+/* Args: repeats: how many such products run together. */
+Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads, const Kernels &kernels);
+
+/* What follows the sum: bias, another tensor, a function. */
+struct Epilogue {
+  const float *bias; /* of the first column */
+  const float *residual; /* of the first row and column; as wide as c */
+  Elementwise function;
+};
+
+struct ProductTask {
+  const WeightLayout &layout;
+  const float *packed;
+  float *c;
+  int64_t c_stride;
+  Epilogue epilogue;
+};
+
+/* Bytes of the pointers that run_task writes. */
+size_t pointer_bytes(const Cut &cut, const WeightLayout &layout);
+
+/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin: tap t to
+ * pointers[t * stride].
+ */
+template <typename Point>
+void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Kernels &kernels,
+              const float **pointers, const Point &point) {
+  const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
+  const int64_t last_row = first_row + cut.rows_per_task < cut.rows ? first_row + cut.rows_per_task
+                                                                   : cut.rows;
+  const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
+  const int64_t last_column = first_column + cut.columns_per_task < cut.columns
+                                  ? first_column + cut.columns_per_task
+                                  : cut.columns;
+  const int64_t taps = product.layout.taps;
+  const int64_t height = kernels.rows;
+  for (int64_t row = first_row; row < last_row; ++row) {
+    const int64_t tile = (row - first_row) / height;
+    point(row, pointers + tile * taps * height + (row - first_row) % height, height);
+  }
+  for (int64_t column = first_column; column < last_column; column += kernels.columns) {
+    ProductTile tile{};
+    tile.rows_stride = height;
+    tile.taps = taps;
+    tile.depth = product.layout.depth;
+    tile.b = product.packed + column * taps * product.layout.depth;
+    tile.c_stride = product.c_stride;
+    tile.column_count =
+        static_cast<int32_t>(last_column - column < kernels.columns ? last_column - column
+                                                                    : kernels.columns);
+    tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + column;
+    tile.residual_stride = product.c_stride;
+    tile.function = product.epilogue.function;
+    for (int64_t row = first_row; row < last_row; row += height) {
+      const int64_t place = row * product.c_stride + column;
+      tile.rows = pointers + (row - first_row) / height * taps * height;
+      tile.row_count = static_cast<int32_t>(last_row - row < height ? last_row - row : height);
+      tile.c = product.c + place;
+      tile.residual =
+          product.epilogue.residual == nullptr ? nullptr : product.epilogue.residual + place;
+      kernels.product_tile(tile);
+    }
+  }
+}
+
+/* An operation with an epilogue: what it may absorb. */
+class WithEpilogue : public Operation {
+ public:
+  using Operation::Operation;
+
+  bool absorb(const Elementwise &function) override;
+  bool absorb_sum(TensorId other) override;
+
+ protected:
+  Elementwise function_{Function::identity, 0.0f, 0.0f};
+  bool has_residual_ = false; /* it is the last input then */
+};
+
+}  // namespace cpuacc
+
+#endif

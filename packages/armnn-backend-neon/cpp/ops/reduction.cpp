@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Axes summed up. */
+#include <algorithm>
+#include <cmath>
+
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kColumns = 256; /* that one thread takes at a time */
+
+/* [outer, count, inner] -> [outer, inner]. */
+class Reduce final : public Operation {
+ public:
+  Reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count, int64_t inner)
+      : Operation({from}, {to}), reduction_(reduction), outer_(outer), count_(count), inner_(inner) {}
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    if (inner_ == 1) {
+      frame.pool.run(outer_, [&](int64_t begin, int64_t end, int32_t) {
+        for (int64_t i = begin; i < end; ++i) {
+          y[i] = frame.kernels.reduce_line(reduction_, x + i * count_, count_);
+        }
+      });
+      return;
+    }
+    const int64_t pieces = (inner_ + kColumns - 1) / kColumns;
+    frame.pool.run(outer_ * pieces, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % pieces * kColumns;
+        const int64_t line = i / pieces;
+        frame.kernels.reduce_columns(reduction_, x + line * count_ * inner_ + first, count_, inner_,
+                                     y + line * inner_ + first, std::min(kColumns, inner_ - first));
+      }
+    });
+  }
+
+ private:
+  Reduction reduction_;
+  int64_t outer_, count_, inner_;
+};
+
+std::vector<bool> reduced_axes(const Lowering &l, size_t rank) {
+  require(!l.has_input(1), "the axes must be known", 1);
+  const std::vector<int64_t> axes = l.layer().integers("axis");
+  std::vector<bool> result(rank, axes.empty());
+  for (const int64_t axis : axes) result[static_cast<size_t>(whole_axis(axis, rank))] = true;
+  return result;
+}
+
+/* Whether the reduced axes stand together in memory. */
+bool stand_together(const std::vector<bool> &is_reduced, const Shape &shape, const Order &order) {
+  int changes = 0;
+  bool before = false;
+  for (const int32_t axis : order) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    const bool now = is_reduced[static_cast<size_t>(axis)];
+    changes += now && !before;
+    before = now;
+  }
+  return changes <= 1;
+}
+
+/* The order of what is left: that of the input if the axes stay, else without them. */
+Order left_order(const Order &order, const std::vector<bool> &is_reduced, bool keeps) {
+  if (keeps) return order;
+  Order left;
+  for (const int32_t axis : order) {
+    if (is_reduced[static_cast<size_t>(axis)]) continue;
+    const auto gone = std::count(is_reduced.begin(), is_reduced.begin() + axis, true);
+    left.push_back(axis - static_cast<int32_t>(gone));
+  }
+  return left;
+}
+
+void lower_reduction(Lowering &l, Reduction reduction) {
+  require_floats(l);
+  const Shape &shape = l.input(0).shape;
+  const std::vector<bool> is_reduced = reduced_axes(l, shape.size());
+  Order order = l.order(0);
+  if (!stand_together(is_reduced, shape, order)) {
+    std::stable_partition(order.begin(), order.end(),
+                          [&](int32_t axis) { return !is_reduced[static_cast<size_t>(axis)]; });
+  }
+  int64_t outer = 1;
+  int64_t count = 1;
+  int64_t inner = 1;
+  bool is_behind = false;
+  for (const int32_t axis : order) {
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    const bool counts = is_reduced[static_cast<size_t>(axis)];
+    is_behind = is_behind || (counts && size != 1);
+    (counts ? count : is_behind ? inner : outer) *= size;
+  }
+  const Order left = left_order(order, is_reduced, l.layer().integer("keep_dims", 0) != 0);
+  require(left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
+  const TensorId from = l.in(0, order);
+  l.add<Reduce>(from, l.out(0, left), reduction, outer, count, inner);
+}
+
+void lower_reduce(Lowering &l) {
+  constexpr Reduction kReductions[] = {Reduction::sum, Reduction::maximum, Reduction::mean,
+                                       Reduction::minimum, Reduction::product};
+  const int64_t number = l.layer().integer("reduce_operation", 0);
+  require(number >= 0 && number < 5, "this operation is not computed here");
+  lower_reduction(l, kReductions[number]);
+}
+
+}  // namespace
+
+std::vector<LayerType> reduction_layers() {
+  return {{"Mean", [](Lowering &l) { lower_reduction(l, Reduction::mean); }}, {"Reduce", lower_reduce}};
+}
+
+}  // namespace cpuacc

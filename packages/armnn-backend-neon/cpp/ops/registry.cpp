@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "ops/registry.h"
+
+#include <map>
+
+namespace cpuacc {
+namespace {
+
+std::map<std::string_view, Lower> collect() {
+  std::map<std::string_view, Lower> all;
+  for (const auto family : {convolution_layers, elementwise_layers, joining_layers, normalization_layers,
+                            pooling_layers, product_layers, reduction_layers, reshaping_layers}) {
+    for (const LayerType &type : family()) all.emplace(type.name, type.lower);
+  }
+  return all;
+}
+
+}  // namespace
+
+Lower lower_of(std::string_view layer_type) {
+  static const std::map<std::string_view, Lower> all = collect();
+  const auto found = all.find(layer_type);
+  return found == all.end() ? nullptr : found->second;
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Which function lowers which layer type; one list per family. */
+#ifndef CPUACC_OPS_REGISTRY_H_
+#define CPUACC_OPS_REGISTRY_H_
+
+#include <string_view>
+#include <vector>
+
+#include "graph/lowering.h"
+
+namespace cpuacc {
+
+struct LayerType {
+  std::string_view name;
+  Lower lower;
+};
+
+std::vector<LayerType> convolution_layers();
+std::vector<LayerType> elementwise_layers();
+std::vector<LayerType> joining_layers();
+std::vector<LayerType> normalization_layers();
+std::vector<LayerType> pooling_layers();
+std::vector<LayerType> product_layers();
+std::vector<LayerType> reduction_layers();
+std::vector<LayerType> reshaping_layers();
+
+}  // namespace cpuacc
+
+#endif

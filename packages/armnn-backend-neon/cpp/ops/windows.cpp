@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "ops/windows.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kNchw = 1;
+constexpr int64_t kNhwc = 2;
+
+}  // namespace
+
+Order image_order(const Lowering &lowering) {
+  const int64_t layout = lowering.layer().integer("data_layout", kNchw);
+  require(layout == kNchw || layout == kNhwc, "the layout must be NCHW or NHWC");
+  require(lowering.input(0).shape.size() == 4, "the rank must be 4", 0);
+  return layout == kNhwc ? plain_order(4) : channels_last(4);
+}
+
+Windows windows_of(const Lowering &lowering, const Order &order) {
+  const Layer &layer = lowering.layer();
+  const Shape in = in_memory(lowering.input(0).shape, order);
+  const Shape out = in_memory(lowering.output().shape, order);
+  Windows windows{};
+  windows.batch = in[0];
+  windows.height = in[1];
+  windows.width = in[2];
+  windows.channels = in[3];
+  windows.output_height = out[1];
+  windows.output_width = out[2];
+  windows.stride_y = layer.integer("stride_y", 1);
+  windows.stride_x = layer.integer("stride_x", 1);
+  windows.dilation_y = layer.integer("dilation_y", 1);
+  windows.dilation_x = layer.integer("dilation_x", 1);
+  windows.pad_top = layer.integer("pad_top", 0);
+  windows.pad_left = layer.integer("pad_left", 0);
+  windows.pad_bottom = layer.integer("pad_bottom", 0);
+  windows.pad_right = layer.integer("pad_right", 0);
+  return windows;
+}
+
+}  // namespace cpuacc

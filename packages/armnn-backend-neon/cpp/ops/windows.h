@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* How windows slide over an image, channels last. */
+#ifndef CPUACC_OPS_WINDOWS_H_
+#define CPUACC_OPS_WINDOWS_H_
+
+#include "graph/lowering.h"
+
+namespace cpuacc {
+
+struct Windows {
+  int64_t batch, height, width, channels; /* of the input */
+  int64_t output_height, output_width;
+  int64_t window_height, window_width;
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+  int64_t pad_top, pad_left, pad_bottom, pad_right;
+};
+
+/* The order in which the layer's data_layout has its channels last. Refuses other layouts. */
+Order image_order(const Lowering &lowering);
+/* All but the size of the window. */
+Windows windows_of(const Lowering &lowering, const Order &order);
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Compiles the backend with a C++ compiler alone; hatchling calls it, and so does a developer.
+
+``python hatch_build.py`` builds into the source tree and compiles only what has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parent
+LIBRARY = Path("src/armnn_backend_neon/Arm_CpuAcc_backend.so")
+BUNDLED_HEADERS = ROOT / "include"
+SIBLING_HEADERS = ROOT.parent / "armnn-backend-api/src/armnn_backend_api/include"
+
+COMMON_FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffunction-sections",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-psabi",
+]
+KERNEL_FLAGS = ["-fno-exceptions", "-fno-rtti"]
+LINK_FLAGS = [
+    "-shared",
+    "-Wl,-z,defs",
+    "-Wl,--gc-sections",
+    "-static-libstdc++",
+    "-static-libgcc",
+    "-pthread",
+]
+EXPORTS = ROOT / "cpp/exports.map"
+
+
+class Level(NamedTuple):
+    """An instruction-set level that the kernels are compiled for.
+
+    Attributes:
+        name: Its namespace, and its name in ARMNN_CPUACC_ISA.
+        vector_bytes: The width of its registers.
+        flags: What the compiler needs to know.
+    """
+
+    name: str
+    vector_bytes: int
+    flags: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The compiler's arguments."""
+        defines = [f"-DCPUACC_LEVEL={self.name}", f"-DCPUACC_VECTOR_BYTES={self.vector_bytes}"]
+        return [*KERNEL_FLAGS, *defines, *self.flags]
+
+
+LEVELS = {
+    "x86_64": (
+        Level(
+            "avx512",
+            64,
+            ("-march=skylake-avx512", "-mavx512vnni", "-mprefer-vector-width=512"),
+        ),
+        Level("avx2", 32, ("-march=haswell",)),
+        Level("sse2", 16, ()),
+    ),
+    "aarch64": (Level("neon", 16, ()),),
+}
+
+
+class Unit(NamedTuple):
+    """A translation unit: a source with the arguments it is compiled with."""
+
+    source: Path
+    object: Path
+    arguments: tuple[str, ...]
+
+    def is_stale(self) -> bool:
+        """Return whether the source or a header is younger than the object."""
+        dependencies = self.object.with_suffix(".d")
+        if not self.object.exists() or not dependencies.exists():
+            return True
+        made = self.object.stat().st_mtime
+        _, _, listed = dependencies.read_text().replace("\\\n", " ").partition(":")
+        files = [Path(name) for name in listed.split()]
+        return any(not file.exists() or file.stat().st_mtime > made for file in files)
+
+
+def header_directory() -> Path:
+    """Return where ``armnn/backend.h`` is: in the sdist, or beside this folder in the repository.
+
+    Raises:
+        FileNotFoundError: It is in neither place.
+    """
+    for directory in (BUNDLED_HEADERS, SIBLING_HEADERS):
+        if (directory / "armnn/backend.h").exists():
+            return directory
+    raise FileNotFoundError(
+        f"armnn/backend.h is neither in {BUNDLED_HEADERS} nor in {SIBLING_HEADERS}"
+    )
+
+
+def compiler() -> list[str]:
+    """Return the compiler's command: that of CXX, else g++."""
+    return shlex.split(os.environ.get("CXX", "g++"))
+
+
+def units(build: Path, machine: str, version: str) -> list[Unit]:
+    """Return what is to be compiled for a machine."""
+    cpp = ROOT / "cpp"
+    common = [*COMMON_FLAGS, f"-I{cpp}", f"-I{header_directory()}", f'-DCPUACC_VERSION="{version}"']
+    found: list[Unit] = []
+    for source in sorted(cpp.glob("*/*.cpp")):
+        name = f"{source.parent.name}_{source.stem}"
+        if source.parent.name != "kernels" or source.name == "choice.cpp":
+            found.append(Unit(source, build / f"{name}.o", tuple(common)))
+            continue
+        for level in LEVELS[machine]:
+            arguments = (*common, *level.arguments)
+            found.append(Unit(source, build / f"{name}_{level.name}.o", arguments))
+    return found
+
+
+def run(command: list[str]) -> None:
+    """Run a compiler or linker; what it complains about goes to stderr."""
+    subprocess.run(command, check=True)
+
+
+def build_library(machine: str, version: str) -> Path:
+    """Compile what has changed and link it; return the library.
+
+    Raises:
+        subprocess.CalledProcessError: The compiler or the linker refused.
+    """
+    build = ROOT / "build" / machine
+    build.mkdir(parents=True, exist_ok=True)
+    stamp = build / "flags.txt"
+    all_units = units(build, machine, version)
+    flags = repr([compiler(), all_units])
+    is_new = not stamp.exists() or stamp.read_text() != flags
+    stale = [unit for unit in all_units if is_new or unit.is_stale()]
+    library = ROOT / LIBRARY
+
+    def compile_unit(unit: Unit) -> None:
+        paths = ["-MMD", "-c", str(unit.source), "-o", str(unit.object)]
+        run([*compiler(), *unit.arguments, *paths])
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(compile_unit, stale))
+    stamp.write_text(flags)
+    if stale or not library.exists() or EXPORTS.stat().st_mtime > library.stat().st_mtime:
+        unfinished = library.with_suffix(".part")
+        objects = [str(unit.object) for unit in all_units]
+        exports = f"-Wl,--version-script={EXPORTS}"
+        run([*compiler(), *LINK_FLAGS, exports, "-o", str(unfinished), *objects])
+        unfinished.replace(library)
+    return library
+
+
+def version_of_distribution() -> str:
+    """Return the version in ``__about__.py``."""
+    scope: dict[str, str] = {}
+    exec((ROOT / "src/armnn_backend_neon/__about__.py").read_text(), scope)
+    return scope["__version__"]
+
+
+class NativeBuildHook(BuildHookInterface[BuilderConfig]):
+    """Builds the library for wheels, and puts the header into source distributions."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  # hatchling's signature
+        """Build before hatchling collects the files."""
+        if self.target_name == "sdist":
+            build_data["force_include"][str(header_directory())] = "include"
+            return
+        machine = os.environ.get("ARMNN_CPUACC_MACHINE", platform.machine())
+        build_library(machine, self.metadata.version)
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag(machine)}"
+
+
+def platform_tag(machine: str) -> str:
+    """Return the wheel's platform tag."""
+    own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return own if machine == platform.machine() else f"linux_{machine}"
+
+
+if __name__ == "__main__":
+    print(build_library(platform.machine(), version_of_distribution()), file=sys.stderr)

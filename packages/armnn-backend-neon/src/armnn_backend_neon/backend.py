@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""CpuAcc: the shared library beside this file, as a backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn_backend_api import BackendVersion
+
+LIBRARY: Final = Path(__file__).with_name("Arm_CpuAcc_backend.so")
+"""The file; under this name the dynamic loader takes it as well."""
+
+
+class CpuAccBackend(NativeBackend):
+    """The fast CPU backend.
+
+    Options of a network: ``NumberOfThreads`` (0, the default: as many as the process has CPUs) and
+    ``FastMathEnabled``.
+    """
+
+    id = "CpuAcc"
+    api_version = BackendVersion(1, 0)
+
+    def __init__(self) -> None:
+        """Open the library.
+
+        Raises:
+            NativeLoadError: It cannot be used on this machine.
+        """
+        super().__init__(NativeLibrary.open(LIBRARY, id="CpuAcc"))
