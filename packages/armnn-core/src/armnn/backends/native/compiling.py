@@ -141,7 +141,10 @@ def _replacement(view: SubgraphView, program: NativeProgram) -> Network:
     stand_ins = zip(view.inputs, fragment.inputs, strict=True)
     operands = [layer.output for value, layer in stand_ins if value.constant is None]
     results = fragment.add_pre_compiled(
-        operands, outputs=[value.info for value in view.outputs], name=program.label
+        operands,
+        num_output_slots=len(view.outputs),
+        outputs=[value.info for value in view.outputs],
+        name=program.label,
     )
     results[0].producer.compiled = program
     for index, result in enumerate(results):
