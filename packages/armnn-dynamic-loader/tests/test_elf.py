@@ -129,6 +129,15 @@ def test_no_change_of_its_bytes_does_more_than_turn_a_file_down(
         assert note is None or isinstance(note.facts, dict)
 
 
+@pytest.mark.parametrize("offset", [2**64 - 1, 2**63 - 1, 2**40])
+def test_a_note_outside_of_the_file_is_none(library: Path, tmp_path: Path, offset: int) -> None:
+    content = bytearray(library.read_bytes())
+    for start in range(64, 64 + 56 * content[56], 56):
+        if struct.unpack_from("<I", content, start) == (4,):
+            struct.pack_into("<Q", content, start + 8, offset)
+    assert read_note(damaged(tmp_path / "file", content)) is None
+
+
 def test_notes_without_end_are_not_read_for_ever(library: Path, tmp_path: Path) -> None:
     content = bytearray(library.read_bytes())
     size = len(content)

@@ -89,7 +89,8 @@ def read_note(path: str) -> Note | None:
                 raise ElfError(f"is cut off: it has {size} bytes, expected at least {end}")
         budget = _LARGEST_NOTES
         for segment in segments:
-            if segment.kind == _NOTE and segment.size <= budget:
+            is_inside = segment.offset + segment.size <= size
+            if segment.kind == _NOTE and is_inside and segment.size <= budget:
                 budget -= segment.size
                 text = _find_note(file, segment, order)
                 if text is not None:
@@ -155,7 +156,7 @@ def _read_segments(file: BinaryIO, size: int, order: str, *, is_64_bit: bool) ->
 
 def _find_note(file: BinaryIO, segment: _Segment, order: str) -> bytes | None:
     """Return the text of our note if it is in this segment."""
-    file.seek(min(segment.offset, 2**63 - 1))
+    file.seek(segment.offset)
     data = file.read(segment.size)
     for owner, kind, text in _notes(data, order, 8 if segment.alignment == 8 else 4):
         if owner == _OWNER and kind == _NOTE_TYPE:
