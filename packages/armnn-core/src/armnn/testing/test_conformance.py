@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from armnn.backends.native import NativeBackend
 from armnn.testing import contract_checks, stress_checks
 from armnn.testing.card import CELL, cell_document
 from armnn.testing.cases import LayerCase, all_cells, covered_layers
+from armnn.testing.hostile_host import check_hostile_host
 from armnn.testing.quiet_checks import check_quiet
 from armnn.testing.running import works_in_host_memory
 from armnn.testing.subject import Subject
@@ -106,6 +108,13 @@ def test_missing_tensors_are_an_error(subject: Subject, claimed: LayerCase) -> N
     if not works_in_host_memory(subject):
         pytest.skip("the backend does not work in host memory")
     contract_checks.check_handle_counts(subject, claimed)
+
+
+@pytest.mark.conformance_robust
+def test_a_hostile_host_is_survived(subject: Subject, request: pytest.FixtureRequest) -> None:
+    if not isinstance(subject.backend, NativeBackend):
+        pytest.skip("the backend is not a shared library")
+    check_hostile_host(subject.backend.library.path, _layers(request.config))
 
 
 @pytest.mark.conformance_quiet

@@ -40,7 +40,6 @@ struct armnn_context { /* one call at a time */
 };
 
 static const char *const no_memory = "AcmeNpu has no memory left";
-
 static armnn_string text(const char *data) { return (armnn_string){data, strlen(data)}; }
 static int is(armnn_string string, const char *word) {
   return string.size == strlen(word) && !memcmp(string.data, word, string.size);
@@ -86,19 +85,21 @@ static int same_shape(const armnn_value *a, const armnn_value *b) {
 /* Why not, as a static text, or NULL; *input is one more than the index of the guilty input. */
 static const char *refusal(const armnn_graph *graph, const armnn_node *node, int32_t *input) {
   const int is_convolution = is(node->type, "Convolution2d");
-  if (!is_convolution && !is(node->type, "Addition"))
+  if ((!is_convolution && !is(node->type, "Addition")) || node->num_inputs > 3)
     return "AcmeNpu runs Addition and Convolution2d";
-  if (node->num_inputs > 3) return "AcmeNpu knows no fourth input";
   for (uint64_t i = 0; i < node->num_inputs; ++i) {
     if (node->inputs[i] < 0) continue;
     const armnn_value *value = value_at(graph, node->inputs[i]);
     *input = (int32_t)i + 1;
     if (value->data_type != ARMNN_FLOAT32) return "AcmeNpu computes in Float32";
+    if (value->ndim < 0 || (is_convolution && i < 2 && value->ndim != 4))
+      return "AcmeNpu takes known ranks, and images of rank 4";
     if (!is_convolution && !same_shape(value, value_at(graph, node->outputs[0])))
       return "AcmeNpu adds tensors of equal shape";
   }
   *input = 0;
-  return NULL;
+  const int64_t layout = is_convolution ? attribute(graph, node, "data_layout") : 1;
+  return layout == 1 || layout == 2 ? NULL : "AcmeNpu knows NCHW and NHWC";
 }
 
 static armnn_code query(armnn_backend *backend, const armnn_device *device,

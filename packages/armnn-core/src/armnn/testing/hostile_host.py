@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""A host that tries a native backend: what a younger, older or careless host may hand it.
+
+Tables and structs are larger or smaller than the backend knows, functions of the host are missing,
+arrays have larger strides, layers, data types, enumerators and attributes are unknown. A backend
+answers no or with an error; it never crashes, and what it computes anyway is right. The tricks are
+played in a process of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from armnn.backends import ModelContext
+from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native.memory import end_of
+from armnn.testing.bare_session import BareSession, Outcome
+from armnn.testing.cases import LayerCase, cases_of, covered_layers
+from armnn.testing.running import NonconformityError, layer_of
+from armnn_backend_api import ctypes_mirror as abi
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_CHILD_SECONDS: Final = 120
+_UNKNOWN: Final = 424242
+_GAP: Final = 48
+_GARBAGE: Final = 0xA5
+
+
+# -- the tricks: each bends a session before it is played ------------------------------------------
+
+
+def _nothing(_session: BareSession) -> None:
+    """A well-behaved host; the others are compared with it."""
+
+
+def _larger_host(session: BareSession) -> None:
+    session.host = _grown(session, session.host)
+
+
+def _smaller_host(session: BareSession) -> None:
+    session.host = _copied(session.host)
+    session.host.header.struct_size = end_of(abi.Host, "ctx")
+
+
+def _host_without_functions(session: BareSession) -> None:
+    session.host = _copied(session.host)
+    for name, *_ in abi.Host._fields_:
+        value = getattr(session.host, name)
+        if callable(value):
+            setattr(session.host, name, type(value)())
+
+
+def _larger_strides(session: BareSession) -> None:
+    graph = session.struct
+    for index in range(graph.num_nodes):
+        node = graph.nodes[index]
+        node.attributes = _spread(session, abi.Attribute, node.attributes, node.num_attributes)
+    graph.values = _spread(session, abi.Value, graph.values, graph.num_values)
+    graph.nodes = _spread(session, abi.Node, graph.nodes, graph.num_nodes)
+    graph.value_stride += _GAP
+    graph.node_stride += _GAP
+    graph.attribute_stride += _GAP
+    session.support_stride += _GAP
+    graph.header.struct_size += _GAP
+
+
+def _unknown_layer_type(session: BareSession) -> None:
+    session.struct.nodes[0].type = session.arena.text("FluxCapacitor")
+
+
+def _unknown_data_type(session: BareSession) -> None:
+    for index in range(session.struct.num_values):
+        session.struct.values[index].data_type = _UNKNOWN
+
+
+def _unknown_enumerators(session: BareSession) -> None:
+    node = session.struct.nodes[0]
+    for index in range(node.num_attributes):
+        row = node.attributes[index]
+        if row.type == abi.ATTRIBUTE_INT64 and row.count:
+            row.data = ctypes.addressof(
+                session.arena.filled(ctypes.c_int64, [_UNKNOWN] * row.count)
+            )
+
+
+def _unknown_attribute(session: BareSession) -> None:
+    node = session.struct.nodes[0]
+    rows = session.arena.structs(abi.Attribute, node.num_attributes + 1)
+    for index in range(node.num_attributes):
+        rows[index] = node.attributes[index]
+    last = rows[node.num_attributes]
+    last.name, last.since_minor = session.arena.text("no_such_parameter"), 99
+    last.type, last.count = 77, 1
+    node.attributes, node.num_attributes = rows, len(rows)
+
+
+def _unknown_rank(session: BareSession) -> None:
+    for index in range(session.struct.num_values):
+        session.struct.values[index].ndim = -1
+        session.struct.values[index].shape = None
+
+
+def _no_nodes(session: BareSession) -> None:
+    session.struct.num_nodes = 0
+
+
+_SAME_RESULT: Final[dict[str, Callable[[BareSession], None]]] = {
+    "hands over a larger table of its own": _larger_host,
+    "hands over arrays with larger strides": _larger_strides,
+}
+_ANY_HONEST_ANSWER: Final[dict[str, Callable[[BareSession], None]]] = {
+    "hands over a smaller table of its own": _smaller_host,
+    "has none of its functions": _host_without_functions,
+    "adds an attribute that nobody knows": _unknown_attribute,
+}
+_NO: Final[dict[str, Callable[[BareSession], None]]] = {
+    "asks about an unknown layer type": _unknown_layer_type,
+    "asks about an unknown data type": _unknown_data_type,
+}
+_SURVIVE: Final[dict[str, Callable[[BareSession], None]]] = {
+    "sets every number of a layer to one that nobody knows": _unknown_enumerators,
+    "does not know the rank of any tensor": _unknown_rank,
+    "asks about no node at all": _no_nodes,
+}
+
+
+def _grown(session: BareSession, table: Any) -> Any:
+    """Return a copy of a struct with fields behind it that its reader does not know."""
+    size = ctypes.sizeof(table)
+    block = session.arena.filled(ctypes.c_ubyte, [_GARBAGE] * (size + _GAP))
+    ctypes.memmove(block, ctypes.addressof(table), size)
+    grown = type(table).from_buffer(block)
+    grown.header.struct_size = size + _GAP
+    return grown
+
+
+def _copied(table: Any) -> Any:
+    return type(table).from_buffer_copy(table)
+
+
+def _spread(session: BareSession, kind: type[Any], array: Any, count: int) -> Any:
+    """Return the elements of an array with garbage between them."""
+    size = ctypes.sizeof(kind)
+    block = session.arena.filled(ctypes.c_ubyte, [_GARBAGE] * ((size + _GAP) * max(count, 1)))
+    start = ctypes.addressof(block)
+    for index in range(count):
+        place = start + index * (size + _GAP)
+        ctypes.memmove(place, ctypes.addressof(array[index]), size)
+        kind.from_address(place).header.struct_size = size + _GAP
+    return ctypes.cast(start, ctypes.POINTER(kind))
+
+
+# -- playing them ----------------------------------------------------------------------------------
+
+
+def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
+    """Play the hostile host with a shared library, in a process of its own.
+
+    Args:
+        path: The file.
+        layers: The layer types to play with; all if left out.
+
+    Raises:
+        NonconformityError: The backend crashed, claimed what it cannot know, or computed
+            something else.
+    """
+    named = list(covered_layers() if layers is None else layers)
+    command = [sys.executable, "-m", __name__, path, *named]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    child = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=_CHILD_SECONDS,
+        env=environment,
+        check=False,
+    )
+    lines = [json.loads(line) for line in child.stdout.splitlines()]
+    problems = [f"{row['layer']}: {row['problem']}" for row in lines if "problem" in row]
+    if child.returncode:
+        last = lines[-1] if lines else {"layer": "none", "trick": "loads it"}
+        problems.append(
+            f"{last['layer']}: the process ended with {child.returncode} when the host "
+            f"{last['trick']}: {child.stderr[-500:]}"
+        )
+    if problems:
+        raise NonconformityError("\n".join(problems))
+
+
+def _problems(library: NativeLibrary, case: LayerCase) -> Iterator[dict[str, str]]:
+    """Yield each trick before it is played, and what was wrong with the answer."""
+
+    def play(trick: str, bend: Callable[[BareSession], None]) -> Outcome:
+        print(json.dumps({"layer": case.layer, "trick": trick}), flush=True)
+        session = BareSession(library, case)
+        with session.graph:
+            bend(session)
+            return session.play()
+
+    levels, right = play("behaves", _nothing)
+    for trick, bend in {**_SAME_RESULT, **_ANY_HONEST_ANSWER}.items():
+        got_levels, got = play(trick, bend)
+        if trick in _SAME_RESULT and got_levels != levels:
+            yield _problem(case, trick, f"the answer changed from {levels} to {got_levels}")
+        if got is not None and right is not None and not _equal(got, right):
+            yield _problem(case, trick, "the result changed")
+    for trick, bend in _NO.items():
+        got_levels, _ = play(trick, bend)
+        if any(got_levels):
+            yield _problem(case, trick, f"the backend claims it: {got_levels}")
+    for trick, bend in _SURVIVE.items():
+        play(trick, bend)
+
+
+def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(one, other, strict=True))
+
+
+def _problem(case: LayerCase, trick: str, what: str) -> dict[str, str]:
+    return {"layer": case.layer, "problem": f"when the host {trick}: {what}"}
+
+
+def _claimed(backend: NativeBackend, layer: str) -> LayerCase | None:
+    for case in cases_of(layer):
+        made = layer_of(case)
+        if all(i.is_static for i in made.output_infos) and backend.supports(made, ModelContext({})):
+            return case
+    return None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play every trick with one claimed case per layer type; print one JSON object per line."""
+    path, *layers = arguments
+    library = NativeLibrary.open(path)
+    backend = NativeBackend(library)
+    for layer in layers:
+        case = _claimed(backend, layer)
+        if case is not None:
+            for problem in _problems(library, case):
+                print(json.dumps(problem), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
