@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from onnx.helper import make_node as node
 
 import armnn
-from armnn.errors import ParseError
+from armnn.errors import GraphError, ParseError
 from armnn_parser_onnx import control_flow
 from armnn_parser_onnx.parser import parse
 
@@ -293,6 +293,20 @@ def test_a_loop_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(made.SerializeToString())
 
 
+def test_a_computed_condition_may_hold_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("armnn.runtime.plans.MOST_SEGMENTS", 6)
+    on = [
+        node("ReduceMax", ["next"], ["most"], keepdims=0),
+        node("Less", ["most", "limit"], ["on"]),
+    ]
+    made = looped(loop(body(*on)), [value("limit", FLOAT, [])], {"trips": np.array(50)})
+    loaded = load(made)
+    few = loaded.run({"x": X, "limit": np.array(8, np.float32)})["rows"]
+    assert len(few) == 4
+    with pytest.raises(GraphError, match="'g' is cut into more than 6 segments that wait"):
+        loaded.run({"x": X, "limit": np.array(100, np.float32)})
+
+
 def test_iterations_that_make_too_many_layers_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -307,6 +321,7 @@ def test_iterations_that_make_too_many_layers_are_refused(
     [
         (lambda n: n.attribute[0].g.output.pop(), r"the outputs of 'body' are 2: expected 3 or"),
         (lambda n: n.attribute[0].g.input.pop(), r"the inputs of 'body' are 2: expected 3"),
+        (lambda n: n.input.append(""), r"the input 'v_initial' is missing"),
         (lambda n: n.attribute[0].ClearField("g"), r"the attribute 'body' has no graph"),
         (
             lambda n: n.attribute[0].g.node[1].input.__setitem__(0, "nobody"),

@@ -175,6 +175,18 @@ def test_names_that_are_not_utf8_are_refused(model: Model) -> None:
         parse(data.replace(b"yyyy", b"\xff\xfe\xfd\xfc"))
 
 
+def test_names_inside_of_branches_must_be_utf8_too(model: Model) -> None:
+    output = helper.make_tensor_value_info("yyyy", 1, None)
+    branch = helper.make_graph([node("Relu", ["x"], ["yyyy"])], "g", [], [output])
+    made = model(
+        node("If", ["c"], ["z"], then_branch=branch, else_branch=branch),
+        {"x": X, "c": np.array(True)},
+        ["z"],
+    )
+    with pytest.raises(ParseError, match="has a name that is not text in UTF-8"):
+        parse(made.SerializeToString().replace(b"yyyy", b"\xff\xfe\xfd\xfc"))
+
+
 def test_parsing_needs_neither_the_reference_nor_onnxruntime() -> None:
     code = (
         "import sys, armnn_parser_onnx.parser\n"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,17 +87,33 @@ def _decoded(data: bytes, name: str) -> onnx.ModelProto:
 
 def _texts(proto: onnx.ModelProto) -> Iterator[str | bytes]:
     """Yield the names in a model; those that are not UTF-8 come as bytes."""
-    yield from (proto.producer_name, proto.producer_version, proto.graph.name)
+    yield from (proto.producer_name, proto.producer_version)
     for entry in proto.metadata_props:
         yield from (entry.key, entry.value)
     yield from (entry.domain for entry in proto.opset_import)
-    yield from (tensor.name for tensor in proto.graph.initializer)
-    for value in (*proto.graph.input, *proto.graph.output):
+    yield from _texts_of_graph(proto.graph)
+    for function in proto.functions:
+        yield from (function.name, function.domain, *function.input, *function.output)
+        yield from function.attribute
+        yield from _texts_of_nodes(function.node)
+
+
+def _texts_of_graph(graph: onnx.GraphProto) -> Iterator[str | bytes]:
+    yield graph.name
+    yield from (tensor.name for tensor in graph.initializer)
+    for value in (*graph.input, *graph.output):
         yield value.name
         yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
-    for node in proto.graph.node:
+    yield from _texts_of_nodes(graph.node)
+
+
+def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str | bytes]:
+    for node in nodes:
         yield from (node.op_type, node.domain, node.name, *node.input, *node.output)
-        yield from (attribute.name for attribute in node.attribute)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            if attribute.HasField("g"):
+                yield from _texts_of_graph(attribute.g)
 
 
 def default_opset(model: ModelFile) -> int:

@@ -66,7 +66,8 @@ class Operation(Node):
             ParseError: It is absent.
         """
         if not self.has_input(index):
-            raise self.error(f"the input {self.schema.inputs[index].name!r} is missing")
+            slot = self.schema.inputs[min(index, len(self.schema.inputs) - 1)]
+            raise self.error(f"the input {slot.name!r} is missing")
         return self.graph.value(self.inputs[index])
 
     def optional_input(self, index: int) -> Value | None:

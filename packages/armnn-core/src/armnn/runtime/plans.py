@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn.errors import ExecutionError
+from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.plan import Plan
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
+
+MOST_SEGMENTS = 200
+"""How many parts of a network may wait for data of the part before; each runs inside that one."""
 
 MakePlan = Callable[["Prepared"], Plan]
 
@@ -32,7 +35,16 @@ class NetworkPlans:
         optimized: The network.
     """
 
-    def __init__(self, optimized: OptimizedNetwork, make_plan: MakePlan, limit: int) -> None:
+    def __init__(
+        self, optimized: OptimizedNetwork, make_plan: MakePlan, limit: int, segment: int = 0
+    ) -> None:
+        if segment == MOST_SEGMENTS:
+            raise GraphError(
+                f"the network {optimized.name.split(' (rest)')[0]!r} is cut into more than "
+                f"{MOST_SEGMENTS} segments that wait for each other: a loop whose condition it "
+                "computes itself has too many iterations"
+            )
+        self._segment = segment
         self.optimized = optimized
         self._make_plan = make_plan
         self._limit = limit
@@ -169,7 +181,7 @@ class NetworkPlans:
                 self.optimized.options,
                 self.optimized.constants,
             )
-            entry.rest = NetworkPlans(optimized, self._make_plan, self._limit)
+            entry.rest = NetworkPlans(optimized, self._make_plan, self._limit, self._segment + 1)
         entry.plan = self._make_plan(prepared)
         if self.optimized.is_static:
             self._only = entry

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Value
 
 
+LONGEST = 16
+"""Layers of arithmetic in a row that are looked at; no pattern has as many."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
     """factor * value + offset, and the layers that compute it."""
@@ -40,10 +44,15 @@ def line_of(value: Value, until: Value | None = None) -> Line:
 
 
 def lines_of(value: Value) -> Iterator[Line]:
-    """Yield what a value is a line of, from itself back to where the arithmetic begins."""
+    """Yield what a value is a line of, from itself back to where the arithmetic begins.
+
+    It goes back :data:`LONGEST` layers at most: a loop that is written out may have thousands.
+    """
     line = Line(value)
     while True:
         yield line
+        if len(line.layers) == LONGEST:
+            return
         layer = line.value.producer
         step = _step(layer)
         if step is None:
