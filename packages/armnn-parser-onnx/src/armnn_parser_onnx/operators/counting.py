@@ -109,15 +109,18 @@ def _pools(operation: Operation) -> tuple[list[_Pool], int]:
 def _counts(operation: Operation, value: Value, size: int, pool: _Pool) -> Value | None:
     """Return how often each sequence occurs, [items, 1, sequences] of Float32."""
     count, length = pool.sequences.shape
-    most = operation.integer("max_skip_count") if length > 1 else 0
-    steps = [np.arange(length) * (skip + 1) for skip in range(min(most, size) + 1)]
-    windows = [
-        start + step for step in steps for start in range(size - int(step[-1])) if step[-1] < size
-    ]
-    if not windows:
-        return None
-    if len(windows) * count * length > _MOST_COMPARISONS:
+    if size * count * length > _MOST_COMPARISONS:
         raise RefusedError(f"it compares more than {_MOST_COMPARISONS} numbers")
+    most = operation.integer("max_skip_count") if length > 1 else 0
+    most = min(most, size // max(length - 1, 1))
+    steps = [np.arange(length) * (skip + 1) for skip in range(most + 1)]
+    steps = [step for step in steps if step[-1] < size]
+    total = sum(size - int(step[-1]) for step in steps)
+    if total == 0:
+        return None
+    if total * count * length > _MOST_COMPARISONS:
+        raise RefusedError(f"it compares more than {_MOST_COMPARISONS} numbers")
+    windows = [start + step for step in steps for start in range(size - int(step[-1]))]
     network = operation.network
     places = network.add_constant(np.stack(windows), name=operation.layer_name("windows"))
     rank = len(operation.shape())
