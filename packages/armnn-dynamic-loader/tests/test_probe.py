@@ -16,7 +16,8 @@ import pytest
 
 from armnn_backend_api import BackendVersion
 from armnn_dynamic_loader import questions
-from armnn_dynamic_loader.probe import Outcome, try_out
+from armnn_dynamic_loader.outcome import Outcome
+from armnn_dynamic_loader.probe import try_out
 
 Build = Callable[..., Path]
 GOOD = Outcome(id="MockAdd", api_version=BackendVersion(1, 0), version="3.2.1")

@@ -29,7 +29,7 @@ from armnn.errors import (
     UnknownBackendError,
 )
 from armnn.testing import backend_plugin, installed
-from armnn_dynamic_loader import source
+from armnn_dynamic_loader import probe, source
 from armnn_dynamic_loader.source import DynamicBackends
 
 Build = Callable[..., Path]
@@ -69,13 +69,13 @@ def feeds() -> dict[str, np.ndarray]:
 def tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of the files that are tried out."""
     names: list[str] = []
-    original = source.try_out
+    original = probe.try_out
 
     def recording(paths: object, timeout: float) -> object:
         names.extend(Path(path).name for path in paths)  # type: ignore[attr-defined]  # a dict
         return original(paths, timeout)  # type: ignore[arg-type]  # as above
 
-    monkeypatch.setattr(source, "try_out", recording)
+    monkeypatch.setattr(probe, "try_out", recording)
     return names
 
 

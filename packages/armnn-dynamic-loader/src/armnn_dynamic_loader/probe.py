@@ -13,11 +13,12 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from armnn_backend_api import BackendVersion
 from armnn_dynamic_loader.child_process import ChildProcess
+from armnn_dynamic_loader.outcome import Outcome
 
 _DOING: Final = {
     "dlopen": "while it was loaded",
@@ -33,30 +34,6 @@ _DOING: Final = {
     "end": "while it was shut down",
 }
 _SHOWN: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of trying a file out.
-
-    Attributes:
-        id: What GetBackendId answered; empty if it was not reached.
-        api_version: The Backend API version that it needs; None if that was not reached.
-        version: The backend's own version.
-        stage: The step that went wrong; empty if none did.
-        reason: Why it must not be loaded, as the rest of a sentence; empty if it may be.
-        is_timeout: Whether it took too long.
-        depends_on_machine: Whether the same file may fare differently when something else is
-            installed or plugged in.
-    """
-
-    id: str = ""
-    api_version: BackendVersion | None = None
-    version: str = ""
-    stage: str = ""
-    reason: str = ""
-    is_timeout: bool = False
-    depends_on_machine: bool = False
 
 
 def try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:

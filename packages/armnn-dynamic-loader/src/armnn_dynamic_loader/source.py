@@ -6,24 +6,23 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
 from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.locking import Lock, sha256_of
-from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
 from armnn.backends.selection import Selection
 from armnn.errors import BackendUnavailableError
 from armnn_dynamic_loader.files import VENDOR, FileRecord, FileState, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
-from armnn_dynamic_loader.probe import Outcome, try_out
 from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions
     from armnn.backends.sources import SearchedFolder
+    from armnn_dynamic_loader.outcome import Outcome
 
 _one_at_a_time: Final = threading.Lock()
 """Two runtimes that are made at once must not try the same files out twice."""
@@ -58,6 +57,8 @@ class DynamicBackends(BackendSource):
             BackendUnavailableError: The file has changed since it was examined.
             NativeLoadError: It cannot be used.
         """
+        from armnn.backends.native import NativeBackend, NativeLibrary  # late, see below
+
         state = record.state if isinstance(record, FileRecord) else None
         if FileState.of(os.stat(record.path)) != state:
             raise BackendUnavailableError(
@@ -120,7 +121,7 @@ def _tried_out(
                     records[number] = announced = _announced(record)
                     if announced.is_open_question:
                         waiting[record.path] = announced
-        fresh = try_out(waiting, options.probe_timeout)
+        fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
         found = {
             waiting[path]: (outcome, waiting[path].sha256 or "") for path, outcome in fresh.items()
         }
@@ -132,6 +133,14 @@ def _tried_out(
         else record
         for record in records
     ]
+
+
+def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
+    # Late, like the core's adapter above: a third of the time that a runtime takes to start on
+    # files that are known, and nothing of it is needed for that.
+    from armnn_dynamic_loader.probe import try_out
+
+    return try_out(paths, timeout)
 
 
 def _announced(record: FileRecord) -> FileRecord:
@@ -160,6 +169,8 @@ def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
 
 def _opened(record: FileRecord) -> FileRecord:
     """Return a record with the id that only the file itself can tell; the user trusts it."""
+    from armnn.backends.native import NativeLibrary, NativeLoadError  # late, see below
+
     record = _announced(record)
     if not record.is_open_question:
         return record

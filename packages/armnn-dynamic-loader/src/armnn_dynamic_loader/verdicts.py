@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,7 +23,7 @@ from armnn.backends import BACKEND_API_VERSION, BackendVersion
 from armnn.backends.selection import environment, is_elevated
 from armnn.backends.trust import who_else_may_write
 from armnn_dynamic_loader.__about__ import __version__
-from armnn_dynamic_loader.probe import Outcome
+from armnn_dynamic_loader.outcome import Outcome
 
 if TYPE_CHECKING:
     from armnn_dynamic_loader.files import FileRecord
@@ -135,6 +134,8 @@ class VerdictCache:
         return rows if isinstance(rows, dict) else {}
 
     def _write(self, path: Path) -> None:
+        import tempfile  # late: seldom needed, and slower to import than all of the others
+
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:
