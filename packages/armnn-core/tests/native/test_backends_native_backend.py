@@ -67,6 +67,22 @@ def test_a_whole_subgraph_becomes_one_pre_compiled_layer(run_chain: Any, counts:
     assert set(rows.values()) == {"Mock"}
 
 
+def test_a_subgraph_may_have_several_outputs_and_read_one_of_them(
+    make_native_runtime: Make, mock: NativeLibrary, counts: Any
+) -> None:
+    network = Network("two")
+    x, y = network.add_input("x", INFO), network.add_input("y", INFO)
+    total = network.add_addition(x, y)
+    network.add_output("sum", total)
+    network.add_output("product", network.add_multiplication(total, y))
+    runtime = make_native_runtime(mock)
+    loaded = runtime.load_network(runtime.optimize(network, ["Mock"]))
+    results = loaded.run({"x": X, "y": Y})
+    assert counts().programs == 1
+    np.testing.assert_array_equal(results["sum"], X + Y)
+    np.testing.assert_array_equal(results["product"], (X + Y) * Y)
+
+
 def test_a_refused_node_goes_to_the_next_backend_and_the_rest_stays(
     run_chain: Any, counts: Any
 ) -> None:

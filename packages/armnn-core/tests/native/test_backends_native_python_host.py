@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import dataclasses
 import gc
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,16 @@ X = np.array([[1.0, -2.0], [3.5, 0.25]], np.float32)
 INFO = TensorInfo((2, 2))
 
 
+WRAPPER = (
+    Path(__file__).parents[3]
+    / "armnn-dynamic-loader/src/armnn_dynamic_loader/wrapper/python_backend.c"
+)
+
+
+def wrapper(spelling: str) -> tuple[str, ...]:
+    return str(WRAPPER), '-DBACKEND_ID="CpuRef"', f'-DBACKEND_CLASS="{spelling}"'
+
+
 @pytest.fixture
 def library(
     build: Callable[..., Path], make_backend: Any, monkeypatch: pytest.MonkeyPatch
@@ -29,8 +40,7 @@ def library(
     module.Prototype = make_backend("CpuRef")  # type: ignore[attr-defined]  # that is the point
     module.nothing = 3  # type: ignore[attr-defined]  # as above
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    flag = '-DPYTHON_CLASS="armnn_test_prototype:Prototype"'
-    return NativeLibrary.open(build("python_backend.c", flag))
+    return NativeLibrary.open(build(*wrapper("armnn_test_prototype:Prototype")))
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +79,13 @@ def test_its_refusals_have_reasons(library: NativeLibrary) -> None:
         backend.create_workload(layer, ModelContext({}))
 
 
+def test_a_layer_that_it_cannot_read_back_is_refused(library: NativeLibrary) -> None:
+    layer = network().find("add")
+    layer.spec = dataclasses.replace(layer.spec, name="UnknownToAll")
+    answer = NativeBackend(library).supports(layer, ModelContext({}))
+    assert answer == Support.no("the layer type 'UnknownToAll' is not known here")
+
+
 class _Reluctant:
     def supports(self, layer: object, model: object) -> Support:
         raise KeyboardInterrupt
@@ -105,7 +122,7 @@ def test_its_exceptions_come_through(
 def test_a_class_that_is_not_there_is_a_load_error(
     build: Callable[..., Path], library: NativeLibrary, spelling: str, message: str
 ) -> None:
-    other = NativeLibrary.open(build("python_backend.c", f'-DPYTHON_CLASS="{spelling}"'))
+    other = NativeLibrary.open(build(*wrapper(spelling)))
     with pytest.raises(NativeLoadError, match=message) as caught:
         NativeBackend(other).start()
     assert caught.value.stage == "create"

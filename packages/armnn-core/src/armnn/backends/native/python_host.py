@@ -23,6 +23,7 @@ from armnn.backends.native.decoding import DecodedGraph
 from armnn.backends.native.devices import value_of
 from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.python_program import PythonContext, PythonProgram
+from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi
 
@@ -149,16 +150,24 @@ def _query(
     stride: int,
 ) -> None:
     hosted: _Hosted = _objects[handle]
-    decoded = DecodedGraph(graph.contents)
-    model = hosted.backend.create_model_context({})
     arena = hosted.reasons.arena = Arena()
+    answers = _answers(hosted.backend, graph.contents)
     start = ctypes.addressof(supports.contents)
-    for index, layer in enumerate(decoded.layers):
+    for index, answer in enumerate(answers):
         row = abi.Support.from_address(start + index * stride)
-        answer = hosted.backend.supports(layer, model)
         row.level = abi.SUPPORTED if answer else abi.NOT_SUPPORTED
         if not answer:
             row.reason = arena.text(answer.reason)
+
+
+def _answers(backend: Backend, graph: abi.Graph) -> list[Support]:
+    """Return one answer per node; what cannot be read back is not supported."""
+    try:
+        decoded = DecodedGraph(graph)
+    except UnimplementedError as error:
+        return [Support.no(str(error))] * graph.num_nodes
+    model = backend.create_model_context({})
+    return [backend.supports(layer, model) for layer in decoded.layers]
 
 
 def _compile(
