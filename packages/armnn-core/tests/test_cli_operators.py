@@ -137,7 +137,7 @@ def test_what_the_parser_does_not_support_is_told_and_not_raised(
     assert status == 1
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "Add 3 1 Rest 1 2 behind unsupported ones" in lines
-    assert "Odd 1 0 nobody knows it" in lines
+    assert "Odd 1 nobody knows it" in lines
     assert "Odd Odd_1 the parser nobody knows it" in lines
     assert "Unknown dimensions were taken as 1 (see --shape)." in lines
     _, found = rows(capsys, "Odd Add")

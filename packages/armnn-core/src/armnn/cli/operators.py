@@ -124,10 +124,16 @@ class OperatorTable:
         return [
             row.type,
             str(row.count),
-            *(str(n) if n == row.asked else f"{n} of {row.asked}" for n in supported),
+            *(_share(number, row.asked) for number in supported),
             runs_on,
             "; ".join(notes),
         ]
+
+
+def _share(number: int, asked: int) -> str:
+    if asked == 0:
+        return ""
+    return str(number) if number == asked else f"{number} of {asked}"
 
 
 def operator_table(
