@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from armnn.backends.native.constants import Constants
+
+
+def test_a_constant_lives_until_it_was_dropped_as_often_as_it_was_held() -> None:
+    held, array = Constants(), np.arange(3, dtype=np.float32)
+    gone = weakref.ref(array)
+    reference, tensor = held.lend(array)
+    assert held.lend(array)[0] == reference
+    held.keep(reference)
+    del array
+    for _ in range(3):
+        assert gone() is not None
+        assert list((ctypes.c_float * 3).from_address(tensor.contents.data)) == [0, 1, 2]
+        held.drop(reference)
+    gc.collect()
+    assert (len(held), gone()) == (0, None)
+
+
+def test_an_array_with_gaps_is_described_by_a_dense_copy() -> None:
+    held, array = Constants(), np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::2]
+    reference, tensor = held.lend(array)
+    assert reference == id(array)
+    assert list((ctypes.c_int32 * 4).from_address(tensor.contents.data)) == [0, 2, 3, 5]
+    assert tensor.contents.shape[:2] == [2, 2]
+    assert not tensor.contents.strides
+
+
+@pytest.mark.parametrize("reference", [None, 0, 12345])
+def test_what_nobody_holds_cannot_be_kept_or_dropped(reference: int | None) -> None:
+    for function in (Constants().keep, Constants().drop):
+        with pytest.raises(LookupError, match=f"nobody holds a constant of reference {reference}"):
+            function(reference)
