@@ -59,6 +59,7 @@ def adapter(arguments: list[str]) -> None:
         LD_PRELOAD=found.stdout.strip(),
         ASAN_OPTIONS="detect_leaks=0:handle_segv=0:allocator_may_return_null=1:quarantine_size_mb=1",
         ARMNN_TEST_CFLAGS="-fsanitize=address",
+        ARMNN_TEST_CYCLES="1000",
         PYTHONMALLOC="malloc",
     )
 

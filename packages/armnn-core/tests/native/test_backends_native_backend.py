@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,9 @@ from armnn.errors import (
 
 Make = Callable[..., Runtime]
 Build = Callable[..., Path]
+
+CYCLES = int(os.environ.get("ARMNN_TEST_CYCLES", "100"))
+"""How often a runtime is made and closed; tools/native_sanitized.py asks for 1,000."""
 
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)
 Y = np.array([0.5, 4.0, -1.0, 2.0], np.float32)
@@ -424,3 +428,31 @@ def test_eight_threads_execute_while_another_closes(
     for thread in threads:
         thread.join()
     assert (wrong, len(closed)) == ([], 8)
+
+
+def test_runtimes_that_come_and_go_leave_nothing(
+    make_native_runtime: Make, mock: NativeLibrary, counts: Any
+) -> None:
+    options = make_native_runtime(mock).options
+
+    def cycle() -> None:
+        with Runtime(options) as runtime:
+            runtime.load_model(chain(), ["Mock"]).run({"x": X, "y": Y})
+
+    for _ in range(10):
+        cycle()
+    before = _in_use()
+    for _ in range(CYCLES):
+        cycle()
+    gc.collect()
+    memory, *others = (now - then for now, then in zip(_in_use(), before, strict=True))
+    assert others == [0, 0]
+    assert memory < 4 << 20
+    assert (counts().backends, counts().programs, counts().contexts) == (0, 0, 0)
+
+
+def _in_use() -> tuple[int, int, int]:
+    """Bytes, file descriptors and threads of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    descriptors = len(os.listdir("/proc/self/fd"))
+    return pages * os.sysconf("SC_PAGESIZE"), descriptors, threading.active_count()
