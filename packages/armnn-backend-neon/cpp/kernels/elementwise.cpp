@@ -8,9 +8,11 @@ namespace CPUACC_LEVEL {
 namespace {
 
 void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, apply(function, load(x + i)));
-  if (i < n) store_part(y + i, apply(function, load_part(x + i, n - i)), n - i);
+  with_known(function, [&](auto f) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(y + i, f(load(x + i)));
+    if (i < n) store_part(y + i, f(load_part(x + i, n - i)), n - i);
+  });
 }
 
 /* Reads n numbers side by side, or one number n times. */

@@ -22,37 +22,39 @@ constexpr int kVectors = 2;
 #endif
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
+/* Where only part of the columns is left. */
 template <int R, int V>
-inline void finish(const ProductTile &tile, Floats (&sums)[R][V]) {
+inline void finish_part(const ProductTile &tile, Floats (&sums)[R][V]) {
   for (int v = 0; v < V; ++v) {
     const int64_t first = v * kLanes;
     const int64_t left = tile.column_count - first;
     if (left <= 0) break;
-    const bool is_whole = left >= kLanes;
-    const Floats bias = tile.bias == nullptr ? Floats{}
-                        : is_whole           ? load(tile.bias + first)
-                                             : load_part(tile.bias + first, left);
+    const int64_t n = left < kLanes ? left : kLanes;
+    const Floats bias = tile.bias == nullptr ? Floats{} : load_part(tile.bias + first, n);
     for (int r = 0; r < R; ++r) {
-      Floats x = sums[r][v] + bias;
+      sums[r][v] += bias;
       if (tile.residual != nullptr) {
-        const float *more = tile.residual + r * tile.residual_stride + first;
-        x += is_whole ? load(more) : load_part(more, left);
+        sums[r][v] += load_part(tile.residual + r * tile.residual_stride + first, n);
       }
-      x = apply(tile.function, x);
-      float *c = tile.c + r * tile.c_stride + first;
-      is_whole ? store(c, x) : store_part(c, x, left);
+    }
+  }
+  apply_all(tile.function, &sums[0][0], R * V);
+  for (int v = 0; v < V; ++v) {
+    const int64_t left = tile.column_count - v * kLanes;
+    if (left <= 0) break;
+    for (int r = 0; r < R; ++r) {
+      store_part(tile.c + r * tile.c_stride + v * kLanes, sums[r][v], left < kLanes ? left : kLanes);
     }
   }
 }
 
-/* The plain epilogue with everything in registers; the other one goes through memory. */
 template <int R, int V>
-inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
-  const float lower = tile.function.function == Function::clamp ? tile.function.b : -__builtin_inff();
-  const float upper = tile.function.function == Function::clamp ? tile.function.a : __builtin_inff();
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-    const Floats bias = tile.bias == nullptr ? Floats{} : load(tile.bias + v * kLanes);
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
+inline void add_bias_and_residual(const ProductTile &tile, Floats (&sums)[R][V]) {
+  if (tile.bias != nullptr) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      const Floats bias = load(tile.bias + v * kLanes);
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
+    }
   }
   if (tile.residual != nullptr) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
@@ -61,11 +63,33 @@ inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
       }
     }
   }
+}
+
+template <int R, int V>
+inline void store_all(const ProductTile &tile, const Floats (&sums)[R][V]) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      store(tile.c + r * tile.c_stride + v * kLanes, bounded(sums[r][v], upper, lower));
-    }
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) store(tile.c + r * tile.c_stride + v * kLanes, sums[r][v]);
   }
+}
+
+/* The functions that most networks use stay in registers, the others go through memory. */
+template <int R, int V>
+inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
+  add_bias_and_residual<R, V>(tile, sums);
+  const Elementwise &f = tile.function;
+  if (f.function == Function::identity) return store_all<R, V>(tile, sums);
+  if (f.function == Function::clamp) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = bounded(sums[r][v], f.a, f.b);
+    }
+    return store_all<R, V>(tile, sums);
+  }
+  Floats spilled[R][V];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
+  }
+  apply_all(f, &spilled[0][0], R * V);
+  store_all<R, V>(tile, spilled);
 }
 
 template <int R, int V>
@@ -89,12 +113,14 @@ void product(const ProductTile &tile) {
       }
     }
   }
-  const bool is_plain =
-      tile.function.function == Function::identity || tile.function.function == Function::clamp;
-  if (is_plain && tile.column_count == V * kLanes) {
+  if (tile.column_count == V * kLanes) {
     finish_whole<R, V>(tile, sums);
   } else {
-    finish<R, V>(tile, sums);
+    Floats spilled[R][V];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
+    }
+    finish_part<R, V>(tile, spilled);
   }
 }
 

@@ -38,7 +38,7 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
 [[maybe_unused]] inline Floats load(const float *p) { return *reinterpret_cast<const UnalignedFloats *>(p); }
 [[maybe_unused]] inline void store(float *p, Floats x) { *reinterpret_cast<UnalignedFloats *>(p) = x; }
 
-/* The first n lanes, 0 < n <= kLanes; the others are 0. */
+/* The first n lanes, 0 <= n <= kLanes; the others are 0. */
 [[maybe_unused]] inline Floats load_part(const float *p, int64_t n) {
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Floats>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));

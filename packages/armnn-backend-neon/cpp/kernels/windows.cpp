@@ -43,7 +43,23 @@ inline void depthwise_one(const DepthwiseRow &row, Range rows, int64_t x, int64_
              load_some(row.weights + (i * row.window_width + j) * row.channels + c, n);
     }
   }
-  store_some(row.output + x * row.channels + c, apply(row.function, sum), n);
+  apply_all(row.function, &sum, 1);
+  store_some(row.output + x * row.channels + c, sum, n);
+}
+
+inline void finish(const Elementwise &f, Floats (&sums)[kBlock]) {
+  if (f.function == Function::identity) return;
+  if (f.function == Function::clamp) {
+    CPUACC_UNROLL for (int64_t b = 0; b < kBlock; ++b) sums[b] = bounded(sums[b], f.a, f.b);
+  } else if (f.function == Function::hard_swish) {
+    const Known<Function::hard_swish> function{f.a, f.b};
+    CPUACC_UNROLL for (int64_t b = 0; b < kBlock; ++b) sums[b] = function(sums[b]);
+  } else {
+    Floats spilled[kBlock];
+    CPUACC_UNROLL for (int64_t b = 0; b < kBlock; ++b) spilled[b] = sums[b];
+    apply_all(f, spilled, kBlock);
+    CPUACC_UNROLL for (int64_t b = 0; b < kBlock; ++b) sums[b] = spilled[b];
+  }
 }
 
 /* kBlock outputs whose windows lie inside; the widths are constants where they can be, so that
@@ -78,8 +94,9 @@ inline void depthwise_block(const DepthwiseRow &row, Range rows, int64_t x, int6
       }
     }
   }
+  finish(row.function, sums);
   CPUACC_UNROLL for (int64_t b = 0; b < kBlock; ++b) {
-    store(row.output + (x + b) * channels + c, apply(row.function, sums[b]));
+    store(row.output + (x + b) * channels + c, sums[b]);
   }
 }
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/moving.h"
 #include "ops/product.h"
 #include "ops/registry.h"
 #include "ops/windows.h"
 
 namespace cpuacc {
 namespace {
+
+constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Convolution final : public WithEpilogue {
@@ -165,6 +168,19 @@ TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) 
   return l.constant_tensor({w.window_height, w.window_width, w.channels}, ordered);
 }
 
+/* [O, taps, I] from [O, I, taps]. */
+std::vector<float> channels_last_weights(const Lowering &l, int64_t columns, int64_t depth, int64_t taps) {
+  const float *weights = l.constant(1, "the weights");
+  std::vector<float> result;
+  result.reserve(static_cast<size_t>(columns * taps * depth));
+  for (int64_t o = 0; o < columns; ++o) {
+    for (int64_t t = 0; t < taps; ++t) {
+      for (int64_t c = 0; c < depth; ++c) result.push_back(weights[(o * depth + c) * taps + t]);
+    }
+  }
+  return result;
+}
+
 void lower_depthwise(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
@@ -189,6 +205,45 @@ void lower_depthwise(Lowering &l) {
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   const TensorId right = l.in(1);
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels, multiplier);
+}
+
+/* The image with zeros around it. */
+TensorId padded(Lowering &l, TensorId input, Windows &windows) {
+  Windows &w = windows;
+  const int64_t height = w.height + w.pad_top + w.pad_bottom;
+  const int64_t width = w.width + w.pad_left + w.pad_right;
+  if (height == w.height && width == w.width) return input;
+  const Shape from{w.batch, w.height, w.width, w.channels};
+  const Shape to{w.batch, height, width, w.channels};
+  const Shape steps = strides_of(to);
+  const Move move{from, strides_of(from), steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  const TensorId result = l.temporary(ARMNN_FLOAT32, to);
+  l.add<Moves>(std::vector<TensorId>{input}, result, std::vector<Move>{move},
+               std::vector<std::byte>(sizeof(float)));
+  w.height = height;
+  w.width = width;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
+  return result;
+}
+
+/* With few channels, a row of the window is read as one tap of window_width * channels numbers: they
+ * lie side by side once the padding is there.
+ */
+void lower_shallow(Lowering &l, TensorId input, TensorId weights, TensorId bias, const Order &order,
+                   Windows windows, bool is_last) {
+  const int64_t depth = windows.channels;
+  const int64_t height = windows.window_height;
+  const int64_t width = windows.window_width;
+  const int64_t columns = l.input(1).shape[0];
+  TensorId ordered = weights;
+  if (!is_last) {
+    const std::vector<float> data = channels_last_weights(l, columns, depth, height * width);
+    ordered = l.constant_tensor({columns, height, width, depth}, data);
+  }
+  const WeightLayout layout{height, width * depth, width * depth, 1, columns, height * width * depth};
+  const TensorId image = padded(l, input, windows);
+  windows.window_width = 1;
+  l.add<Convolution>(image, ordered, bias, l.out(0, order), windows, layout, 1, 0);
 }
 
 void lower_convolution(Lowering &l) {
@@ -219,6 +274,10 @@ void lower_convolution(Lowering &l) {
                                   ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                   : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   const TensorId right = l.in(1);
+  if (groups == 1 && depth <= kShallow && windows.window_width > 1 && windows.dilation_x == 1) {
+    lower_shallow(l, input, right, bias, order, windows, is_last);
+    return;
+  }
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, groups,
                      columns * taps * depth);
 }

@@ -23,6 +23,7 @@ std::vector<LayerType> pooling_layers();
 std::vector<LayerType> product_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
+std::vector<LayerType> resizing_layers();
 
 }  // namespace cpuacc
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Images sampled at other places, and planes moved into channels and back. */
+#include <algorithm>
+#include <cmath>
+
+#include "ops/moving.h"
+#include "ops/registry.h"
+#include "ops/windows.h"
+
+namespace cpuacc {
+namespace {
+
+/* Of each output row or column: the two samples that it lies between, and the share of the latter. */
+struct Sampling {
+  std::vector<int64_t> low;
+  std::vector<int64_t> high;
+  std::vector<float> share;
+};
+
+/* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. */
+class Resize final : public Operation {
+ public:
+  Resize(TensorId from, TensorId to, Sampling rows, Sampling columns)
+      : Operation({from}, {to}), rows_(std::move(rows)), columns_(std::move(columns)) {}
+
+  size_t prepare(const Setup &setup) override {
+    from_ = setup[inputs[0]].shape;
+    to_ = setup[outputs[0]].shape;
+    line_bytes_ = (static_cast<size_t>(from_[2] * from_[3]) * sizeof(float) + 63) / 64 * 64;
+    return line_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    const int64_t channels = from_[3];
+    const int64_t line = from_[2] * channels;
+    frame.pool.run(to_[0] * to_[1], [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *mixed =
+          reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        const auto row = static_cast<size_t>(i % to_[1]);
+        const float *image = x + i / to_[1] * from_[1] * line;
+        mix(image + rows_.low[row] * line, image + rows_.high[row] * line, rows_.share[row], mixed, line);
+        for (size_t j = 0; j < columns_.low.size(); ++j) {
+          mix(mixed + columns_.low[j] * channels, mixed + columns_.high[j] * channels,
+              columns_.share[j], y + (i * to_[2] + static_cast<int64_t>(j)) * channels, channels);
+        }
+      }
+    });
+  }
+
+ private:
+  static void mix(const float *low, const float *high, float share, float *to, int64_t n) {
+    if (share == 0.0f) {
+      std::copy(low, low + n, to);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) to[i] = low[i] + (high[i] - low[i]) * share;
+  }
+
+  Sampling rows_;
+  Sampling columns_;
+  Shape from_;
+  Shape to_;
+  size_t line_bytes_ = 0;
+};
+
+struct Grid {
+  bool aligns_corners;
+  bool has_half_pixels;
+  bool is_bilinear;
+
+  double place(int64_t i, int64_t in, int64_t out) const {
+    if (aligns_corners) {
+      return out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1)
+                     : 0.0;
+    }
+    const double scale = static_cast<double>(in) / static_cast<double>(out);
+    return has_half_pixels ? (static_cast<double>(i) + 0.5) * scale - 0.5
+                           : static_cast<double>(i) * scale;
+  }
+
+  Sampling sampling(int64_t in, int64_t out) const {
+    Sampling result;
+    for (int64_t i = 0; i < out; ++i) {
+      const double at = place(i, in, out);
+      const bool rounds = !is_bilinear && (aligns_corners || has_half_pixels);
+      const auto low = static_cast<int64_t>(std::floor(rounds ? at + 0.5 : at));
+      const double share = is_bilinear && low >= 0 ? at - static_cast<double>(low) : 0.0;
+      result.low.push_back(std::clamp<int64_t>(low, 0, in - 1));
+      result.high.push_back(std::clamp<int64_t>(low + 1, 0, in - 1));
+      result.share.push_back(static_cast<float>(share));
+    }
+    return result;
+  }
+};
+
+void lower_resize(Lowering &l) {
+  constexpr int64_t kBilinear = 0;
+  constexpr int64_t kNearest = 1;
+  constexpr int64_t kTensorFlow = 1000;
+  require_floats(l);
+  const Layer &layer = l.layer();
+  const int64_t method = layer.integer("method", kNearest);
+  require(method == kBilinear || method == kNearest, "only Bilinear and NearestNeighbor are computed here");
+  require(method == kBilinear || layer.integer("rounding", kTensorFlow) == kTensorFlow,
+          "only TensorFlow's rounding is computed here");
+  require(layer.real("scale_width", 0.0) == 0.0 && layer.real("scale_height", 0.0) == 0.0,
+          "scales of their own are not computed here");
+  const Order order = image_order(l);
+  const Shape from = in_memory(l.input(0).shape, order);
+  const Shape to = in_memory(l.output().shape, order);
+  require(elements(from) > 0, "an empty image cannot be sampled", 0);
+  const Grid grid{layer.integer("align_corners", 0) != 0, layer.integer("half_pixel_centers", 0) != 0,
+                  method == kBilinear};
+  const TensorId image = l.in(0, order);
+  l.add<Resize>(image, l.out(0, order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]));
+}
+
+/* The axes of [N, H, y, W, x, channels of the deep form] in both forms. */
+void lower_block(Lowering &l, bool is_deep_before) {
+  const Value &in = l.input(0);
+  const Value &out = l.output();
+  require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
+              in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
+          "input and output must have the same data type and quantisation");
+  const Order order = image_order(l);
+  const int64_t side = l.layer().integer("block_size", 1);
+  const Shape from = in_memory(in.shape, order);
+  const Shape to = in_memory(out.shape, order);
+  const Shape &deep = is_deep_before ? from : to;
+  const Shape &flat = is_deep_before ? to : from;
+  const Shape deep_steps = strides_of(deep);
+  const Shape flat_steps = strides_of(flat);
+  const int64_t channels = flat[3];
+  const bool is_crd = l.layer().integer("column_row_depth", 0) != 0;
+  const int64_t block = is_crd ? 1 : channels; /* steps of a place in the block in the deep channels */
+  const Shape shape{deep[0], deep[1], side, deep[2], side, channels};
+  const Shape in_deep{deep_steps[0], deep_steps[1], side * block, deep_steps[2], block,
+                      is_crd ? side * side : 1};
+  const Shape in_flat{flat_steps[0], flat_steps[1] * side, flat_steps[1], flat_steps[2] * side,
+                      flat_steps[2], 1};
+  const Move move{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
+  const TensorId source = l.in(0, order);
+  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
+}
+
+}  // namespace
+
+std::vector<LayerType> resizing_layers() {
+  return {
+      {"DepthToSpace", [](Lowering &l) { lower_block(l, true); }},
+      {"Resize", lower_resize},
+      {"SpaceToDepth", [](Lowering &l) { lower_block(l, false); }},
+  };
+}
+
+}  // namespace cpuacc
