@@ -43,12 +43,27 @@ def test_all_unsupported_operators_are_reported_at_once(model: Model) -> None:
         parse(made.SerializeToString())
     assert str(caught.value) == (
         "the model uses unsupported operators: "
-        "RandomNormalLike (at 'top'): no layer computes it; "
-        "Multinomial (at 'first', 'hidden behind another', 'e'): no layer computes it; "
+        "RandomNormalLike (at 'top'): it draws random numbers; "
+        "Multinomial (at 'first', 'hidden behind another', 'e'): it draws random numbers; "
         "LpPool (at 'round'): with ceil_mode the windows at the end are smaller than the others; "
         "Foo (at 'odd'): ONNX has no such operator at opset 21"
     )
     assert caught.value.operators == ("RandomNormalLike", "Multinomial", "LpPool", "Foo")
+
+
+@pytest.mark.parametrize(
+    ("op_type", "reason"),
+    [
+        ("SequenceConstruct", "networks have no sequences"),
+        ("Optional", "networks have no optionals"),
+        ("StringNormalizer", "networks have no strings"),
+        ("RegexFullMatch", "networks have no strings"),
+        ("ImageDecoder", "no layer computes it"),
+    ],
+)
+def test_what_networks_lack_is_named(model: Model, op_type: str, reason: str) -> None:
+    made = model(node(op_type, ["x"], ["y"], name="n"), {"x": X})
+    refused(made, rf"{op_type} \(at 'n'\): {reason}")
 
 
 def test_an_unknown_domain_is_named(model: Model) -> None:

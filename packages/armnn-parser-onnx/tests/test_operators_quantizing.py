@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from armnn import DataType
 from armnn.errors import ParseError
@@ -151,3 +151,64 @@ def test_two_scales_for_one_tensor_are_refused(model: Model) -> None:
     ]
     with pytest.raises(ParseError, match="its quantised inputs have different scales"):
         parse(model(both, {"x": X}, constants=constants).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "element", [TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT8E4M3FN, TensorProto.INT8]
+)
+def test_weights_with_a_scale_for_each_block(
+    model: Model, run: Callable[..., Any], element: int
+) -> None:
+    numbers = np.array([[1, 2, 3, 4, 5, 6, 7, 0], [7, 6, 5, 4, 3, 2, 1, 0]] * 3, np.float32)
+    scales = np.array([[0.5, 2.0], [1.0, 0.25]] * 3, np.float32)
+    made = model(
+        [
+            node("DequantizeLinear", ["w", "s"], ["d"], axis=1, block_size=4),
+            node("MatMul", ["x", "d"], ["y"]),
+        ],
+        {"x": np.ones((2, 6), np.float32)},
+        constants={"s": scales},
+    )
+    made.graph.initializer.append(
+        helper.make_tensor("w", element, numbers.shape, numbers.reshape(-1).tolist())
+    )
+    x = np.random.default_rng(2).standard_normal((2, 6)).astype(np.float32)
+    expected = x @ (numbers * np.repeat(scales, 4, axis=1))
+    np.testing.assert_allclose(run(made, {"x": x})[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("element", "low", "high"),
+    [
+        (TensorProto.INT4, -8, 7),
+        (TensorProto.UINT4, 0, 15),
+        (TensorProto.INT16, -32768, 32767),
+        (TensorProto.UINT16, 0, 65535),
+        (TensorProto.INT8, -128, 127),
+    ],
+)
+def test_steps_of_any_integer_are_rounded_to_even_and_saturate(
+    model: Model, run: Callable[..., Any], element: int, low: int, high: int
+) -> None:
+    operator = node("QuantizeLinear", ["x", "s"], ["y"], output_dtype=element)
+    x = np.array([-1e9, -0.25, 0.25, 0.75, 1.0, 1e9, 2.0], np.float32)
+    made = model(operator, {"x": x, "s": np.array(0.5, np.float32)}, opset=23)
+    (y,) = run(made, {"x": x, "s": np.array(0.5, np.float32)})
+    expected = [low, 0, 0, 2, 2, high, 4]
+    assert y.astype(np.int64).tolist() == [max(number, low) for number in expected]
+
+
+def test_real_steps_saturate_or_not(model: Model, run: Callable[..., Any]) -> None:
+    x = np.array([1e9, 1.0, -3.3], np.float32)
+    for saturate, largest in ((1, 448.0), (0, np.nan)):
+        made = model(
+            node(
+                "QuantizeLinear", ["x", "s"], ["y"],
+                output_dtype=TensorProto.FLOAT8E4M3FN, saturate=saturate,
+            ),
+            {"x": x},
+            constants=SCALE,
+            opset=23,
+        )  # fmt: skip
+        (y,) = run(made, {"x": x})
+        np.testing.assert_array_equal(y.astype(np.float32), [largest, 2.0, -6.5])

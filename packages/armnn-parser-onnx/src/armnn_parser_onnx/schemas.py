@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from armnn_parser_onnx._registry import find_converter
+from armnn_parser_onnx.functions import has_body
 from armnn_parser_onnx.microsoft_schemas import MICROSOFT, microsoft_schema
 from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
 from armnn_parser_onnx.operation import RefusedError
@@ -46,4 +48,21 @@ def find_schema(node: onnx.NodeProto, opset: int) -> OpSchema:
     found = onnx.defs.get_schema(node.op_type, opset, "")
     if found.deprecated:
         raise RefusedError(f"ONNX has withdrawn it at opset {found.since_version}")
+    if find_converter(node.op_type, opset) is None and not has_body(found):
+        raise RefusedError(_why_not(found))
     return found
+
+
+def _why_not(schema: OpSchema) -> str:
+    """Return why no layers are made of an operator."""
+    if "seed" in schema.attributes:
+        return "it draws random numbers"
+    kinds = {row.type_param_str: row.allowed_type_strs for row in schema.type_constraints}
+    parameters = [*schema.inputs, *schema.outputs]
+    types = [kinds.get(parameter.type_str, [parameter.type_str]) for parameter in parameters]
+    for start, what in (("seq(", "sequences"), ("optional(", "optionals"), ("map(", "maps")):
+        if any(all(name.startswith(start) for name in names) for names in types):
+            return f"networks have no {what}"
+    if any(set(names) == {"tensor(string)"} for names in types):
+        return "networks have no strings"
+    return "no layer computes it"
