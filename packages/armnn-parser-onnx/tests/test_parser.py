@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -185,6 +186,45 @@ def test_names_inside_of_branches_must_be_utf8_too(model: Model) -> None:
     )
     with pytest.raises(ParseError, match="has a name that is not text in UTF-8"):
         parse(made.SerializeToString().replace(b"yyyy", b"\xff\xfe\xfd\xfc"))
+
+
+def test_one_network_takes_one_shape_after_the_other(
+    model: Model, rng: np.random.Generator
+) -> None:
+    made = model(
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1], strides=[1, 2]),
+            node("Shape", ["a"], ["s"]),
+            node("Slice", ["s", "zero", "one"], ["batch"]),
+            node("Concat", ["batch", "rest"], ["target"], axis=0),
+            node("Reshape", ["a", "target"], ["b"]),
+            node("Softmax", ["b"], ["y"], axis=-1),
+        ],
+        {"x": (TensorProto.FLOAT, ["batch", 3, 4, "width"])},
+        constants={
+            "w": rng.standard_normal((5, 3, 3, 3)).astype(np.float32),
+            "zero": np.array([0]),
+            "one": np.array([1]),
+            "rest": np.array([5, -1]),
+        },
+        output_types={"y": TensorProto.FLOAT},
+    )
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    with armnn.load_model(parse(made.SerializeToString()), backends=["CpuRef"]) as loaded:
+        assert loaded.inputs["x"].shape == ("batch", 3, 4, "width")
+        for batch, width in ((1, 8), (4, 8), (1, 8), (1, 32), (1, 7), (2, 100), (4, 8)):
+            x = rng.standard_normal((batch, 3, 4, width)).astype(np.float32)
+            (expected,) = session.run(None, {"x": x})
+            np.testing.assert_allclose(loaded.run({"x": x})["y"], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_outputs_bear_the_names_of_the_file(model: Model) -> None:
+    made = model(node("NonZero", ["x"], ["y"]), {"x": X})
+    made.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])
+    )
+    with armnn.load_model(parse(made.SerializeToString()), backends=["CpuRef"]) as loaded:
+        assert loaded.outputs["y"].shape == (2, "found")
 
 
 def test_parsing_needs_neither_the_reference_nor_onnxruntime() -> None:
