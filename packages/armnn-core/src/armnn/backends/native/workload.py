@@ -138,7 +138,7 @@ class _BoundProgram:
             if self._ports or current_control.get() is not None:
                 code = self._execute_watched()
             else:
-                code = self._execute(self._where, self._args, self._error)
+                code = self._execute(self._where, self._prepared_args, self._prepared_error)
         finally:
             context.is_running = False
         if code:
