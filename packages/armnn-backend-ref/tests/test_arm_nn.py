@@ -16,6 +16,7 @@ from armnn.layers import LAYERS
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.convolution import TransposeConvolution2dDescriptor
 from armnn.layers.detection import DetectionPostProcessDescriptor
+from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.layers.joining import StackDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor
@@ -205,6 +206,50 @@ def test_local_contrast_is_refused_rather_than_left_out() -> None:
     support = RefBackend().supports(layer, ModelContext({}))
     assert not support
     assert "norm_method_type is LocalContrast, expected LocalBrightness" in support.reason
+
+
+def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
+    run_layer: RunLayer,
+) -> None:
+    """Arm NN stores it in the steps of its input, here as 2."""
+    d = NormalizationDescriptor(norm_size=1, alpha=1.0, beta=1.0, k=0.0)
+    x = np.array([8], np.int16).reshape(1, 1, 1, 1)  # 2.0, which becomes 2 / 2 ** 2 = 0.5
+    output = TensorInfo(None, S16, 0.125)
+    (y,) = run_layer("Normalization", [(x, TensorInfo(x.shape, S16, 0.25))], d, outputs=[output])
+    assert y.item() == 4
+
+
+def test_a_window_of_no_size_is_the_whole_picture(run_layer: RunLayer) -> None:
+    """In Arm NN it reads nothing and gives zero."""
+    d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)
+    (y,) = run_layer("Pooling2d", [np.float32([[[[1, 2], [3, 6]]]])], d)
+    assert y.item() == 3
+
+
+def test_nan_goes_through_relu(run_layer: RunLayer) -> None:
+    """Arm NN makes zero of it."""
+    d = ActivationDescriptor(function=ActivationFunction.RELU)
+    (y,) = run_layer("Activation", [np.float32([np.nan, -1, 1])], d)
+    np.testing.assert_array_equal(y, [np.nan, 0, 1])
+
+
+def test_integers_do_not_go_through_floats(run_layer: RunLayer) -> None:
+    """Arm NN makes float32 of Signed32: 2^24 + 1 loses its one, and 2^31 - 1 wraps around."""
+    x = np.int32([2**24 + 1, 1 - 2**31])
+    (y,) = run_layer("ElementwiseUnary", [x], ElementwiseUnaryDescriptor())
+    assert y.tolist() == [2**24 + 1, 2**31 - 1]
+
+
+def test_boxes_of_equal_score_come_in_their_order(run_layer: RunLayer) -> None:
+    """Arm NN sorts them by std::partial_sort, which keeps no order."""
+    d = DetectionPostProcessDescriptor(
+        max_detections=4, num_classes=1, scale_x=1, scale_y=1, scale_w=1, scale_h=1
+    )
+    anchors = np.float32([[0, 10 * place, 1, 1] for place in range(4)])
+    scores = np.full((1, 4, 2), 0.75, np.float32)
+    operands = [np.zeros((1, 4, 4), np.float32), scores, anchors]
+    boxes, *_ = run_layer("DetectionPostProcess", operands, d)
+    assert boxes[0, :, 1].tolist() == [-0.5, 9.5, 19.5, 29.5]
 
 
 @pytest.mark.parametrize("data_type", ANY, ids=lambda data_type: data_type.arm_name)
