@@ -158,25 +158,10 @@ def max_unpool(operation: Operation) -> Value:
 def col2im(operation: Operation) -> Value:
     """Add ScatterElements that sums up the columns in an image of zeros."""
     value, network = operation.input(), operation.network
-    image = operation.known_integers(1) or ()
-    block = operation.known_integers(2) or ()
-    rank, shape = len(image), static_shape(value)
-    small = len(block) == rank and min((*image, *block), default=0) >= 1
-    if not small or math.prod((*image, *block)) > _LARGEST_IMAGE:
-        raise operation.error(
-            f"the image is {list(image)} and the block {list(block)}: expected as many numbers of "
-            "both, each at least 1, and no larger image than any memory holds"
-        )
-    pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
-    window = Window(
-        size=block,
-        strides=per_axis(operation, "strides", rank, default=1, least=1),
-        dilations=per_axis(operation, "dilations", rank, default=1, least=1),
-        before=pads[:rank],
-        after=pads[rank:],
-    )
+    image, window = _block_window(operation)
+    shape = static_shape(value)
     counts = _window_counts(window, image)
-    columns, blocks = math.prod(counts), math.prod(block)
+    columns, blocks = math.prod(counts), math.prod(window.size)
     if len(shape) != 3 or min(counts) < 1 or shape[2] != columns or shape[1] % blocks:
         raise operation.error(
             f"the input has shape {list(shape)}: expected [N, channels * {blocks}, {columns}] for "
@@ -211,6 +196,28 @@ def col2im(operation: Operation) -> Value:
         name=operation.layer_name("inside"),
     )
     return reshape(operation, inside, (*target[:2], *image))
+
+
+def _block_window(operation: Operation) -> tuple[tuple[int, ...], Window]:
+    """Return the shape of the image and the window whose places are the columns."""
+    image = operation.known_integers(1) or ()
+    block = operation.known_integers(2) or ()
+    small = len(block) == len(image) and min((*image, *block), default=0) >= 1
+    if not small or math.prod((*image, *block)) > _LARGEST_IMAGE:
+        raise operation.error(
+            f"the image is {list(image)} and the block {list(block)}: expected as many numbers of "
+            "both, each at least 1, and no larger image than any memory holds"
+        )
+    rank = len(image)
+    pads = per_axis(operation, "pads", 2 * rank, default=0, least=0)
+    window = Window(
+        size=block,
+        strides=per_axis(operation, "strides", rank, default=1, least=1),
+        dilations=per_axis(operation, "dilations", rank, default=1, least=1),
+        before=pads[:rank],
+        after=pads[rank:],
+    )
+    return image, window
 
 
 def _window_counts(window: Window, image: Sequence[int]) -> tuple[int, ...]:
