@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
@@ -19,6 +19,8 @@ from armnn_backend_api import BACKEND_API_VERSION
 TEMPLATES = files("armnn.cli") / "templates"
 SUFFIX = ".template"
 """What a template's name ends with, so that no tool takes it for the file that it becomes."""
+
+Kind: TypeAlias = Literal["python", "native"]
 
 PACKAGE = "package"
 """The folder among the templates that becomes the import package."""
@@ -59,16 +61,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def new_backend(arguments: argparse.Namespace) -> int:
     """Write a distribution and say what to do with it."""
-    kind = "native" if arguments.native else "python"
+    kind: Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
     print(f'  cd {folder} && pip install ".[test]" && pytest tests && armnn backends')
     return 0
 
 
-def write_backend(
-    vendor: str, backend_id: str, output: Path, kind: Literal["python", "native"] = "python"
-) -> Path:
+def write_backend(vendor: str, backend_id: str, output: Path, kind: Kind = "python") -> Path:
     """Write the distribution of a backend.
 
     Args:
