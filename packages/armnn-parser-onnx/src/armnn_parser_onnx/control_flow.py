@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""If, Loop and Scan: the branch that is taken, the iterations one after the other.
+"""If and Loop: the branch that is taken, the iterations one after the other.
 
 A condition or a trip count that is not known yet defers the node (:mod:`armnn.graph`); so does the
 condition of each further iteration of a loop.
@@ -20,7 +20,6 @@ from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.conversion import convert_nodes
 from armnn_parser_onnx.element_types import body_output_types
 from armnn_parser_onnx.graph import DerivedArrays, Graph
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +45,8 @@ def convert_if(operation: Operation) -> Sequence[Value]:
     if condition.size != 1:
         raise operation.error(f"the condition has {condition.size} elements: expected one")
     name = "then_branch" if condition.reshape(())[()] else "else_branch"
-    scope = _Scope.of(operation, name)
-    _check_outputs(operation, name, scope.body, 0)
+    scope = Scope.of(operation, name)
+    check_outputs(operation, name, scope.body, 0)
     return scope.convert(operation.network, [], scope.captured(operation), name)
 
 
@@ -55,9 +54,9 @@ def convert_if(operation: Operation) -> Sequence[Value]:
 def convert_loop(operation: Operation) -> Sequence[Value]:
     """Convert the body once per iteration."""
     states = [operation.input(index) for index in range(2, len(operation.inputs))]
-    scope = _Scope.of(operation, "body")
-    _check_count(operation, "the inputs of 'body'", len(scope.body.inputs), 2 + len(states))
-    _check_outputs(operation, "body", scope.body, 1)
+    scope = Scope.of(operation, "body")
+    check_count(operation, "the inputs of 'body'", len(scope.body.inputs), 2 + len(states))
+    check_outputs(operation, "body", scope.body, 1)
     trips = None
     if operation.has_input(0):
         trips = max(0, _one(operation, "trip count", operation.known(0).reshape(-1).tolist()))
@@ -70,38 +69,8 @@ def convert_loop(operation: Operation) -> Sequence[Value]:
     return loop.run(operation.network, _Progress(0, condition, states, captured, [[]] * rows))
 
 
-@operator("Scan", since=9, moves_data=True)
-def convert_scan(operation: Operation) -> Sequence[Value]:
-    """Convert the body once per element of the inputs' scanned axes."""
-    inputs = operation.values()
-    return _Scan(operation, inputs).run(inputs)
-
-
-@operator("Scan", moves_data=True)
-def convert_scan_of_batches(operation: Operation) -> Sequence[Value]:
-    """Scan each entry of a batch: before opset 9, all inputs and outputs have that axis first."""
-    if operation.has_input(0):
-        raise RefusedError(
-            "sequences of different lengths are not supported: leave out the first "
-            "input or use opset 9"
-        )
-    inputs = [operation.input(index) for index in range(1, len(operation.inputs))]
-    shapes = [operation.shape_of(value) for value in inputs]
-    if any(not shape or shape[0] != shapes[0][0] for shape in shapes):
-        raise operation.error("its inputs are of different batch sizes or have no axis for them")
-    size = _known_size(operation, inputs[0], 0)
-    scan = _Scan(operation, inputs, batched=True)
-    parts = [scan.run([_element(operation, v, entry, 0) for v in inputs]) for entry in range(size)]
-    if not parts:
-        raise RefusedError("it scans an empty batch")
-    return [
-        operation.network.add_stack(list(each), axis=0, name=operation.layer_name("batch"))
-        for each in zip(*parts, strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class Scope:
     """A body and what it takes to convert it, now or later.
 
     Attributes:
@@ -121,7 +90,7 @@ class _Scope:
     scope: str
 
     @classmethod
-    def of(cls, operation: Operation, attribute: str) -> _Scope:
+    def of(cls, operation: Operation, attribute: str) -> Scope:
         """Return the scope of the graph in an attribute of a node."""
         graph = operation.graph
         derived = DerivedArrays() if graph.derived is None else graph.derived
@@ -194,7 +163,7 @@ class _Loop:
         states: How many values the iterations hand on.
     """
 
-    scope: _Scope
+    scope: Scope
     node: str
     trips: int | None
     states: int
@@ -276,90 +245,11 @@ class _RestOfLoop(DeferredOperator):
         return self._loop.run(network, progress)
 
 
-class _Scan:
-    """A Scan node whose attributes were checked."""
-
-    def __init__(
-        self, operation: Operation, inputs: Sequence[Value], *, batched: bool = False
-    ) -> None:
-        self._operation = operation
-        self._scope = _Scope.of(operation, "body")
-        body = self._scope.body
-        self._scanned = operation.integer("num_scan_inputs")
-        self._states = len(inputs) - self._scanned
-        self._rows = len(body.outputs) - self._states
-        if not 1 <= self._scanned <= len(inputs) or self._rows < 0:
-            raise operation.error(
-                f"the attribute 'num_scan_inputs' is {self._scanned}, with {len(inputs)} inputs "
-                f"and {len(body.outputs)} outputs of the body: expected 1 to {len(inputs)}, and "
-                "an output for each state"
-            )
-        _check_count(operation, "the inputs of 'body'", len(body.inputs), len(inputs))
-        _check_outputs(operation, "body", body, 0)
-        directions = "directions" if batched else "scan_input_directions"
-        self._backward = self._list(directions, self._scanned)
-        self._axes = (
-            [0] * self._scanned if batched else self._list("scan_input_axes", self._scanned)
-        )
-        self._row_axes = [0] * self._rows
-        self._rows_backward = [0] * self._rows
-        if not batched:
-            self._row_axes = self._list("scan_output_axes", self._rows)
-            self._rows_backward = self._list("scan_output_directions", self._rows)
-
-    def run(self, inputs: Sequence[Value]) -> list[Value]:
-        """Add every iteration."""
-        operation, network = self._operation, self._operation.network
-        states, scanned = list(inputs[: self._states]), inputs[self._states :]
-        axes = [
-            operation.axis(axis, len(operation.shape_of(value)))
-            for axis, value in zip(self._axes, scanned, strict=True)
-        ]
-        length = self._length(scanned, axes)
-        captured = self._scope.captured(operation)
-        rows: list[list[Value]] = [[] for _ in range(self._rows)]
-        for index in range(length):
-            check_limits(str(operation), network, index, length)
-            elements = [
-                _element(operation, value, length - 1 - index if backward else index, axis)
-                for value, axis, backward in zip(scanned, axes, self._backward, strict=True)
-            ]
-            made = self._scope.convert(network, [*states, *elements], captured, str(index))
-            states = made[: self._states]
-            for row, value in zip(rows, made[self._states :], strict=True):
-                row.append(value)
-        return [*states, *(self._joined(index, row) for index, row in enumerate(rows))]
-
-    def _length(self, scanned: Sequence[Value], axes: Sequence[int]) -> int:
-        operation = self._operation
-        sizes = [
-            _known_size(operation, value, axis) for value, axis in zip(scanned, axes, strict=True)
-        ]
-        if len(set(sizes)) != 1:
-            raise operation.error(f"the scanned axes have {sizes} elements: expected one number")
-        if sizes[0] == 0 and self._rows:
-            raise RefusedError("it scans nothing, so that its outputs have no shape")
-        return sizes[0]
-
-    def _joined(self, index: int, row: list[Value]) -> Value:
-        operation = self._operation
-        axis = operation.axis(self._row_axes[index], len(operation.shape_of(row[0])) + 1)
-        ordered = row[::-1] if self._rows_backward[index] else row
-        return operation.network.add_stack(ordered, axis=axis, name=operation.layer_name("rows"))
-
-    def _list(self, name: str, count: int) -> list[int]:
-        given = self._operation.integers(name)
-        if given is None:
-            return [0] * count
-        _check_count(self._operation, f"the numbers of {name!r}", len(given), count)
-        return list(given)
-
-
 def check_limits(node: str, network: Network, index: int, trips: int | None) -> None:
     """Check that a loop may have one more iteration.
 
     Raises:
-        RefusedError: It has too many, or the network has too many layers.
+        ParseError: It has too many, or the network has too many layers.
     """
     if index >= MOST_ITERATIONS or (trips is not None and trips > MOST_ITERATIONS):
         raise ParseError(
@@ -374,13 +264,22 @@ def check_limits(node: str, network: Network, index: int, trips: int | None) -> 
         )
 
 
-def _check_count(operation: Operation, what: str, got: int, expected: int) -> None:
+def check_count(operation: Operation, what: str, got: int, expected: int) -> None:
+    """Check how many there are of something.
+
+    Raises:
+        ParseError: They are not as many as expected.
+    """
     if got != expected:
         raise operation.error(f"{what} are {got}: expected {expected}")
 
 
-def _check_outputs(operation: Operation, name: str, body: Body, more: int) -> None:
-    """Check that a body makes all outputs of its node and ``more`` besides."""
+def check_outputs(operation: Operation, name: str, body: Body, more: int) -> None:
+    """Check that a body makes all outputs of its node and ``more`` besides.
+
+    Raises:
+        ParseError: It makes too few.
+    """
     least = len(operation.outputs) + more
     if len(body.outputs) < least:
         raise operation.error(
@@ -392,20 +291,6 @@ def _one(operation: Operation, what: str, numbers: list[int]) -> int:
     if len(numbers) != 1:
         raise operation.error(f"the {what} has {len(numbers)} elements: expected one")
     return numbers[0]
-
-
-def _known_size(operation: Operation, value: Value, axis: int) -> int:
-    size = operation.shape_of(value)[axis]
-    if not isinstance(size, int):
-        raise NotKnownYetError(f"the size of the axis {axis} of {value.name!r} is not known")
-    return size
-
-
-def _element(operation: Operation, value: Value, index: int, axis: int) -> Value:
-    """Return a part of a value, without the axis that the index is of."""
-    return operation.network.add_gather(
-        value, np.array(index, np.int32), axis=axis, name=operation.layer_name("element")
-    )
 
 
 def _number(network: Network, number: np.generic, like: onnx.ValueInfoProto, name: str) -> Value:

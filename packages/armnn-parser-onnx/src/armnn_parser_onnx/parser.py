@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armnn.errors import ArmnnError, ParseError
 from armnn.graph import Network
 from armnn.tensor import MAX_RANK, Dimension, TensorInfo
-from armnn_parser_onnx import control_flow  # noqa: F401  (importing it registers its operators)
+from armnn_parser_onnx import control_flow, scan  # noqa: F401  (importing registers operators)
 from armnn_parser_onnx._registry import check_opset
 from armnn_parser_onnx.conversion import convert_model
 from armnn_parser_onnx.functions import with_functions_inlined
