@@ -61,6 +61,7 @@ class Frame {
 };
 
 class PackedWeights;
+struct Graph;
 
 /* What an operation may use while it gets ready. */
 struct Setup {
@@ -79,6 +80,8 @@ class Operation {
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {}
   virtual ~Operation() = default;
 
+  /* Refuses what would reach outside of its tensors: a host may say anything. */
+  virtual void check(const Graph &) const {}
   /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs. */
   virtual size_t prepare(const Setup &) { return 0; }
   virtual void run(const Frame &frame) const = 0;

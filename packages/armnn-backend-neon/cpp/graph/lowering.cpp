@@ -26,7 +26,7 @@ std::vector<int64_t> Layer::integers(std::string_view name) const {
 }
 
 void Lowering::receive(int32_t value) {
-  const Value &from = values_[static_cast<size_t>(value)];
+  const Value &from = this->value(value);
   Tensor tensor;
   tensor.type = from.type;
   tensor.shape = from.shape;
@@ -38,7 +38,7 @@ void Lowering::receive(int32_t value) {
 
 TensorId Lowering::deliver(int32_t value) {
   layer_ = nullptr;
-  const Value &from = values_[static_cast<size_t>(value)];
+  const Value &from = this->value(value);
   const TensorId made = in_order(value, plain_order(from.shape.size()));
   const TensorId owner = graph_.owner(made);
   const auto is_owner = [&](TensorId id) { return graph_.owner(id) == owner; };
@@ -59,7 +59,12 @@ TensorId Lowering::deliver(int32_t value) {
   return result;
 }
 
-void Lowering::lower(const Layer &layer) {
+const Value &Lowering::value(int32_t number) const {
+  const auto at = static_cast<size_t>(number);
+  return at < values_.size() ? values_[at] : lifted_[at - values_.size()];
+}
+
+void Lowering::lower_as_it_is(const Layer &layer) {
   layer_ = &layer;
   const Lower lower = lower_of(layer.type);
   require(lower != nullptr, "layers of type " + layer.type + " are not computed here");
@@ -74,15 +79,17 @@ void Lowering::lower(const Layer &layer) {
     require(element_bytes(output(i).type) > 0,
             "the output's type " + std::string(type_name(output(i).type)) + " is not computed here");
   }
+  const size_t before = graph_.operations.size();
   lower(*this);
+  for (size_t i = before; i < graph_.operations.size(); ++i) graph_.operations[i]->check(graph_);
 }
 
 const Value &Lowering::input(size_t i) const {
-  return values_[static_cast<size_t>(layer_->inputs.at(i))];
+  return value(layer_->inputs.at(i));
 }
 
 const Value &Lowering::output(size_t i) const {
-  return values_[static_cast<size_t>(layer_->outputs.at(i))];
+  return value(layer_->outputs.at(i));
 }
 
 Order Lowering::order(size_t i) const {
@@ -150,7 +157,7 @@ void Lowering::share(size_t i, TensorId shared, const Order &order) {
 }
 
 TensorId Lowering::in_order(int32_t number, const Order &order) {
-  const Value &value = values_[static_cast<size_t>(number)];
+  const Value &value = this->value(number);
   std::vector<Form> &forms = forms_[number];
   for (const Form &form : forms) {
     if (form.order == order) return form.tensor;

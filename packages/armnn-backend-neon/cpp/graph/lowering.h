@@ -6,6 +6,7 @@
 #ifndef CPUACC_GRAPH_LOWERING_H_
 #define CPUACC_GRAPH_LOWERING_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -54,7 +55,9 @@ class Lowering {
   void receive(int32_t value);
   /* Returns a value in plain order in memory of its own, for execute to write. */
   TensorId deliver(int32_t value);
-  /* Lowers a layer. Throws Refusal. */
+  /* Lowers a layer; one with quantised data that has no operation for it is computed in floats
+   * between conversions. Throws Refusal.
+   */
   void lower(const Layer &layer);
 
   /* -- for the layers --------------------------------------------------------------------------- */
@@ -100,6 +103,12 @@ class Lowering {
     Order order;
     TensorId tensor;
   };
+  const Value &value(int32_t number) const;
+  void lower_as_it_is(const Layer &layer);
+  void lower_in_floats(const Layer &layer);
+  int32_t lifted_input(const Layer &layer, size_t i);
+  int32_t lifted_constant(const Value &from, const std::vector<double> &scales);
+  int32_t add_lifted(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);
 
@@ -107,6 +116,8 @@ class Lowering {
   Graph &graph_;
   const Layer *layer_ = nullptr;
   std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
+  std::deque<Value> lifted_; /* numbered after values_: quantised values as floats */
+  std::map<int32_t, int32_t> lifted_of_;
 };
 
 /* Refuses unless it holds. */

@@ -54,6 +54,9 @@ enum class Reduction : int32_t { sum, maximum, mean, minimum, product };
 
 enum class Pooling : int32_t { maximum, average, l2 };
 
+/* How quantised elements are stored. */
+enum class Integer : int32_t { unsigned8, signed8, signed16 };
+
 struct Elementwise {
   Function function;
   float a;
@@ -142,6 +145,9 @@ struct Kernels {
   /* y[c][r] = x[r][c]. */
   void (*transpose)(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                     int64_t columns);
+  /* By Integer: scale * (stored - zero_point), and its inverse. */
+  void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
+  void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
 };
 
 /* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; nullptr if that one

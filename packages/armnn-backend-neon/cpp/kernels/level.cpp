@@ -14,6 +14,7 @@ void fill(Kernels &table) {
   fill_windows(table);
   fill_elementwise(table);
   fill_lines(table);
+  fill_quantizing(table);
 }
 
 }  // namespace CPUACC_LEVEL

@@ -12,6 +12,7 @@ void fill_product(Kernels &table);
 void fill_windows(Kernels &table);
 void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
+void fill_quantizing(Kernels &table);
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

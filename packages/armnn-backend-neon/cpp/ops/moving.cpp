@@ -30,6 +30,19 @@ void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
+/* Whether all elements of a box are among the first count. */
+bool lies_inside(const Shape &shape, const Shape &steps, int64_t offset, int64_t count) {
+  __extension__ typedef __int128 Wide;
+  Wide lowest = offset;
+  Wide highest = offset;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return true;
+    const Wide reach = static_cast<Wide>(shape[i] - 1) * steps[i];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  return lowest >= 0 && highest < count;
+}
+
 /* Where the box of the outer axes at this number begins. */
 struct Corner {
   int64_t from;
@@ -129,6 +142,17 @@ Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves)
 Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves,
              std::vector<std::byte> filler)
     : Operation(std::move(from), {to}), moves_(std::move(moves)), filler_(std::move(filler)) {}
+
+void Moves::check(const Graph &graph) const {
+  const int64_t room = graph[outputs[0]].count();
+  for (size_t i = 0; i < moves_.size(); ++i) {
+    const Move &move = moves_[i];
+    if (!lies_inside(move.shape, move.from, move.from_offset, graph[inputs[i]].count()) ||
+        !lies_inside(move.shape, move.to, move.to_offset, room)) {
+      throw Refusal{"the shape of the output does not fit to the parameters"};
+    }
+  }
+}
 
 size_t Moves::prepare(const Setup &setup) {
   element_bytes_ = element_bytes(setup[outputs[0]].type);

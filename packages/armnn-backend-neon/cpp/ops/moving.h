@@ -33,6 +33,7 @@ class Moves : public Operation {
   /* With a value that stands wherever no box goes. */
   Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves, std::vector<std::byte> filler);
 
+  void check(const Graph &graph) const override;
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
 
@@ -50,6 +51,7 @@ class Moves : public Operation {
 class Reorder : public Moves {
  public:
   Reorder(TensorId from, TensorId to, Order steps);
+  void check(const Graph &) const override {} /* its boxes follow from the tensors */
   size_t prepare(const Setup &setup) override;
 
  private:

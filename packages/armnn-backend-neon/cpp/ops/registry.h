@@ -21,6 +21,7 @@ std::vector<LayerType> joining_layers();
 std::vector<LayerType> normalization_layers();
 std::vector<LayerType> pooling_layers();
 std::vector<LayerType> product_layers();
+std::vector<LayerType> quantizing_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
 std::vector<LayerType> resizing_layers();

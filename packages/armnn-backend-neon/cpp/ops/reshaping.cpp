@@ -71,6 +71,9 @@ void lower_pad(Lowering &l) {
   const Shape to = in_memory(l.output().shape, order);
   Move move{from, strides_of(from), strides_of(to), 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
+    const auto axis = static_cast<size_t>(2 * order[i]);
+    require(pads[axis] <= to[i] && pads[axis + 1] <= to[i] && pads[axis] + from[i] + pads[axis + 1] == to[i],
+            "the output's shape does not fit to the padding");
     move.to_offset += pads[static_cast<size_t>(2 * order[i])] * move.to[i];
   }
   const TensorId source = l.in(0, order);
@@ -88,11 +91,15 @@ void lower_slice(Lowering &l) {
   const Shape to = in_memory(l.output().shape, order);
   Move move{to, strides_of(from), strides_of(to), 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t first = begin[static_cast<size_t>(order[i])];
+    require(first >= 0 && first <= from[i], "the box begins outside of the input");
     move.from_offset += begin[static_cast<size_t>(order[i])] * move.from[i];
   }
   const TensorId source = l.in(0, order);
   l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
 }
+
+constexpr int64_t kFarthest = int64_t{1} << 31;
 
 /* One axis of the input along which a strided slice walks. */
 struct Walk {
@@ -118,6 +125,11 @@ void lower_strided_slice(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   const Shape strides = strides_of(shape);
   const size_t named = layer.integers("begin").size();
+  require(named <= shape.size() && layer.integers("stride").size() == named,
+          "begin and stride must name as many axes");
+  for (const int64_t step : layer.integers("stride")) {
+    require(step != 0 && step > -kFarthest && step < kFarthest, "a stride is out of range");
+  }
   const int64_t shrinks = layer.integer("shrink_axis_mask", 0);
   Move move;
   const Shape &out = l.output().shape;
@@ -128,10 +140,12 @@ void lower_strided_slice(Lowering &l) {
     if (is_shrunk) {
       const int64_t said = layer.integers("begin").at(axis);
       walk.first = said < 0 ? said + shape[axis] : said;
+      require(walk.first >= 0 && walk.first < shape[axis], "the slice begins outside of the input");
     }
     move.from_offset += walk.first * strides[axis];
     if (is_shrunk) continue;
-    move.shape.push_back(out.at(axis_out++));
+    require(axis_out < out.size(), "the output's rank does not fit to the slice");
+    move.shape.push_back(out[axis_out++]);
     move.from.push_back(walk.step * strides[axis]);
   }
   move.to = strides_of(move.shape);

@@ -129,6 +129,7 @@ void lower_block(Lowering &l, bool is_deep_before) {
   const int64_t side = l.layer().integer("block_size", 1);
   const Shape from = in_memory(in.shape, order);
   const Shape to = in_memory(out.shape, order);
+  require(side > 0 && side < 65536, "block_size is out of range");
   const Shape &deep = is_deep_before ? from : to;
   const Shape &flat = is_deep_before ? to : from;
   const Shape deep_steps = strides_of(deep);

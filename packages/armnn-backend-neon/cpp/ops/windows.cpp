@@ -6,6 +6,7 @@ namespace {
 
 constexpr int64_t kNchw = 1;
 constexpr int64_t kNhwc = 2;
+constexpr int64_t kFarthest = int64_t{1} << 24; /* what no image reaches; products stay exact */
 
 }  // namespace
 
@@ -35,6 +36,11 @@ Windows windows_of(const Lowering &lowering, const Order &order) {
   windows.pad_left = layer.integer("pad_left", 0);
   windows.pad_bottom = layer.integer("pad_bottom", 0);
   windows.pad_right = layer.integer("pad_right", 0);
+  require(windows.dilation_y > 0 && windows.dilation_x > 0, "a dilation must be at least 1");
+  for (const int64_t number : {windows.stride_y, windows.stride_x, windows.dilation_y, windows.dilation_x,
+                               windows.pad_top, windows.pad_left, windows.pad_bottom, windows.pad_right}) {
+    require(number >= 0 && number < kFarthest, "a padding, stride or dilation is out of range");
+  }
   return windows;
 }
 

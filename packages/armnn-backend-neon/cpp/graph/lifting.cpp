@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Layers on quantised data in floats: decoded before, encoded behind, as the layer is defined. */
+#include <algorithm>
+
+#include "graph/lowering.h"
+#include "graph/packed.h"
+#include "ops/quantizing.h"
+
+namespace cpuacc {
+namespace {
+
+int64_t stored(const Value &value, int64_t i) {
+  switch (value.type) {
+    case ARMNN_QASYMM_U8: return static_cast<const uint8_t *>(value.constant)[i];
+    case ARMNN_QSYMM_S8:
+    case ARMNN_QASYMM_S8: return static_cast<const int8_t *>(value.constant)[i];
+    case ARMNN_QSYMM_S16: return static_cast<const int16_t *>(value.constant)[i];
+    default: return static_cast<const int32_t *>(value.constant)[i];
+  }
+}
+
+/* What a step of a bias is worth: a step of the data times one of the weights. */
+std::vector<double> bias_scales(const Value &data, const Value &weights) {
+  const double step = data.quantization.scales.empty() ? 1.0 : data.quantization.scales[0];
+  std::vector<double> result;
+  for (const float scale : weights.quantization.scales) result.push_back(step * scale);
+  if (result.empty()) result.push_back(step);
+  return result;
+}
+
+bool has_bias_at(const Layer &layer, size_t i) {
+  static const std::vector<std::string> kTypes = {"Convolution2d", "DepthwiseConvolution2d",
+                                                  "FullyConnected", "TransposeConvolution2d"};
+  return i == 2 && std::find(kTypes.begin(), kTypes.end(), layer.type) != kTypes.end();
+}
+
+}  // namespace
+
+void Lowering::lower(const Layer &layer) {
+  const auto is_stored = [&](int32_t number) { return number >= 0 && is_quantized(value(number).type); };
+  const bool may_lift = layer.type != "Quantize" && layer.type != "Dequantize" &&
+                        (std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
+                         std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored));
+  if (!may_lift) return lower_as_it_is(layer);
+  const size_t tensors = graph_.tensors.size();
+  const size_t operations = graph_.operations.size();
+  const auto forms = forms_;
+  try {
+    lower_as_it_is(layer);
+  } catch (const Refusal &) {
+    graph_.tensors.resize(tensors);
+    graph_.operations.resize(operations);
+    forms_ = forms;
+    lower_in_floats(layer);
+  }
+}
+
+void Lowering::lower_in_floats(const Layer &layer) {
+  layer_ = &layer;
+  Layer lifted = layer;
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    if (has_input(i)) lifted.inputs[i] = lifted_input(layer, i);
+  }
+  std::vector<size_t> stored_outputs;
+  for (size_t i = 0; i < layer.outputs.size(); ++i) {
+    const Value &to = output(i);
+    if (!is_quantized(to.type)) continue;
+    require(to.quantization.scales.size() == 1, "the output must have one scale");
+    Value real = to;
+    real.type = ARMNN_FLOAT32;
+    real.quantization = {};
+    lifted.outputs[i] = add_lifted(std::move(real));
+    stored_outputs.push_back(i);
+  }
+  lower_as_it_is(lifted);
+  layer_ = &layer;
+  for (const size_t i : stored_outputs) {
+    const Form made = forms_.at(lifted.outputs[i]).front();
+    add<Quantize>(made.tensor, out(i, made.order));
+  }
+}
+
+int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
+  const int32_t number = layer.inputs[i];
+  const Value &from = value(number);
+  const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i);
+  if (!is_bias && !is_quantized(from.type)) return number;
+  if (from.constant != nullptr) {
+    const Quantization &own = from.quantization;
+    return lifted_constant(from, is_bias ? bias_scales(input(0), input(1))
+                                         : std::vector<double>(own.scales.begin(), own.scales.end()));
+  }
+  require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
+  require(from.quantization.scales.size() == 1, "computed values must have one scale",
+          static_cast<int32_t>(i));
+  const auto known = lifted_of_.find(number);
+  if (known != lifted_of_.end()) return known->second;
+  const Form source = forms_.at(number).front();
+  Value real = from;
+  real.type = ARMNN_FLOAT32;
+  real.quantization = {};
+  const int32_t lifted = add_lifted(std::move(real));
+  const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
+  add<Dequantize>(source.tensor, made);
+  forms_[lifted] = {{source.order, made}};
+  lifted_of_[number] = lifted;
+  return lifted;
+}
+
+int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &scales) {
+  const int64_t count = elements(from.shape);
+  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
+  auto *real = static_cast<float *>(memory.get());
+  const Quantization &own = from.quantization;
+  const auto axis = static_cast<size_t>(std::max(own.axis, 0));
+  const int64_t inner = scales.size() == 1 || from.shape.empty()
+                            ? std::max<int64_t>(count, 1)
+                            : elements(from.shape, axis + 1, from.shape.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<size_t>(i / inner) % scales.size();
+    const int64_t zero_point = own.zero_points.size() > index ? own.zero_points[index] : 0;
+    real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
+  }
+  Value lifted = from;
+  lifted.type = ARMNN_FLOAT32;
+  lifted.quantization = {};
+  lifted.constant = memory.get();
+  lifted.memory = memory;
+  return add_lifted(std::move(lifted));
+}
+
+int32_t Lowering::add_lifted(Value value) {
+  lifted_.push_back(std::move(value));
+  return static_cast<int32_t>(values_.size() + lifted_.size() - 1);
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Stored integers to real values and back. */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* As many stored elements as there are floats in a register. */
+template <typename T>
+struct Stored {
+  typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4 * sizeof(T))));
+};
+
+template <typename T>
+void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero_point) {
+  using Vector = typename Stored<T>::Vector;
+  const T *x = static_cast<const T *>(from);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vector stored;
+    std::memcpy(&stored, x + i, sizeof stored);
+    const Ints whole = __builtin_convertvector(stored, Ints) - zero_point;
+    store(y + i, __builtin_convertvector(whole, Floats) * scale);
+  }
+  for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
+}
+
+/* Halves are rounded away from zero; what is no number becomes zero. */
+inline Ints rounded(Floats x) {
+  constexpr float kFar = 1048576.0f;
+  const Floats near = bounded(x == x ? x : Floats{}, kFar, -kFar);
+  const Floats even = round_even(near);
+  const Ints is_half = absolute(near - even) == 0.5f;
+  const Floats away = near + with_sign_of(splat(0.5f), near);
+  return __builtin_convertvector(is_half ? away : even, Ints);
+}
+
+template <typename T>
+void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_point) {
+  using Vector = typename Stored<T>::Vector;
+  constexpr int32_t kLowest = T(-1) < T(0) ? -(1 << (8 * sizeof(T) - 1)) : 0;
+  constexpr int32_t kHighest = kLowest + (1 << (8 * sizeof(T))) - 1;
+  T *y = static_cast<T *>(to);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i < kLanes ? n - i : kLanes;
+    const Floats real = left == kLanes ? load(x + i) : load_part(x + i, left);
+    Ints whole = rounded(real / scale) + zero_point;
+    whole = whole < kLowest ? splat_int(kLowest) : whole;
+    whole = whole > kHighest ? splat_int(kHighest) : whole;
+    const Vector stored = __builtin_convertvector(whole, Vector);
+    std::memcpy(y + i, &stored, static_cast<size_t>(left) * sizeof(T));
+  }
+}
+
+}  // namespace
+
+void fill_quantizing(Kernels &table) {
+  table.dequantize[static_cast<int>(Integer::unsigned8)] = dequantize<uint8_t>;
+  table.dequantize[static_cast<int>(Integer::signed8)] = dequantize<int8_t>;
+  table.dequantize[static_cast<int>(Integer::signed16)] = dequantize<int16_t>;
+  table.quantize[static_cast<int>(Integer::unsigned8)] = quantize<uint8_t>;
+  table.quantize[static_cast<int>(Integer::signed8)] = quantize<int8_t>;
+  table.quantize[static_cast<int>(Integer::signed16)] = quantize<int16_t>;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Stored integers to real values and back, with one scale per tensor. */
+#ifndef CPUACC_OPS_QUANTIZING_H_
+#define CPUACC_OPS_QUANTIZING_H_
+
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+/* Whether elements of a type stand for scale * (stored - zero_point), in 8 or 16 bits. */
+bool is_quantized(armnn_data_type type);
+Integer integer_of(armnn_data_type type);
+
+class Dequantize final : public Operation {
+ public:
+  Dequantize(TensorId from, TensorId to) : Operation({from}, {to}) {}
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
+
+ private:
+  Integer integer_ = Integer::unsigned8;
+  float scale_ = 1.0f;
+  int32_t zero_point_ = 0;
+  int64_t count_ = 0;
+};
+
+class Quantize final : public Operation {
+ public:
+  Quantize(TensorId from, TensorId to) : Operation({from}, {to}) {}
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
+
+ private:
+  Integer integer_ = Integer::unsigned8;
+  float scale_ = 1.0f;
+  int32_t zero_point_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace cpuacc
+
+#endif

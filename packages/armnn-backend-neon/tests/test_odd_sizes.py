@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Layers of sizes that no kernel likes, on every level, against NumPy in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import armnn
+from armnn import DataLayout, DataType, Network, TensorInfo
+
+Array = NDArray[Any]
+
+
+@pytest.fixture
+def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
+    """Return a function that runs a network of one input on CpuAcc at a level."""
+    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+
+    def run(network: Network, x: Array, threads: int = 2) -> Array:
+        options = {"CpuAcc": {"NumberOfThreads": threads}}
+        with armnn.Runtime() as runtime:
+            loaded = runtime.load_model(network, backends=["CpuAcc"], backend_options=options)
+            (result,) = loaded.run({"x": x}).values()
+            return np.array(result)
+
+    return run
+
+
+def convolved(
+    x: Array, w: Array, stride: int, pad: tuple[int, int], dilation: int, groups: int
+) -> Array:
+    """The convolution of an NHWC image with [O,KH,KW,I] weights, window by window."""
+    n, _, _, channels = x.shape
+    out_channels, kh, kw, depth = w.shape
+    x = np.pad(x.astype(np.float64), ((0, 0), pad, pad, (0, 0)))
+    height = (x.shape[1] - (kh - 1) * dilation - 1) // stride + 1
+    width = (x.shape[2] - (kw - 1) * dilation - 1) // stride + 1
+    y = np.zeros((n, height, width, out_channels))
+    per_group = out_channels // groups
+    for o, i, j in product(range(out_channels), range(kh), range(kw)):
+        first = o // per_group * depth
+        rows = slice(i * dilation, i * dilation + (height - 1) * stride + 1, stride)
+        columns = slice(j * dilation, j * dilation + (width - 1) * stride + 1, stride)
+        y[..., o] += x[:, rows, columns, first : first + depth] @ w[o, i, j].astype(np.float64)
+    assert channels == depth * groups
+    return y
+
+
+def check(actual: Array, expected: Array, terms: int) -> None:
+    """A sum of so many terms may be off by a few units in the last place per term."""
+    assert actual.shape == expected.shape
+    bound = 4e-7 * (terms + 8) * max(1.0, float(np.abs(expected).max(initial=0.0)))
+    assert np.abs(actual - expected).max(initial=0.0) <= bound
+
+
+CONVOLUTIONS = [
+    # batch, height, width, channels, out, window, stride, pad, dilation, groups
+    (3, 5, 7, 3, 17, 3, 1, (1, 1), 1, 1),
+    (1, 9, 1, 1, 1, 1, 1, (0, 0), 1, 1),
+    (1, 2, 2, 7, 3, 5, 1, (2, 2), 1, 1),
+    (2, 11, 10, 17, 33, 3, 2, (0, 1), 1, 1),
+    (1, 13, 13, 17, 7, 2, 3, (0, 0), 1, 1),
+    (1, 12, 12, 20, 40, 3, 1, (2, 2), 2, 1),
+    (1, 8, 9, 12, 18, 3, 1, (1, 1), 1, 3),
+    (1, 31, 29, 3, 70, 7, 2, (3, 2), 1, 1),
+    (2, 15, 15, 64, 64, 1, 1, (0, 0), 1, 1),
+]
+
+
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
+@pytest.mark.parametrize("sizes", CONVOLUTIONS)
+def test_convolutions(compute: Callable[..., Array], sizes: Any, layout: DataLayout) -> None:
+    n, h, w, c, o, k, stride, pad, dilation, groups = sizes
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((n, h, w, c), np.float32)
+    weights = rng.standard_normal((o, k, k, c // groups), np.float32)
+    bias = rng.standard_normal(o, np.float32)
+    expected = convolved(x, weights, stride, pad, dilation, groups) + bias
+    expected = np.maximum(expected, 0)
+    is_last = layout is DataLayout.NHWC
+    order = (0, 1, 2, 3) if is_last else (0, 3, 1, 2)
+    network = Network()
+    image = network.add_input("x", TensorInfo(x.transpose(order).shape, DataType.FLOAT32))
+    made = network.add_convolution2d(
+        image,
+        network.add_constant(np.ascontiguousarray(weights.transpose(order))),
+        network.add_constant(bias),
+        pad_left=pad[0],
+        pad_right=pad[1],
+        pad_top=pad[0],
+        pad_bottom=pad[1],
+        stride_x=stride,
+        stride_y=stride,
+        dilation_x=dilation,
+        dilation_y=dilation,
+        data_layout=layout,
+    )
+    network.add_output("y", network.add_activation(made, function=armnn.ActivationFunction.RELU))
+    result = compute(network, np.ascontiguousarray(x.transpose(order)))
+    check(result, expected.transpose(order), k * k * c // groups)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "window", "stride", "dilation"),
+    [
+        ((3, 5, 7, 3), 3, 1, 1),
+        ((1, 16, 17, 17), 3, 2, 1),
+        ((1, 14, 15, 33), 5, 1, 1),
+        ((2, 14, 15, 16), 5, 2, 1),
+        ((1, 9, 20, 7), 3, 1, 3),
+        ((1, 2, 1, 1), 7, 4, 1),
+    ],
+)
+def test_depthwise_convolutions(
+    compute: Callable[..., Array], sizes: Any, window: int, stride: int, dilation: int
+) -> None:
+    rng = np.random.default_rng(2)
+    c = sizes[3]
+    x = rng.standard_normal(sizes, np.float32)
+    weights = rng.standard_normal((1, window, window, c), np.float32)
+    pad = (window * dilation // 2, window * dilation // 2)
+    full = weights[0].transpose(2, 0, 1)[..., None]
+    expected = np.tanh(convolved(x, full, stride, pad, dilation, c))
+    network = Network()
+    image = network.add_input("x", TensorInfo(sizes, DataType.FLOAT32))
+    made = network.add_depthwise_convolution2d(
+        image,
+        network.add_constant(weights),
+        pad_left=pad[0],
+        pad_right=pad[1],
+        pad_top=pad[0],
+        pad_bottom=pad[1],
+        stride_x=stride,
+        stride_y=stride,
+        dilation_x=dilation,
+        dilation_y=dilation,
+        data_layout=DataLayout.NHWC,
+    )
+    tanh = armnn.ActivationFunction.TANH
+    network.add_output("y", network.add_activation(made, function=tanh, a=1.0, b=1.0))
+    check(compute(network, x), expected, window * window)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns"), [(1, 1, 1), (1, 70, 65), (3, 17, 7), (15, 33, 31), (29, 5, 97)]
+)
+def test_fully_connected(
+    compute: Callable[..., Array], rows: int, depth: int, columns: int, threads: int
+) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((rows, depth), np.float32)
+    weights = rng.standard_normal((columns, depth), np.float32)
+    network = Network()
+    left = network.add_input("x", TensorInfo(x.shape, DataType.FLOAT32))
+    right = network.add_constant(weights)
+    made = network.add_fully_connected(left, right, transpose_weight_matrix=True)
+    network.add_output("y", made)
+    expected = x.astype(np.float64) @ weights.T.astype(np.float64)
+    check(compute(network, x, threads), expected, depth)
+
+
+def test_a_convolution_takes_over_the_sum_that_follows(compute: Callable[..., Array]) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((1, 6, 5, 9), np.float32)
+    weights = rng.standard_normal((9, 3, 3, 9), np.float32)
+    network = Network()
+    image = network.add_input("x", TensorInfo(x.shape, DataType.FLOAT32))
+    made = network.add_convolution2d(
+        image,
+        network.add_constant(weights),
+        pad_left=1,
+        pad_right=1,
+        pad_top=1,
+        pad_bottom=1,
+        data_layout=DataLayout.NHWC,
+    )
+    total = network.add_addition(made, image)
+    network.add_output("y", network.add_activation(total, function=armnn.ActivationFunction.RELU))
+    expected = np.maximum(convolved(x, weights, 1, (1, 1), 1, 1) + x, 0)
+    check(compute(network, x), expected, 81)
