@@ -70,7 +70,11 @@ namespace {
   return size < 0.625f ? near : with_sign_of(far, x);
 }
 
-[[maybe_unused]] inline Floats logistic(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
+/* Its small values stay exact: for negative x it is e^x / (1 + e^x). */
+[[maybe_unused]] inline Floats logistic(Floats x) {
+  const Floats power = exponential(-absolute(x));
+  return (x < 0.0f ? power : splat(1.0f)) / (1.0f + power);
+}
 
 /* Near 0 by a polynomial, else 1 - e^q(x), where q fits the logarithm of erfc. */
 [[maybe_unused]] inline Floats error_function(Floats x) {
