@@ -64,14 +64,19 @@ void prelu(const float *x, int64_t x_step, const float *slope, int64_t slope_ste
         [](Floats p, Floats q) { return p > 0.0f ? p : p * q; });
 }
 
-void scale_shift(const float *x, const float *scale, const float *shift, float *y, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i) * load(scale + i) + load(shift + i));
-  if (i < n) {
-    const int64_t rest = n - i;
-    const Floats scaled = load_part(x + i, rest) * load_part(scale + i, rest);
-    store_part(y + i, scaled + load_part(shift + i, rest), rest);
-  }
+void scale_shift(const float *x, const float *scale, const float *shift, const Elementwise &function,
+                 float *y, int64_t n) {
+  with_known(function, [&](auto f) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      store(y + i, f(load(x + i) * load(scale + i) + load(shift + i)));
+    }
+    if (i < n) {
+      const int64_t rest = n - i;
+      const Floats scaled = load_part(x + i, rest) * load_part(scale + i, rest);
+      store_part(y + i, f(scaled + load_part(shift + i, rest)), rest);
+    }
+  });
 }
 
 void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,

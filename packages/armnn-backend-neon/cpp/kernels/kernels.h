@@ -140,8 +140,9 @@ struct Kernels {
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);
-  /* y = scale * x + shift, a number of each per element. */
-  void (*scale_shift)(const float *x, const float *scale, const float *shift, float *y, int64_t n);
+  /* y = function(scale * x + shift), a number of each per element. */
+  void (*scale_shift)(const float *x, const float *scale, const float *shift,
+                      const Elementwise &function, float *y, int64_t n);
   /* y[c][r] = x[r][c]. */
   void (*transpose)(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                     int64_t columns);

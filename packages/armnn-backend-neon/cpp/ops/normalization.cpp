@@ -119,6 +119,12 @@ class ScaleShift final : public Operation {
     return 0;
   }
 
+  bool absorb(const Elementwise &function) override {
+    if (function_.function != Function::identity) return false;
+    function_ = function;
+    return true;
+  }
+
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     const float *scale = frame.in<float>(inputs[1]);
@@ -126,12 +132,14 @@ class ScaleShift final : public Operation {
     float *y = frame.out<float>(outputs[0]);
     frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.scale_shift(x + i * channels_, scale, shift, y + i * channels_, channels_);
+        frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_,
+                                  channels_);
       }
     });
   }
 
  private:
+  Elementwise function_{Function::identity, 0.0f, 0.0f};
   int64_t channels_ = 0;
   int64_t lines_ = 0;
 };
