@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends import ModelContext, Step, TensorHandle, Workload
-from armnn.types import DataType
+from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_ref.biases import bias_steps
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
 from armnn_backend_ref.ops import OPS, Array
+from armnn_backend_ref.requantizing import IntegerForm, integer_form
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Value
@@ -50,7 +51,15 @@ class RefWorkload(Workload):
         op = OPS[layer.type]
         typed = (layer.output_infos,) if op.typed else ()
         seen = (layer.input_infos,) if op.sees_inputs else ()
-        self._function = partial(op.function, layer.descriptor, *typed, *seen)
+        function = partial(op.function, layer.descriptor, *typed, *seen)
+        self._function: Callable[..., Array | tuple[Array, ...]] = function
+        whole = model.quantized_arithmetic is QuantizedArithmetic.INTEGER
+        form = integer_form(layer) if whole else None
+        if form is not None:
+            self._function = form.function or function
+            self._encoders = [form.encoder]
+            self._arguments = [_whole_argument(layer, at, form, model) for at in _places(layer)]
+            return
         alike = op.moves and _store_alike(layer.input_infos, layer.output_infos)
         as_stored = op.stored or alike
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
@@ -109,6 +118,16 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
         steps = bias_steps(layer, layer.spec.input_slot(place).name)
     decode = decoder(value.info, wide=wide) if steps is None else scaler(steps, wide=wide)
     reading = (value.info, wide, None if steps is None else steps.tobytes())
+    return _Argument(place, _constant(value, decode, reading, model), decode)
+
+
+def _whole_argument(layer: Layer, place: int, form: IntegerForm, model: ModelContext) -> _Argument:
+    """Return what the integer form of a layer is given for one input."""
+    value = layer.inputs[place] if place < len(layer.inputs) else None
+    if value is None:
+        return _Argument(place, None, None)
+    decode = form.decoders.get(place)
+    reading = (value.info, form.real if decode else None)
     return _Argument(place, _constant(value, decode, reading, model), decode)
 
 

@@ -382,6 +382,17 @@ class SequenceDirection(ArmnnEnum):
     BIDIRECTIONAL = 1002, "Bidirectional"
 
 
+class QuantizedArithmetic(ArmnnEnum):
+    """How the quantised layers of a network round; a backend may ignore it, but says so.
+
+    ``REAL`` decodes to real numbers, computes and encodes, as Arm NN's reference does. ``INTEGER``
+    is what TensorFlow Lite's reference kernels do: whole numbers and fixed-point factors.
+    """
+
+    REAL = 1000, "Real"
+    INTEGER = 1001, "Integer"
+
+
 class MemorySource(ArmnnEnum):
     """Where the memory of a tensor comes from; values are bits of a mask."""
 

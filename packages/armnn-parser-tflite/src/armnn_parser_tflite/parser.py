@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
 from armnn.graph import Network
+from armnn.types import QuantizedArithmetic
 from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import convert_operators, main_graph
 from armnn_parser_tflite.model_file import ModelFile, read_model
@@ -60,6 +61,7 @@ def parse(
     records = read_subgraph(model, names.subgraph)
     buffers = Buffers(model)
     network = Network(records.name, _metadata(model, buffers))
+    network.quantized_arithmetic = QuantizedArithmetic.INTEGER
     graph = main_graph(model, network, records, buffers, survey)
     # An input that has data cannot be given another value: it is a constant.
     given = [index for index in records.inputs if not graph.has_data(index)]

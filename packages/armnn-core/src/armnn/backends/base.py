@@ -18,6 +18,7 @@ from armnn.backends.memory import Allocator, HostAllocator, MemoryManager, Tenso
 from armnn.backends.support import Support
 from armnn.backends.views import OptimizationViews, SubgraphView
 from armnn.errors import InvalidArgumentError
+from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from armnn.backends.cache import ProgramCache
@@ -79,12 +80,14 @@ class ModelContext:
 
     Attributes:
         options: The options that the caller gave this backend for this network.
+        quantized_arithmetic: How the network's quantised layers round; a backend may ignore it.
         cache: Where compiled programs may be kept from one process to the next, if the caller
             named a folder.
     """
 
     def __init__(self, options: Mapping[str, OptionValue]) -> None:
         self.options = dict(options)
+        self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.cache: ProgramCache | None = None
         self._shared: dict[Hashable, Any] = {}
         self._lock = threading.RLock()

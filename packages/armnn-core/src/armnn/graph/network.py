@@ -14,6 +14,7 @@ from armnn.graph._builders import LayerBuilders
 from armnn.graph.layer import Layer, make_outputs
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo, info_of
+from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -38,6 +39,8 @@ class Network(LayerBuilders):
         metadata: What the model's file says about itself.
         declared_shapes: What it says of the shapes of outputs, by name; this names dimensions for
             people and is believed where nothing else is known.
+        quantized_arithmetic: How quantised layers round; the parser of a format that defines it
+            sets it.
         origin: The operator that layers are being added for; a parser sets it.
     """
 
@@ -45,6 +48,7 @@ class Network(LayerBuilders):
         self.name = name
         self.metadata: dict[str, str] = dict(metadata or {})
         self.declared_shapes: dict[str, Shape] = {}
+        self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
@@ -286,6 +290,7 @@ class Network(LayerBuilders):
             GraphError: A layer reads a value that none of them makes.
         """
         copy = Network(self.name, self.metadata)
+        copy.quantized_arithmetic = self.quantized_arithmetic
         values: dict[Value, Value] = {}
         wanted = dict.fromkeys(layers)
         for layer in (layer for layer in self.topological_order() if layer in wanted):

@@ -78,6 +78,8 @@ class BackendsInUse:
         participants = self._join(chosen, named, backend_options, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
+        for candidate in (*participants.all, *participants.evaluators):
+            candidate.model.quantized_arithmetic = network.quantized_arithmetic
         return participants
 
     def contexts_of(self, participants: Participants) -> tuple[BackendContext, ...]:
