@@ -64,6 +64,15 @@ def core_with_ref_and_onnx(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def usual_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with what the documentation tells to install, and no further backend."""
+    extras = ["armnn_backend_ref", "armnn_dynamic_loader", "armnn_parser_onnx"]
+    packages = ["armnn_backend_api", "armnn_core", *extras]
+    requirement = "armnn-core[dynamic,image,onnx,ref]"
+    return install(tmp_path_factory.mktemp("usual") / "environment", packages, requirement)
+
+
+@pytest.fixture(scope="session")
 def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs commands where the core and the loader are installed, and no backend."""
     folder = tmp_path_factory.mktemp("loader")

@@ -65,14 +65,38 @@ def refused(attempt: subprocess.CompletedProcess[str]) -> str:
     return attempt.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "inspect"])
-@pytest.mark.parametrize("name", MODEL_ERRORS)
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (command, name)
+        for command in ("run", "inspect")
+        for name in MODEL_ERRORS
+        if (command, name) != ("inspect", "unsupported.onnx")
+    ],
+)
 def test_a_bad_model_is_refused_with_its_name_and_what_is_wrong(
     installed: Run, bad: Path, command: str, name: str
 ) -> None:
     message = refused(installed("armnn", command, bad / name))
     for part in MODEL_ERRORS[name]:
         assert part.lower() in message.lower()
+
+
+def test_an_unsupported_model_is_inspected_and_fails(installed: Run, bad: Path) -> None:
+    done = installed("armnn", "inspect", bad / "unsupported.onnx")
+    assert done.returncode == 1
+    for operator in ("NotAnOperator", "AlsoNone"):
+        assert operator in done.stdout
+
+
+def test_a_folder_that_cannot_be_scanned_is_warned_of_and_nothing_is_loaded(
+    installed: Run, good: Path
+) -> None:
+    options = ["--dynamic-backends-path", "relative/path", "--input", "x=random"]
+    done = installed("armnn", "run", good, *options)
+    assert done.returncode == 0
+    assert "'relative/path'" in done.stderr
+    assert "is not absolute" in done.stderr
 
 
 def test_an_unknown_backend_is_refused_with_the_known_ones(installed: Run, good: Path) -> None:
@@ -110,7 +134,6 @@ def test_an_input_that_does_not_fit_is_refused_with_what_is_expected(
         ["--output", "z=z.npy"],
         ["--labels", "missing.txt"],
         ["--layer-backend", "nothing=CpuRef"],
-        ["--dynamic-backends-path", "relative/path"],
         ["--iterations", "0"],
     ],
     ids=lambda arguments: " ".join(arguments),
