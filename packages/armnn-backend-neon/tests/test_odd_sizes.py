@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import DataLayout, DataType, Network, TensorInfo
+from armnn.errors import ExecutionError
 
 Array = NDArray[Any]
 
@@ -185,3 +186,30 @@ def test_a_convolution_takes_over_the_sum_that_follows(compute: Callable[..., Ar
     network.add_output("y", network.add_activation(total, function=armnn.ActivationFunction.RELU))
     expected = np.maximum(convolved(x, weights, 1, (1, 1), 1, 1) + x, 0)
     check(compute(network, x), expected, 81)
+
+
+def test_an_index_outside_of_its_axis_is_an_error() -> None:
+    network = Network()
+    table = network.add_constant(np.ones((3, 2), np.float32))
+    indices = network.add_input("x", TensorInfo((2,), DataType.SIGNED32))
+    network.add_output("y", network.add_gather(table, indices))
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"])
+        with pytest.raises(ExecutionError, match="the index 3 is outside of an axis of 3"):
+            loaded.run({"x": np.array([-3, 3], np.int32)})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"NumberOfThreads": -1}, "option NumberOfThreads is '-1', expected a number from 0 on"),
+        ({"FastMathEnabled": "often"}, "option FastMathEnabled is 'often', expected true or false"),
+        ({"Cores": 2}, "option 'Cores' is not known, expected NumberOfThreads or FastMathEnabled"),
+    ],
+)
+def test_a_wrong_option_is_an_error(options: Any, message: str) -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((2,), DataType.FLOAT32))
+    network.add_output("y", network.add_floor(x))
+    with armnn.Runtime() as runtime, pytest.raises(armnn.ArmnnError, match=message):
+        runtime.load_model(network, backends=["CpuAcc"], backend_options={"CpuAcc": options})

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ armnn_code guarded(armnn_error *error, const Body &body) noexcept {
     return report(error, failure);
   } catch (const std::bad_alloc &) {
     return report(error, {ARMNN_RESOURCE_EXHAUSTED, "there is no memory left", {}});
+  } catch (const std::out_of_range &wrong) {
+    return report(error, {ARMNN_INVALID_ARGUMENT, wrong.what(), {}});
   } catch (const std::exception &defect) {
     return report(error, {ARMNN_INTERNAL, defect.what(), {}});
   } catch (...) {

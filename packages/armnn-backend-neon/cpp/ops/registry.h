@@ -17,6 +17,7 @@ struct LayerType {
 
 std::vector<LayerType> convolution_layers();
 std::vector<LayerType> elementwise_layers();
+std::vector<LayerType> indexing_layers();
 std::vector<LayerType> joining_layers();
 std::vector<LayerType> normalization_layers();
 std::vector<LayerType> pooling_layers();
