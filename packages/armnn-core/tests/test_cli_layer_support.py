@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn.cli.main import main
-from armnn.testing import misbehaving
 from armnn.testing.card import make_card, write_card
+from armnn.testing.fakes import misbehaving
 from armnn.testing.plugin_dirs import backend_plugin, installed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 
 from armnn import Network, TensorInfo
 from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
-from armnn.testing.fake_device import DeviceFactory, DeviceMemory
+from armnn.testing.fakes.device import DeviceFactory, DeviceMemory
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from armnn import _metadata
-from armnn.testing import misbehaving
+from armnn.testing.fakes import misbehaving
 
 pytest_plugins = ["pytester"]
 

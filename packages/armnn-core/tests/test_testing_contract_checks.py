@@ -10,8 +10,9 @@ import pytest
 
 from armnn.backends import Support
 from armnn.layers.elementwise import AdditionDescriptor
-from armnn.testing import contract_checks, misbehaving
+from armnn.testing import contract_checks
 from armnn.testing.cases import case
+from armnn.testing.fakes import misbehaving
 from armnn.testing.operands import values
 from armnn.testing.running import NonconformityError
 from armnn.testing.subject import Subject

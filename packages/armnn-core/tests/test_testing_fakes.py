@@ -29,8 +29,8 @@ from armnn.testing import (
     RecordingBackend,
     SelectiveBackend,
 )
-from armnn.testing.fake_device import DeviceMemory
-from armnn.testing.fakes import NullWorkload, Stage
+from armnn.testing.fakes.device import DeviceMemory
+from armnn.testing.fakes.ordinary import NullWorkload, Stage
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

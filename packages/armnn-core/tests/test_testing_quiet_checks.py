@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn.testing import misbehaving
+from armnn.testing.fakes import misbehaving
 from armnn.testing.quiet_checks import check_quiet
 from armnn.testing.running import NonconformityError
 

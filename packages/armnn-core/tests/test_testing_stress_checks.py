@@ -10,8 +10,9 @@ import pytest
 
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
-from armnn.testing import misbehaving, stress_checks
+from armnn.testing import stress_checks
 from armnn.testing.cases import LayerCase, case
+from armnn.testing.fakes import misbehaving
 from armnn.testing.operands import values
 from armnn.testing.running import NonconformityError
 from armnn.testing.subject import Subject

@@ -13,8 +13,9 @@ from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
 from armnn.layers.selecting import TopKDescriptor
-from armnn.testing import DeviceBackend, fakes, misbehaving
+from armnn.testing import DeviceBackend, fakes
 from armnn.testing.cases import LayerCase, case
+from armnn.testing.fakes import misbehaving
 from armnn.testing.operands import values
 from armnn.testing.running import NonconformityError
 from armnn.testing.subject import PROPAGATES_NAN, Subject

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from armnn.testing import fakes, misbehaving
+from armnn.testing import fakes
+from armnn.testing.fakes import misbehaving
 from armnn.testing.subject import Subject
 from armnn.testing.support_table import layers_with_kernels, support_rows, table
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from armnn.testing.fake_device import DeviceBackend
 from armnn.testing.fakes import (
     FailingBackend,
     NullBackend,
     RecordingBackend,
     SelectiveBackend,
 )
+from armnn.testing.fakes.device import DeviceBackend
 from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed, write_plugin
 
 __all__ = [
