@@ -159,7 +159,7 @@ def test_a_complete_source_distribution_passes(tmp_path: Path) -> None:
     assert check_distributions.sdist_problems(write_sdist(tmp_path, GOOD_SDIST)) == []
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "src/toy/cache.bin", ".env"])
+@pytest.mark.parametrize("name", ["notes.txt", "src/toy/cache.bin", "src/toy/built.so", ".env"])
 def test_a_source_distribution_with_a_stray_file_is_refused(tmp_path: Path, name: str) -> None:
     path = write_sdist(tmp_path, [*GOOD_SDIST, name])
     assert check_distributions.sdist_problems(path) == [

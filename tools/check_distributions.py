@@ -15,10 +15,12 @@ from pathlib import Path, PurePosixPath
 PYTEST_PLUGIN = PurePosixPath("armnn_pytest_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
-IN_A_PACKAGE = frozenset({".c", ".cmake", ".h", ".json", ".pc", ".py", ".template", ".toml"})
-BESIDE_A_PACKAGE = frozenset(
-    {"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore"}
+IN_A_PACKAGE = frozenset(
+    {".c", ".cmake", ".h", ".json", ".pc", ".py", ".so", ".template", ".toml"},
 )
+IN_SOURCES = IN_A_PACKAGE - {".so"} | {".cpp", ".map", ".md"}
+REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
+BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py"}
 
 
 def wheel_problems(path: Path) -> list[str]:
@@ -27,7 +29,9 @@ def wheel_problems(path: Path) -> list[str]:
         names = [PurePosixPath(name) for name in archive.namelist()]
     inside = [name for name in names if not name.parts[0].endswith(".dist-info")]
     packages = sorted({name.parts[0] for name in inside if name != PYTEST_PLUGIN})
-    problems = [f"holds the stray file {str(name)!r}" for name in inside if not _is_source(name)]
+    problems = [
+        f"holds the stray file {str(name)!r}" for name in inside if not _belongs(name, IN_A_PACKAGE)
+    ]
     if len(packages) != 1:
         problems.append(f"holds {packages!r}, expected one package")
     problems += _missing(names, {"py.typed", "__about__.py", "LICENSE", "METADATA"})
@@ -42,19 +46,19 @@ def sdist_problems(path: Path) -> list[str]:
     problems = [
         f"holds the stray file {str(name)!r}"
         for name in names
-        if not (str(name) in BESIDE_A_PACKAGE or _is_source(name))
+        if not (str(name) in BESIDE_A_PACKAGE or _belongs(name, IN_SOURCES))
     ]
-    problems += _missing(names, {"py.typed", "__about__.py", *BESIDE_A_PACKAGE - {".gitignore"}})
+    problems += _missing(names, {"py.typed", "__about__.py", *REQUIRED})
     if not any(name.parts[0] == "tests" for name in names):
         problems.append("lacks tests")
     return [f"{path.name} {problem}." for problem in problems]
 
 
-def _is_source(name: PurePosixPath) -> bool:
+def _belongs(name: PurePosixPath, suffixes: frozenset[str]) -> bool:
     nested = len(name.parts) > 1
     if name.name == PYTEST_PLUGIN.name:
         return True
-    return nested and (name.suffix in IN_A_PACKAGE or name.name in ("py.typed", "CMakeLists.txt"))
+    return nested and (name.suffix in suffixes or name.name in ("py.typed", "CMakeLists.txt"))
 
 
 def _missing(names: Iterable[PurePosixPath], required: Iterable[str]) -> list[str]:
