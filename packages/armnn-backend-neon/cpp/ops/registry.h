@@ -15,6 +15,7 @@ struct LayerType {
   Lower lower;
 };
 
+std::vector<LayerType> casting_layers();
 std::vector<LayerType> convolution_layers();
 std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> indexing_layers();

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The same values in another data type. */
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+/* A truth value: any byte but 0 is true. */
+struct Truth {
+  uint8_t byte;
+  operator uint8_t() const { return byte != 0; }
+};
+
+/* Real to whole: fractions are cut off, what does not fit saturates, what is no number becomes 0.
+ * Between integers the lower bits are kept.
+ */
+template <typename To, typename From>
+To cast_one(From from) {
+  if constexpr (std::is_same_v<To, Truth>) {
+    return Truth{static_cast<uint8_t>(from != 0)};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    using Limits = std::numeric_limits<To>;
+    if (from != from) return 0;
+    if (from <= static_cast<From>(Limits::min())) return Limits::min();
+    /* The largest integer may round up to a number that does not fit. */
+    if (from >= static_cast<From>(Limits::max())) return Limits::max();
+    return static_cast<To>(from);
+  } else {
+    return static_cast<To>(from);
+  }
+}
+
+using Convert = void (*)(const void *from, void *to, int64_t n);
+
+template <typename From, typename To>
+void convert(const void *from, void *to, int64_t n) {
+  const auto *x = static_cast<const From *>(from);
+  auto *y = static_cast<To *>(to);
+  for (int64_t i = 0; i < n; ++i) y[i] = cast_one<To>(x[i]);
+}
+
+template <typename From>
+Convert converter_from(armnn_data_type to) {
+  switch (to) {
+    case ARMNN_FLOAT32: return convert<From, float>;
+    case ARMNN_FLOAT64: return convert<From, double>;
+    case ARMNN_BOOLEAN: return convert<From, Truth>;
+    case ARMNN_SIGNED8: return convert<From, int8_t>;
+    case ARMNN_SIGNED16: return convert<From, int16_t>;
+    case ARMNN_SIGNED32: return convert<From, int32_t>;
+    case ARMNN_SIGNED64: return convert<From, int64_t>;
+    case ARMNN_UNSIGNED8: return convert<From, uint8_t>;
+    case ARMNN_UNSIGNED16: return convert<From, uint16_t>;
+    case ARMNN_UNSIGNED32: return convert<From, uint32_t>;
+    case ARMNN_UNSIGNED64: return convert<From, uint64_t>;
+    default: return nullptr;
+  }
+}
+
+Convert converter(armnn_data_type from, armnn_data_type to) {
+  switch (from) {
+    case ARMNN_FLOAT32: return converter_from<float>(to);
+    case ARMNN_FLOAT64: return converter_from<double>(to);
+    case ARMNN_BOOLEAN: return converter_from<Truth>(to);
+    case ARMNN_SIGNED8: return converter_from<int8_t>(to);
+    case ARMNN_SIGNED16: return converter_from<int16_t>(to);
+    case ARMNN_SIGNED32: return converter_from<int32_t>(to);
+    case ARMNN_SIGNED64: return converter_from<int64_t>(to);
+    case ARMNN_UNSIGNED8: return converter_from<uint8_t>(to);
+    case ARMNN_UNSIGNED16: return converter_from<uint16_t>(to);
+    case ARMNN_UNSIGNED32: return converter_from<uint32_t>(to);
+    case ARMNN_UNSIGNED64: return converter_from<uint64_t>(to);
+    default: return nullptr;
+  }
+}
+
+class Cast final : public Operation {
+ public:
+  Cast(TensorId from, TensorId to, Convert convert) : Operation({from}, {to}), convert_(convert) {}
+
+  size_t prepare(const Setup &setup) override {
+    count_ = setup[inputs[0]].count();
+    from_bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
+    to_bytes_ = static_cast<int64_t>(element_bytes(setup[outputs[0]].type));
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const auto *from = frame.in<std::byte>(inputs[0]);
+    auto *to = frame.out<std::byte>(outputs[0]);
+    const int64_t pieces = (count_ + kPiece - 1) / kPiece;
+    frame.pool.run(pieces, [&](int64_t begin, int64_t end, int32_t) {
+      const int64_t first = begin * kPiece;
+      const int64_t last = end * kPiece < count_ ? end * kPiece : count_;
+      convert_(from + first * from_bytes_, to + first * to_bytes_, last - first);
+    });
+  }
+
+ private:
+  static constexpr int64_t kPiece = 4096; /* elements that one thread takes at a time */
+  Convert convert_;
+  int64_t count_ = 0;
+  int64_t from_bytes_ = 0;
+  int64_t to_bytes_ = 0;
+};
+
+void lower_cast(Lowering &l) {
+  require(l.input(0).shape == l.output().shape, "input and output must have the same shape");
+  const Convert convert = converter(l.input(0).type, l.output().type);
+  require(convert != nullptr, std::string(type_name(l.input(0).type)) + " is not cast to " +
+                                  type_name(l.output().type) + " here");
+  const Order order = l.order(0);
+  const TensorId from = l.in(0, order);
+  l.add<Cast>(from, l.out(0, order), convert);
+}
+
+}  // namespace
+
+std::vector<LayerType> casting_layers() { return {{"Cast", lower_cast}}; }
+
+}  // namespace cpuacc
