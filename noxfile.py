@@ -21,7 +21,7 @@ PACKAGES = {
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
 EVERYTHING = "armnn-core[dynamic,image,onnx,ref,tflite]"
-MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
+MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-neon", "armnn-backend-openvino"]
 DIST = Path("dist")
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
@@ -144,6 +144,13 @@ def bench(session: nox.Session) -> None:
     session.run(
         "python", "benchmarks/budgets.py", *models, *output, *session.posargs, env=ONE_THREAD_EACH
     )
+
+
+@nox.session(requires=["build"], default=False)
+def speed(session: nox.Session) -> None:
+    """Measure CpuAcc beside other run times on the public models, and write docs/speed.md."""
+    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
+    session.run("python", "benchmarks/models.py", *session.posargs)
 
 
 @nox.session(default=False)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Single layers on CpuAcc in GFLOP/s, beside the machine's measured multiply-add peak.
+
+    python benchmarks/kernel_speed.py
+
+One thread, float32. The peak is that of independent multiply-adds in registers, in the widest
+vectors that gcc uses for this machine. A layer is a network of its own: copies of its input and
+output are in its time.
+"""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import armnn
+from armnn import DataLayout, Network, TensorInfo
+
+PEAK = """
+#include <stdio.h>
+#include <time.h>
+#if defined __AVX512F__
+#define BYTES 64
+#elif defined __AVX__
+#define BYTES 32
+#else
+#define BYTES 16
+#endif
+typedef float vector __attribute__((vector_size(BYTES)));
+#define CHAINS 12
+#define STEPS 20000000L
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+int main(void) {
+  vector x[CHAINS], scale = {0}, shift = {0};
+  for (int i = 0; i < CHAINS; ++i) x[i] = scale;
+  __asm__ volatile("" : "+x"(scale), "+x"(shift));
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const double start = now();
+    for (long step = 0; step < STEPS; ++step) {
+#pragma GCC unroll 12
+      for (int i = 0; i < CHAINS; ++i) x[i] = x[i] * scale + shift;
+    }
+    const double took = now() - start;
+    if (took < best) best = took;
+  }
+  for (int i = 1; i < CHAINS; ++i) x[0] += x[i];
+  volatile float sink = x[0][0];
+  (void)sink;
+  printf("%f\\n", 2.0 * STEPS * CHAINS * (BYTES / 4) / best * 1e-9);
+  return 0;
+}
+"""
+ROUNDS, RUNS_SECONDS = 7, 0.1
+
+
+def peak_gflops() -> float:
+    """Return the multiply-add peak of one core in GFLOP/s, the best of some rounds."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "peak.c"), Path(folder, "peak")
+        source.write_text(PEAK if _is_x86() else PEAK.replace('"+x"', '"+w"'), encoding="utf-8")
+        flags = ["-O3", "-march=native", "-ffast-math"]
+        subprocess.run(["gcc", *flags, "-o", program, source], check=True)
+        done = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
+        return float(done.stdout)
+
+
+def _is_x86() -> bool:
+    return platform.machine() in ("x86_64", "AMD64")
+
+
+def layers() -> Iterator[tuple[str, Network, tuple[int, ...], int]]:
+    """Yield what a layer is, a network of it, the shape of its input, its multiply-adds."""
+    noise = np.random.default_rng(0)
+
+    def constant(network: Network, *shape: int) -> armnn.Value:
+        return network.add_constant(noise.uniform(-1, 1, shape).astype(np.float32))
+
+    for size, deep, wide, window in (
+        (56, 64, 64, 1),
+        (28, 256, 256, 1),
+        (56, 64, 64, 3),
+        (14, 256, 256, 3),
+    ):
+        network, shape = Network("convolution"), (1, size, size, deep)
+        x, pad = network.add_input("x", TensorInfo(shape)), window // 2
+        weights = constant(network, wide, window, window, deep)
+        y = network.add_convolution2d(
+            x,
+            weights,
+            pad_left=pad,
+            pad_right=pad,
+            pad_top=pad,
+            pad_bottom=pad,
+            data_layout=DataLayout.NHWC,
+        )
+        network.add_output("y", y)
+        what = f"Convolution2d {window}x{window}, {deep} to {wide} channels, {size}x{size}"
+        yield what, network, shape, size * size * deep * wide * window * window
+    for window in (3, 5):
+        network, shape = Network("depthwise"), (1, 56, 56, 128)
+        x, pad = network.add_input("x", TensorInfo(shape)), window // 2
+        weights = constant(network, 1, window, window, 128)
+        y = network.add_depthwise_convolution2d(
+            x,
+            weights,
+            pad_left=pad,
+            pad_right=pad,
+            pad_top=pad,
+            pad_bottom=pad,
+            data_layout=DataLayout.NHWC,
+        )
+        network.add_output("y", y)
+        what = f"DepthwiseConvolution2d {window}x{window}, 128 channels, 56x56"
+        yield what, network, shape, 56 * 56 * 128 * window * window
+    for rows, deep, wide in ((1, 1024, 1024), (128, 384, 1536), (512, 512, 512)):
+        network = Network("fully connected")
+        x = network.add_input("x", TensorInfo((rows, deep)))
+        network.add_output("y", network.add_fully_connected(x, constant(network, deep, wide)))
+        yield f"FullyConnected, {rows} x {deep} x {wide}", network, (rows, deep), rows * deep * wide
+
+
+def measure() -> dict[str, Any]:
+    """Return the peak before and after the layers, and for each layer its GFLOP/s."""
+    before, rows = peak_gflops(), []
+    for what, network, shape, products in layers():
+        loaded = armnn.load_model(
+            network, ["CpuAcc"], backend_options={"CpuAcc": {"NumberOfThreads": 1}}
+        )
+        feed = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
+        rounds = [_seconds(loaded, feed) for _ in range(ROUNDS)]
+        rows.append({"layer": what, "gflops": 2e-9 * products / statistics.median(rounds)})
+    return {"peak_gflops": max(before, peak_gflops()), "layers": rows}
+
+
+def _seconds(loaded: armnn.LoadedNetwork, feed: dict[str, Any]) -> float:
+    """Return the median time of a run in a short burst."""
+    times: list[float] = []
+    while sum(times) < RUNS_SECONDS:
+        start = time.perf_counter()
+        loaded.run(feed)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Measure and print."""
+    said = measure()
+    print(f"peak: {said['peak_gflops']:.0f} GFLOP/s")
+    for row in said["layers"]:
+        share = row["gflops"] / said["peak_gflops"]
+        print(f"{row['layer']:52s} {row['gflops']:7.1f} GFLOP/s {share:5.0%} of the peak")
+
+
+if __name__ == "__main__":
+    main()

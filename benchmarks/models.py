@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""The public models on CpuAcc beside onnxruntime, OpenVINO and LiteRT; writes docs/speed.md.
+
+    python benchmarks/models.py [NAME ...] [--anew] [--rounds 5] [--burst 0.2] [--retries 1]
+
+Each pair of a runtime and a number of threads has a process of its own for each model, so that its
+peak memory is its own. These processes live until the model is done and wait without running; they
+run one after the other in short bursts, round after round, each round beginning with another one.
+So a slow phase of the machine hits all of them, and each burst begins with what its predecessor
+left in the caches; the median over all runs of all bursts does not see the first run of each. After
+a burst comes a pause in which threads that spin settle.
+
+Load times come from processes of their own: without anything kept, and with what the load before
+kept. Times of a cold load do not include importing the runtime, and the file is in the page cache.
+
+What is measured is kept per model; a session that was stopped goes on where it was. A model is
+measured again if CpuAcc was built anew since, and with ``--anew``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import kernel_speed
+import numpy as np
+from budgets import machine
+from other_cores import OtherCores
+from runtimes import AT_ITS_DEFAULTS, runtimes_for
+from speed_page import RECORDS, write_page
+
+from armnn_backend_neon.backend import LIBRARY
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+sys.path.append(str(TOOLS))  # scripts, not a package
+from fetch_models import MODELS, default_cache, fetch  # noqa: E402  # found through the line above
+from model_peers import make_feeds  # noqa: E402  # as above
+
+PROCESS = Path(__file__).with_name("runtime_process.py")
+THREADS = (1, 2)
+QUIET = 0.15
+"""Cores that others may keep busy before a measurement is repeated."""
+
+PAUSE_SECONDS = 0.03
+POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class RuntimeProcess:
+    """A runtime that has loaded a model in a process of its own.
+
+    Attributes:
+        said: What it said of its load; has "error" if there is nothing to run.
+        times: All that its bursts took, in milliseconds.
+        peak_mb: The peak of its memory.
+    """
+
+    def __init__(
+        self, runtime: str, model: Path, inputs: Path, threads: int, cache: Path | None = None
+    ) -> None:
+        command = [sys.executable, str(PROCESS), runtime, str(model), str(inputs), str(threads)]
+        command += [] if cache is None else ["--cache", str(cache)]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **dict.fromkeys(POOLS, str(threads))},
+        )
+        self.said: dict[str, Any] = self._answer()
+        self.outputs = inputs.with_name(f"{self._process.pid}.npz")
+        self.times: list[float] = []
+        self.peak_mb = 0.0
+
+    @property
+    def id(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    def burst(self, seconds: float) -> None:
+        """Run the model for some seconds."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        answer = self._answer()
+        self.times += answer["times"]
+        self.peak_mb = answer["peak_mb"]
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "the process ended"}
+        return answer
+
+
+def library_digest() -> str:
+    """Return what tells one build of CpuAcc from another."""
+    return hashlib.sha256(LIBRARY.read_bytes()).hexdigest()[:16]
+
+
+def inputs_of(name: str, path: Path, folder: Path) -> Path:
+    """Write what the catalogue feeds the model; return the file."""
+    import armnn
+
+    loaded = armnn.load_model(path, backends=["CpuRef"])
+    wanted = {at: info for at, info in loaded.inputs.items() if at not in loaded.outputs}
+    inputs = folder / "inputs.npz"
+    arrays: dict[str, Any] = dict(make_feeds(MODELS[name], wanted, 1)[0])
+    np.savez(inputs, **arrays)
+    return inputs
+
+
+def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
+    """Return the record of a model: a row per runtime and number of threads."""
+    path, library = fetch(name, default_cache()), library_digest()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        inputs = inputs_of(name, path, folder)
+        pairs = [(runtime, threads) for threads in THREADS for runtime in runtimes_for(path)]
+        processes = {pair: RuntimeProcess(pair[0], path, inputs, pair[1]) for pair in pairs}
+        ready = [process for process in processes.values() if "error" not in process.said]
+        clock = OtherCores(process.id for process in ready)
+        for number in range(rounds):
+            at = number % len(ready)
+            for process in ready[at:] + ready[:at]:
+                process.burst(seconds)
+                time.sleep(PAUSE_SECONDS)
+        busy = clock.read()
+        for process in processes.values():
+            process.close()
+        rows = [_row(*pair, process) for pair, process in processes.items()]
+        _compare(rows, processes)
+        for row in rows:
+            if row["threads"] == 1 and "error" not in row and row["runtime"] != AT_ITS_DEFAULTS:
+                row["cached_load_ms"] = cached_load(row["runtime"], path, inputs, folder)
+    return {"library": library, "other_cores": busy, "rows": rows}
+
+
+def _row(runtime: str, threads: int, process: RuntimeProcess) -> dict[str, Any]:
+    row = {"runtime": runtime, "threads": threads, **process.said}
+    if process.times:
+        row |= {"median_ms": statistics.median(process.times), "runs": len(process.times)}
+        row |= {"peak_mb": process.peak_mb}
+    return row
+
+
+def _compare(rows: list[dict[str, Any]], processes: dict[tuple[str, int], RuntimeProcess]) -> None:
+    """Add to each row how far its outputs are from the first peer's, as a share of their range."""
+    peers = [row for row in rows if row["runtime"] in ("onnxruntime", "LiteRT") and "runs" in row]
+    if not peers:
+        return
+    right = _outputs(processes[peers[0]["runtime"], peers[0]["threads"]])
+    for row in rows:
+        if "runs" in row:
+            made = _outputs(processes[row["runtime"], row["threads"]])
+            row["distance"] = max(
+                (_distance(a, b) for a, b in zip(made, right, strict=True)), default=0.0
+            )
+
+
+def _outputs(process: RuntimeProcess) -> list[np.ndarray[Any, Any]]:
+    with np.load(process.outputs) as stored:
+        return [stored[name].astype(np.float64) for name in stored.files]
+
+
+def _distance(made: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
+    """Return the largest difference over the largest magnitude; of other shapes infinity."""
+    if made.shape != right.shape:
+        return float("inf")
+    scale = max(float(np.abs(right).max(initial=0.0)), 1e-12)
+    return float(np.abs(made - right).max(initial=0.0)) / scale
+
+
+def cached_load(runtime: str, path: Path, inputs: Path, folder: Path) -> float | None:
+    """Return the milliseconds of a load after one that kept what it made; None if none is kept."""
+    cache = folder / f"cache of {runtime}"
+    cache.mkdir()
+    said: dict[str, Any] = {}
+    for _ in range(2):
+        process = RuntimeProcess(runtime, path, inputs, 1, cache)
+        process.close()
+        said = process.said
+    return said.get("load_ms")
+
+
+def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the record of a model, measured unless it is kept; the quietest of the tries."""
+    kept = default_cache() / "speed" / f"{name}.json"
+    if kept.exists() and not arguments.anew:
+        stored: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        if stored["library"] == library_digest():
+            return stored
+    record = measure(name, arguments.rounds, arguments.burst)
+    for _ in range(arguments.retries):
+        if record["other_cores"] <= QUIET:
+            break
+        again = measure(name, arguments.rounds, arguments.burst)
+        record = min(record, again, key=lambda tried: float(tried["other_cores"]))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(record), encoding="utf-8")
+    return record
+
+
+def main() -> None:
+    """Measure the models and write the page of all that are kept."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which models; all without one")
+    parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--burst", type=float, default=0.2, help="seconds that a burst lasts")
+    parser.add_argument("--retries", type=int, default=1, help="while other processes are busy")
+    arguments = parser.parse_args()
+    possible = [name for name, model in MODELS.items() if not model.refused]
+    wanted = arguments.names or possible
+    for place, name in enumerate(wanted, 1):
+        record = record_of(name, arguments)
+        print(
+            f"[{place}/{len(wanted)}] {name}: {record['other_cores']:.2f} other cores", flush=True
+        )
+    folder = default_cache() / "speed"
+    kept = {name: folder / f"{name}.json" for name in possible}
+    models = {
+        name: json.loads(file.read_text(encoding="utf-8"))
+        for name, file in kept.items()
+        if file.exists()
+    }
+    said = {
+        "machine": machine(),
+        "kernels": kernel_speed.measure(),
+        "missing": [name for name in possible if name not in models],
+        "stale": [at for at, record in models.items() if record["library"] != library_digest()],
+    }
+    lines = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(record)}" for name, record in models.items()
+    )
+    RECORDS.write_text(
+        f'{{"about": {json.dumps(said)},\n"models": {{\n{lines}\n}}}}\n', encoding="utf-8"
+    )
+    write_page()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""One runtime with one model in a process of its own, which models.py starts and asks for bursts.
+
+    python benchmarks/runtime_process.py CpuAcc model.onnx inputs.npz 2 [--cache FOLDER]
+
+The first line on stdout says how the load went. Each line on stdin is a number of seconds; the
+answer is a line with the times of that burst in milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from runtimes import LOADERS, MODULES, OURS, Run, load_armnn
+
+MOST_RUNS = 20_000
+
+
+def memory_mb(field: str) -> float:
+    """Return a field of /proc/self/status in MiB, such as VmHWM, the peak of this process."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    fields = dict(line.split(":", 1) for line in status.splitlines())
+    return int(fields[field].split()[0]) / 1024
+
+
+def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
+    """Load the model and run it once; return how to run it and what there is to say.
+
+    The time counts from the imported runtime to the first outputs.
+    """
+    with np.load(arguments.inputs) as stored:
+        feed = {name: stored[name] for name in stored.files}
+    importlib.import_module(MODULES.get(arguments.runtime, "openvino"))
+    said: dict[str, Any] = {"imported_mb": memory_mb("VmRSS")}
+    network, start = None, time.perf_counter()
+    if arguments.runtime == OURS:
+        run, network = load_armnn(arguments.model, feed, arguments.threads, arguments.cache)
+    else:
+        run = LOADERS[arguments.runtime](arguments.model, feed, arguments.threads, arguments.cache)
+    outputs = run()
+    said["load_ms"] = (time.perf_counter() - start) * 1e3
+    if network is not None:
+        fallbacks = Counter(f"{row.type}: {row.reason}" for row in network.report.fallbacks)
+        said["fallbacks"] = dict(fallbacks.most_common())
+        said["layers"] = len(network.report)
+    np.savez(arguments.inputs.with_name(f"{os.getpid()}.npz"), *map(np.asarray, outputs))
+    return run, said
+
+
+def burst(run: Run, seconds: float) -> dict[str, Any]:
+    """Run the model for some seconds, once at least; return the times and the memory's peak."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while not times or (time.perf_counter() < end and len(times) < MOST_RUNS):
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return {"times": times, "peak_mb": memory_mb("VmHWM")}
+
+
+def main() -> None:
+    """Load, then answer until stdin ends."""
+    parser = argparse.ArgumentParser(description="One runtime with one model, for models.py.")
+    parser.add_argument("runtime", choices=LOADERS)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("inputs", type=Path)
+    parser.add_argument("threads", type=int)
+    parser.add_argument("--cache", type=Path)
+    arguments = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a runtime prints must not come between the answers
+    try:
+        run, said = load(arguments)
+    except Exception as error:  # whatever a runtime raises: it cannot run this model
+        said = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+    print(json.dumps(said), file=answers, flush=True)
+    if "error" in said:
+        return
+    for line in sys.stdin:
+        print(json.dumps(burst(run, float(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

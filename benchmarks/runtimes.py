@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""How each runtime loads a model and runs it: setting inputs and reading outputs included.
+
+A loader takes the file, the inputs in the order of the model, the number of threads and a folder
+for what it may keep from load to load (None: it keeps nothing). It returns what runs the model
+once and returns its outputs in the order of the model.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Feed: TypeAlias = "Mapping[str, NDArray[Any]]"
+Run: TypeAlias = "Callable[[], list[NDArray[Any]]]"
+Loader: TypeAlias = "Callable[[Path, Feed, int, Path | None], Run]"
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before LiteRT is imported: it is talkative
+
+
+def load_cpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
+    """CpuAcc, and CpuRef for the layers that CpuAcc refuses."""
+    return load_armnn(path, feed, threads, cache)[0]
+
+
+def load_armnn(path: Path, feed: Feed, threads: int, cache: Path | None) -> tuple[Run, Any]:
+    """As load_cpuacc; returns the loaded network as well, for its report."""
+    import armnn
+
+    loaded = armnn.load_model(
+        path,
+        backends=["CpuAcc", "CpuRef"],
+        backend_options={"CpuAcc": {"NumberOfThreads": threads}},
+        cache_dir=cache,
+    )
+    states = {
+        name: np.zeros(info.static_shape, info.data_type.numpy_dtype)
+        for name, info in loaded.inputs.items()
+        if name in loaded.outputs
+    }
+    given = {**feed, **states}
+    wanted = [name for name in loaded.outputs if name not in states]
+
+    def run() -> list[NDArray[Any]]:
+        made = loaded.run(given)
+        return [made[name] for name in wanted]
+
+    return run, loaded
+
+
+def load_onnxruntime(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
+    """Onnxruntime's CPU provider, all optimisations; kept is the optimised model."""
+    runtime = importlib.import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    source = path
+    if cache is not None:
+        kept = cache / "optimized.onnx"
+        if kept.exists():
+            source = kept
+            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        else:
+            options.optimized_model_filepath = str(kept)
+    session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return lambda: list(session.run(None, feed))
+
+
+def _openvino(properties: Mapping[str, Any]) -> Loader:
+    def load(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
+        openvino = importlib.import_module("openvino")
+        core = openvino.Core()
+        if cache is not None:
+            core.set_property({"CACHE_DIR": str(cache)})
+        model = core.read_model(path)
+        names = {
+            port: _openvino_input(port, feed, place) for place, port in enumerate(model.inputs)
+        }
+        if any(port.get_partial_shape().is_dynamic for port in model.inputs):
+            model.reshape({port: list(feed[name].shape) for port, name in names.items()})
+        chosen = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, **properties}
+        request = core.compile_model(model, "CPU", chosen).create_infer_request()
+        arrays = [feed[name] for name in names.values()]
+
+        def run() -> list[NDArray[Any]]:
+            return list(request.infer(arrays, share_inputs=True).values())
+
+        return run
+
+    return load
+
+
+def _openvino_input(port: Any, feed: Feed, place: int) -> str:
+    """Return the input that a port stands for: by name, else, as signatures rename, by place."""
+    named = [name for name in feed if name in port.get_names()]
+    return named[0] if named else list(feed)[place]
+
+
+def load_litert(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
+    """LiteRT's interpreter with XNNPACK; it keeps nothing.
+
+    Raises:
+        ValueError: A cache is asked for.
+    """
+    if cache is not None:
+        raise ValueError("LiteRT's Python interpreter has no cache")
+    litert = importlib.import_module("ai_edge_litert.interpreter")
+    interpreter = litert.Interpreter(model_path=str(path), num_threads=threads)
+    interpreter.allocate_tensors()
+    # By position: our names are those of the signature, these are those of the tensors.
+    places = [given["index"] for given in interpreter.get_input_details()]
+    pairs = list(zip(places, feed.values(), strict=True))
+    made = [entry["index"] for entry in interpreter.get_output_details()]
+
+    def run() -> list[NDArray[Any]]:
+        for place, array in pairs:
+            interpreter.set_tensor(place, array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(place) for place in made]
+
+    return run
+
+
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+"""Else OpenVINO may compute in bfloat16, and quantise what comes to int8 weights."""
+
+OURS = "CpuAcc"
+AT_ITS_DEFAULTS = "OpenVINO, defaults"
+LOADERS: dict[str, Loader] = {
+    OURS: load_cpuacc,
+    "onnxruntime": load_onnxruntime,
+    "OpenVINO": _openvino(EXACT),
+    AT_ITS_DEFAULTS: _openvino({}),
+    "LiteRT": load_litert,
+}
+"""By the name in the tables."""
+
+MODULES = {
+    OURS: "armnn_backend_neon.backend",
+    "onnxruntime": "onnxruntime",
+    "LiteRT": "ai_edge_litert.interpreter",
+}
+"""What importing a runtime means; of all others it is openvino."""
+
+
+def runtimes_for(path: Path) -> list[str]:
+    """Return the runtimes that read the format of a file."""
+    foreign = "LiteRT" if path.suffix == ".onnx" else "onnxruntime"
+    return [name for name in LOADERS if name != foreign]
