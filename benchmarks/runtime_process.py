@@ -81,7 +81,7 @@ def main() -> None:
     try:
         run, said = load(arguments)
     except Exception as error:  # whatever a runtime raises: it cannot run this model
-        said = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+        said = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
     print(json.dumps(said), file=answers, flush=True)
     if "error" in said:
         return

@@ -36,6 +36,12 @@ runtime included. A dash: the runtime does not read the format, or cannot run th
 The speed on Arm is unmeasured until a board has run this.
 """
 
+DIFFERENCES = """\
+Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
+Of quantised models LiteRT's own kernels differ as well: [Public models](models.md) has the
+distances from its reference kernels.
+"""
+
 
 def _cell(row: dict[str, Any] | None, field: str, form: str = ".3g") -> str:
     """Return a figure, a dash where there is none."""
@@ -176,7 +182,7 @@ def page(said: dict[str, Any]) -> str:
         ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
         ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
         ["## What CpuAcc refuses", "", *refusals(models), ""],
-        ["## What does not run, or differs", "", *faults(models), ""],
+        ["## What does not run, or differs", "", DIFFERENCES, *faults(models), ""],
         ["## Measured with an earlier build of CpuAcc", "", stale, ""],
         ["## Not measured", "", missing],
     ]
