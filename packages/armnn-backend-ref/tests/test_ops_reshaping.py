@@ -316,3 +316,8 @@ def test_depth_goes_to_space_with_the_depth_last(compute, onnx_run, layout):
     d = DepthToSpaceDescriptor(block_size=2, data_layout=layout, column_row_depth=True)
     y = compute(d, np.moveaxis(x, 1, -1) if last else x)
     np.testing.assert_array_equal(np.moveaxis(y, -1, 1) if last else y, expected)
+
+
+def test_depth_to_space_columns_first_of_an_empty_batch_is_empty(compute):
+    d = DepthToSpaceDescriptor(block_size=2, data_layout=NHWC, column_row_depth=True)
+    assert compute(d, np.zeros((0, 2, 3, 8), np.float32)).shape == (0, 4, 6, 2)

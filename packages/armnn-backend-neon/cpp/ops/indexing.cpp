@@ -19,7 +19,8 @@ class Gather final : public Operation {
     const Tensor &from = setup[inputs[0]];
     is_wide_ = setup[inputs[1]].type == ARMNN_SIGNED64;
     count_ = setup[inputs[1]].count();
-    inner_bytes_ = static_cast<int64_t>(from.bytes()) / (outer_ * size_);
+    const int64_t slices = outer_ * size_; /* none of an empty tensor */
+    inner_bytes_ = slices == 0 ? 0 : static_cast<int64_t>(from.bytes()) / slices;
     return 0;
   }
 

@@ -45,7 +45,7 @@ Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads,
   const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
   const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
   const int64_t wanted = threads == 1 ? 1 : 4 * threads;
-  int64_t tiles_per_task = std::min(kTilesPerTask, tiles);
+  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, kTilesPerTask);
   while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }

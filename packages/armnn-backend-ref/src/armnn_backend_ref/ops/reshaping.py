@@ -71,7 +71,8 @@ def depth_to_space(d: DepthToSpaceDescriptor, x: Array) -> Array:
     layout = d.data_layout
     if d.column_row_depth:
         channels = np.moveaxis(x, layout.channel_axis, -1)
-        pixels = channels.reshape(*channels.shape[:-1], -1, d.block_size**2)
+        block = d.block_size**2
+        pixels = channels.reshape(*channels.shape[:-1], channels.shape[-1] // block, block)
         x = np.moveaxis(pixels.swapaxes(-2, -1).reshape(channels.shape), -1, layout.channel_axis)
     return _unfold_blocks(x, layout.spatial_axes, (d.block_size,) * 2, layout.channel_axis)
 

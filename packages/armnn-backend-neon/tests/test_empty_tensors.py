@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Layers of which an axis is empty: what CpuAcc takes it computes as CpuRef does, or fails as it.
+
+The networks are those of the conformance cases, with each axis of the first input made empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.errors import ArmnnError, ExecutionError
+from armnn.testing.cases import LayerCase, cases_of, covered_layers
+from armnn.types import DataType
+
+LAYERS = [layer for layer in covered_layers() if any(cases_of(layer, DataType.FLOAT32))]
+
+
+def emptied(case: LayerCase) -> Iterator[tuple[armnn.Network, dict[str, np.ndarray]]]:
+    """Yield the network of a case, and feeds, for each axis that may be empty."""
+    first = case.inputs[0] if case.inputs else None
+    if first is None or first.constant:
+        return
+    for axis in range(len(first.info.static_shape)):
+        shapes = [None if o is None else list(o.info.static_shape) for o in case.inputs]
+        shapes[0][axis] = 0
+        net = armnn.Network(f"{case.id} without axis {axis}")
+        operands, feeds = [], {}
+        try:
+            for index, (operand, shape) in enumerate(zip(case.inputs, shapes, strict=True)):
+                if operand is None:
+                    operands.append(None)
+                elif operand.constant:
+                    operands.append(net.add_constant(operand.stored, operand.info))
+                else:
+                    name = f"input {index}"
+                    operands.append(net.add_input(name, operand.info.with_shape(tuple(shape))))
+                    feeds[name] = np.resize(operand.stored, shape)
+            requested = [info.with_shape(None) for info in case.outputs]
+            layer = net.add(case.layer, operands, case.descriptor, outputs=requested)
+        except ArmnnError:
+            continue  # the layer does not have such a shape
+        for index, value in enumerate(layer.outputs):
+            net.add_output(f"output {index}", value)
+        yield net, feeds
+
+
+def outcome(
+    net: armnn.Network, feeds: dict[str, np.ndarray], backend: str
+) -> dict[str, np.ndarray] | str | None:
+    """The outputs, the word "fails", or None if the backend does not take the layer."""
+    try:
+        return armnn.load_model(net, backends=[backend]).run(feeds)
+    except ExecutionError:
+        return "fails"
+    except ArmnnError:
+        return None
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_an_empty_axis_is_computed_as_on_the_reference(layer: str) -> None:
+    for case in cases_of(layer, DataType.FLOAT32):
+        for net, feeds in emptied(case):
+            got, expected = outcome(net, feeds, "CpuAcc"), outcome(net, feeds, "CpuRef")
+            if got is None or expected is None:
+                continue
+            if isinstance(got, str) or isinstance(expected, str):
+                assert got == expected, net.name
+                continue
+            for name, array in expected.items():
+                np.testing.assert_allclose(
+                    got[name], array, rtol=1e-4, atol=1e-5, err_msg=f"{net.name}, {name}"
+                )
