@@ -20,8 +20,8 @@ PACKAGES = {
     path.parent.name: nox.project.load_toml(path)
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
-EVERYTHING = "armnn-core[dynamic,image,onnx,ref,tflite]"
-MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-neon", "armnn-backend-openvino"]
+EVERYTHING = "armnn-core[cpu,dynamic,image]"
+MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
 DIST = Path("dist")
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
