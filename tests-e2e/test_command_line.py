@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/command-line.md shows what the commands print; a profile of a real model adds up."""
+"""The documentation shows what the commands print; a profile of a real model adds up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,21 @@ from pathlib import Path
 
 import pytest
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "command-line.md"
-EXAMPLES = re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def examples(page: str) -> list[tuple[str, str]]:
+    """The commands of a page and what it says that they print."""
+    return re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
+
+
+COMMANDS = examples("command-line.md")
+TROUBLES = examples("troubleshooting.md")
+BROKEN_PLUGINS = {
+    ("acme-npu", ">=1.0,<2", "AcmeNpu"): 'import ctypes; ctypes.CDLL("libacme_driver.so.3")',
+    ("acme-tpu", ">=2.0,<3", "AcmeTpu"): "",
+    ("zenith-ref", ">=1.0,<2", "CpuRef"): "",
+}
 
 
 def comparable(text: str) -> list[str]:
@@ -36,13 +49,31 @@ def folder(
     return folder
 
 
+@pytest.fixture(scope="module")
+def broken_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the plug-ins that docs/troubleshooting.md speaks of."""
+    site = tmp_path_factory.mktemp("site")
+    for (name, api, backend_id), source in BROKEN_PLUGINS.items():
+        module = name.replace("-", "_")
+        information = site / f"{module}-2.1.0.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.1.0\n"
+            f"Requires-Dist: armnn-backend-api{api}\n"
+        )
+        entry_point = f"[armnn.backends]\n{backend_id} = {module}:Backend\n"
+        (information / "entry_points.txt").write_text(entry_point)
+        (site / f"{module}.py").write_text(source)
+    return site
+
+
 def run(
-    folder: Path, *arguments: str, environment: Path = Path(sys.prefix)
+    folder: Path, *arguments: str, environment: Path = Path(sys.prefix), **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [environment / "bin" / "armnn", *arguments],
         cwd=folder,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -50,13 +81,29 @@ def run(
     )
 
 
-@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command for command, _ in COMMANDS])
 def test_a_command_prints_what_the_document_shows(
     command: str, shown: str, folder: Path, usual_environment: Path
 ) -> None:
     name, *arguments = shlex.split(command)
     assert name == "armnn"
-    printed = comparable(run(folder, *arguments, environment=usual_environment).stdout)
+    assert_shown(run(folder, *arguments, environment=usual_environment).stdout, shown)
+
+
+@pytest.mark.parametrize(("command", "shown"), TROUBLES, ids=[command for command, _ in TROUBLES])
+def test_a_command_prints_what_the_document_shows_of_broken_plugins(
+    command: str, shown: str, folder: Path, usual_environment: Path, broken_plugins: Path
+) -> None:
+    name, *arguments = shlex.split(command)
+    assert name == "armnn"
+    path = str(broken_plugins)
+    done = run(folder, *arguments, environment=usual_environment, PYTHONPATH=path)
+    assert_shown(done.stdout, shown)
+
+
+def assert_shown(output: str, shown: str) -> None:
+    """Assert that the output is what a document shows, but for what it leaves out."""
+    printed = comparable(output)
     if "..." not in shown:
         assert printed == comparable(shown)
     # Where the document leaves something out, what it shows is there, in this order.
