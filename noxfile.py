@@ -23,6 +23,8 @@ PACKAGES = {
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
 MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
 DIST = Path("dist")
+# What building leaves in the folder of a package.
+MADE = {"__pycache__", "build", "Arm_CpuAcc_backend.so"}
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -234,7 +236,7 @@ def _digest(package: str) -> str:
     """A digest of everything that goes into the distributions of a package."""
     digest = hashlib.sha256(repr(nox.project.dependency_groups(PROJECT, "build")).encode())
     for path in sorted(Path("packages", package).rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and MADE.isdisjoint(path.parts):
             digest.update(f"{path.as_posix()} {path.stat().st_size}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Compiles the backend with a C++ compiler alone; hatchling calls it, and so does a developer.
 
-``python hatch_build.py`` builds into the source tree and compiles only what has changed.
+``python hatch_build.py`` builds into the source tree and compiles only what has changed. The
+machine is the one that the compiler in CXX compiles for: a cross-compiler makes another wheel.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import shlex
+import shutil
 import subprocess
 import sys
-import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,8 @@ from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
-LIBRARY = Path("src/armnn_backend_neon/Arm_CpuAcc_backend.so")
+LIBRARY = Path("armnn_backend_neon/Arm_CpuAcc_backend.so")
+SOURCES = ROOT / "src"
 BUNDLED_HEADERS = ROOT / "include"
 SIBLING_HEADERS = ROOT.parent / "armnn-backend-api/src/armnn_backend_api/include"
 
@@ -43,11 +44,17 @@ LINK_FLAGS = [
     "-shared",
     "-Wl,-z,defs",
     "-Wl,--gc-sections",
+    # The C++ library is the compiler's own, so the C library's version alone says where the file
+    # runs. libgcc stays shared: its static form needs a younger C library.
     "-static-libstdc++",
-    "-static-libgcc",
     "-pthread",
 ]
 EXPORTS = ROOT / "cpp/exports.map"
+
+OLDEST_GLIBC = (2, 17)
+"""No older one is asked for: it is the first on Arm with a platform tag."""
+OLDEST_LIBGCC = (4, 8, 0)
+"""What comes with a system of that glibc."""
 
 
 class Level(NamedTuple):
@@ -80,7 +87,11 @@ LEVELS = {
         Level("avx2", 32, ("-march=haswell",)),
         Level("sse2", 16, ()),
     ),
-    "aarch64": (Level("neon", 16, ()),),
+    "aarch64": (
+        Level("neon_i8mm", 16, ("-march=armv8.2-a+dotprod+i8mm",)),
+        Level("neon_dotprod", 16, ("-march=armv8.2-a+dotprod",)),
+        Level("neon", 16, ("-march=armv8-a",)),
+    ),
 }
 
 
@@ -121,6 +132,21 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CXX", "g++"))
 
 
+def machine_of_compiler() -> str:
+    """Return the machine that the compiler compiles for, such as ``aarch64``.
+
+    Raises:
+        ValueError: There is no level for it.
+    """
+    command = [*compiler(), "-dumpmachine"]
+    triple = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    machine, _, _ = triple.partition("-")
+    if machine not in LEVELS:
+        known = " or ".join(LEVELS)
+        raise ValueError(f"the compiler {compiler()} is for {triple!r}, expected {known}")
+    return machine
+
+
 def units(build: Path, machine: str, version: str) -> list[Unit]:
     """Return what is to be compiled for a machine."""
     cpp = ROOT / "cpp"
@@ -142,20 +168,22 @@ def run(command: list[str]) -> None:
     subprocess.run(command, check=True)
 
 
-def build_library(machine: str, version: str) -> Path:
+def build_library(version: str) -> Path:
     """Compile what has changed and link it; return the library.
 
     Raises:
         subprocess.CalledProcessError: The compiler or the linker refused.
+        ValueError: There is no level for the machine that it compiles for.
     """
+    machine = machine_of_compiler()
     build = ROOT / "build" / machine
     build.mkdir(parents=True, exist_ok=True)
     stamp = build / "flags.txt"
     all_units = units(build, machine, version)
-    flags = repr([compiler(), all_units])
+    flags = repr([compiler(), LINK_FLAGS, all_units])
     is_new = not stamp.exists() or stamp.read_text() != flags
     stale = [unit for unit in all_units if is_new or unit.is_stale()]
-    library = ROOT / LIBRARY
+    library = build / LIBRARY.name
 
     def compile_unit(unit: Unit) -> None:
         paths = ["-MMD", "-c", str(unit.source), "-o", str(unit.object)]
@@ -188,17 +216,48 @@ class NativeBuildHook(BuildHookInterface[BuilderConfig]):
         if self.target_name == "sdist":
             build_data["force_include"][str(header_directory())] = "include"
             return
-        machine = os.environ.get("ARMNN_CPUACC_MACHINE", platform.machine())
-        build_library(machine, self.metadata.version)
+        library = build_library(self.metadata.version)
+        if version == "editable":
+            put_into_sources(library)
+        else:
+            build_data["force_include"][str(library)] = str(LIBRARY)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag(machine)}"
+        build_data["tag"] = f"py3-none-{platform_tag(library)}"
 
 
-def platform_tag(machine: str) -> str:
-    """Return the wheel's platform tag."""
-    own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    return own if machine == platform.machine() else f"linux_{machine}"
+def put_into_sources(library: Path) -> Path:
+    """Copy a library to where Python looks for it in the source tree; return the copy."""
+    # The old file may be mapped by a process: it is replaced, never written to.
+    unfinished = (SOURCES / LIBRARY).with_suffix(".part")
+    shutil.copy2(library, unfinished)
+    return unfinished.replace(SOURCES / LIBRARY)
+
+
+def platform_tag(library: Path) -> str:
+    """Return the platform tag of a wheel with a library, by PEP 600.
+
+    Its glibc is the youngest version of a symbol that the library asks for.
+
+    Raises:
+        ValueError: The library needs something that not every system with this glibc has.
+    """
+    from elftools.elf.elffile import ELFFile
+
+    youngest = OLDEST_GLIBC
+    with library.open("rb") as stream:
+        file = ELFFile(stream)
+        needed = file.get_section_by_name(".gnu.version_r")
+        names = [v.name for _, versions in needed.iter_versions() for v in versions]
+        machine = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}[file["e_machine"]]
+    for name in names:
+        family, _, number = name.partition("_")
+        version = tuple(int(part) for part in number.split("."))
+        if family == "GLIBC":
+            youngest = max(youngest, version[:2])
+        elif family != "GCC" or version > OLDEST_LIBGCC:
+            raise ValueError(f"{library} needs {name}, expected versions of glibc's symbols alone")
+    return "manylinux_{}_{}_{}".format(*youngest, machine)
 
 
 if __name__ == "__main__":
-    print(build_library(platform.machine(), version_of_distribution()), file=sys.stderr)
+    print(put_into_sources(build_library(version_of_distribution())), file=sys.stderr)

@@ -25,6 +25,12 @@ void fill(Kernels &table);
 namespace neon {
 void fill(Kernels &table);
 }
+namespace neon_dotprod {
+void fill(Kernels &table);
+}
+namespace neon_i8mm {
+void fill(Kernels &table);
+}
 #endif
 
 namespace {
@@ -57,7 +63,15 @@ constexpr Level kLevels[] = {
     {"sse2", always, sse2::fill},
 };
 #else
-constexpr Level kLevels[] = {{"neon", always, neon::fill}};
+bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+
+bool has_i8mm() { return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
+
+constexpr Level kLevels[] = {
+    {"neon_i8mm", has_i8mm, neon_i8mm::fill},
+    {"neon_dotprod", has_dotprod, neon_dotprod::fill},
+    {"neon", always, neon::fill},
+};
 #endif
 constexpr int kLevelCount = sizeof kLevels / sizeof kLevels[0];
 
