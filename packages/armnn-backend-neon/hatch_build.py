@@ -211,7 +211,7 @@ def version_of_distribution() -> str:
 class NativeBuildHook(BuildHookInterface[BuilderConfig]):
     """Builds the library for wheels, and puts the header into source distributions."""
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  # hatchling's signature
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before hatchling collects the files."""
         if self.target_name == "sdist":
             build_data["force_include"][str(header_directory())] = "include"
