@@ -5,23 +5,21 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import flatbuffers
 import numpy as np
 import pytest
 import tflite
 
-from armnn.backends import ModelContext, OptionValue
 from armnn.compat import litert
 from armnn.compat.litert.delegates import Delegate
 from armnn.errors import ClosedError, InvalidArgumentError, UnknownBackendError
-from armnn.runtime import default_runtime
-from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed
+from armnn.testing.plugin_dirs import Plugin
+
+if TYPE_CHECKING:
+    from armnn.backends import OptionValue
 
 X = np.array([[1, 2]], np.float32)
 
@@ -111,38 +109,13 @@ def model_bytes(signatures: dict[str, int] | None = None, *, with_state: bool = 
 
 
 @pytest.fixture
-def options(make_backend: Callable[..., Any], tmp_path: Path) -> Iterator[dict[str, OptionValue]]:
-    """A process with a parser and two backends; what the first of them was given as options."""
-    seen: dict[str, OptionValue] = {}
-
-    def context_with_threads(_self: Any, given: dict[str, OptionValue]) -> ModelContext:
-        seen.update(given)
-        return ModelContext(given)
-
-    kinds = [
-        make_backend("First", create_model_context=context_with_threads, score=lambda _: 5),
-        make_backend("Second"),
-    ]
-    module = ModuleType("armnn_test_litert_kinds")
-    vars(module).update({kind.id: kind for kind in kinds})
-    plugins = [
-        backend_plugin(
-            kind.id,
-            distribution=f"armnn-backend-{kind.id}",
-            source=f"from {module.__name__} import {kind.id} as backend\n",
-        )
-        for kind in kinds
-    ]
+def options_seen(
+    install_stand_ins: Callable[[Plugin], dict[str, dict[str, OptionValue]]],
+) -> dict[str, dict[str, OptionValue]]:
+    """The options that backends were given, in a process with a parser of TFLite."""
     entry = {"armnn.parsers": {"tflite": "armnn_parser_fake:parse"}}
     parser = Plugin("armnn-parser-fake", "1", (), entry, {"armnn_parser_fake": PARSER})
-    with ExitStack() as stack:
-        stack.enter_context(pytest.MonkeyPatch.context()).setitem(
-            sys.modules, module.__name__, module
-        )
-        stack.enter_context(installed(tmp_path / "plugins", *plugins, parser, alone=True))
-        default_runtime().close()
-        yield seen
-        default_runtime().close()
+    return install_stand_ins(parser)
 
 
 def run(interpreter: litert.Interpreter) -> Any:
@@ -152,14 +125,14 @@ def run(interpreter: litert.Interpreter) -> Any:
     return interpreter.get_tensor(1)
 
 
-def test_a_model_runs(options, tmp_path) -> None:
+def test_a_model_runs(options_seen, tmp_path) -> None:
     np.testing.assert_array_equal(run(litert.Interpreter(model_content=model_bytes())), 2 * X)
     path = tmp_path / "model.bin"
     path.write_bytes(model_bytes())
     np.testing.assert_array_equal(run(litert.Interpreter(path)), 2 * X)
 
 
-def test_an_input_keeps_its_value_and_gives_copies(options) -> None:
+def test_an_input_keeps_its_value_and_gives_copies(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes())
     np.testing.assert_array_equal(run(interpreter), 2 * X)
     interpreter.get_tensor(0)[...] = 7
@@ -170,7 +143,7 @@ def test_an_input_keeps_its_value_and_gives_copies(options) -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(1), 2 * X)
 
 
-def test_a_resized_model_has_zeros_until_it_is_run(options) -> None:
+def test_a_resized_model_has_zeros_until_it_is_run(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes())
     run(interpreter)
     interpreter.resize_tensor_input(0, (3, 2))
@@ -193,7 +166,7 @@ def test_a_resized_model_has_zeros_until_it_is_run(options) -> None:
         ({"experimental_delegates": [object()]}, "made for another run time: expected what load_d"),
     ],
 )
-def test_wrong_arguments_are_value_errors(options, arguments, message: str) -> None:
+def test_wrong_arguments_are_value_errors(options_seen, arguments, message: str) -> None:
     if "model_path" not in arguments and "model_content" not in arguments and arguments:
         arguments = {**arguments, "model_content": model_bytes()}
     with pytest.raises(ValueError, match=message):
@@ -222,14 +195,14 @@ def test_wrong_arguments_are_value_errors(options, arguments, message: str) -> N
         (lambda i: i.get_tensor_details(1), ValueError, "subgraph_index is 1: only the tensors of"),
     ],
 )
-def test_wrong_calls_are_refused(options, action, kind: type[Exception], message: str) -> None:
+def test_wrong_calls_are_refused(options_seen, action, kind: type[Exception], message: str) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes())
     interpreter.allocate_tensors()
     with pytest.raises(kind, match=message):
         action(interpreter)
 
 
-def test_nothing_is_there_before_tensors_are_allocated(options) -> None:
+def test_nothing_is_there_before_tensors_are_allocated(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes())
     with pytest.raises(ValueError, match=r"Try calling allocate_tensors\(\) first"):
         interpreter.set_tensor(0, X)
@@ -237,7 +210,7 @@ def test_nothing_is_there_before_tensors_are_allocated(options) -> None:
         interpreter.get_tensor(1)
 
 
-def test_a_model_with_state_runs_once_per_reset(options) -> None:
+def test_a_model_with_state_runs_once_per_reset(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes(with_state=True))
     run(interpreter)
     with pytest.raises(RuntimeError, match=r"values are not kept .* call reset_all_variables\(\)"):
@@ -247,7 +220,7 @@ def test_a_model_with_state_runs_once_per_reset(options) -> None:
     np.testing.assert_array_equal(interpreter.get_tensor(1), 2 * X)
 
 
-def test_a_signature_names_inputs_and_outputs(options) -> None:
+def test_a_signature_names_inputs_and_outputs(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes({"add": 0}))
     assert interpreter.get_signature_list() == {"add": {"inputs": ["left"], "outputs": ["sum"]}}
     runner = interpreter.get_signature_runner()
@@ -268,18 +241,18 @@ def test_a_signature_names_inputs_and_outputs(options) -> None:
         ({"a": 0}, lambda i: i.get_signature_runner()(q=X), r"Invalid Input name \(q\) .* left$"),
     ],
 )
-def test_wrong_signatures_are_refused(options, signatures, action, message: str) -> None:
+def test_wrong_signatures_are_refused(options_seen, signatures, action, message: str) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes(signatures))
     with pytest.raises(InvalidArgumentError, match=message):
         action(interpreter)
 
 
-def test_threads_reach_the_backends_that_have_such_an_option(options) -> None:
+def test_threads_reach_the_backends_that_have_such_an_option(options_seen) -> None:
     litert.Interpreter(model_content=model_bytes(), num_threads=3)
-    assert options["NumberOfThreads"] == 3
+    assert options_seen["First"]["NumberOfThreads"] == 3
 
 
-def test_the_delegate_of_arm_nn_names_the_backends(options) -> None:
+def test_the_delegate_of_arm_nn_names_the_backends(options_seen) -> None:
     delegate = litert.load_delegate(
         "/opt/arm/libarmnnDelegate.so.29",
         {"backends": "Second, First", "number-of-threads": 2, "logging-severity": "info"},
@@ -288,17 +261,17 @@ def test_the_delegate_of_arm_nn_names_the_backends(options) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
     run(interpreter)
     assert {row.backend for row in interpreter._network.report} == {"Second"}
-    assert options["NumberOfThreads"] == 2
+    assert options_seen["First"]["NumberOfThreads"] == 2
 
 
-def test_a_delegate_that_names_no_backends_leaves_the_choice(options) -> None:
+def test_a_delegate_that_names_no_backends_leaves_the_choice(options_seen) -> None:
     delegate = litert.load_delegate("libarmnnDelegate.so")
     interpreter = litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
     run(interpreter)
     assert {row.backend for row in interpreter._network.report} == {"First"}
 
 
-def test_a_delegate_that_names_an_unknown_backend_is_refused(options) -> None:
+def test_a_delegate_that_names_an_unknown_backend_is_refused(options_seen) -> None:
     delegate = litert.load_delegate("libarmnnDelegate.so", {"backends": "Third"})
     with pytest.raises(UnknownBackendError, match="There is no backend 'Third'"):
         litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
@@ -316,13 +289,13 @@ def test_other_delegates_are_refused(library: str, given: Any, message: str) -> 
         litert.load_delegate(library, given)
 
 
-def test_custom_operators_are_refused(options) -> None:
+def test_custom_operators_are_refused(options_seen) -> None:
     assert litert.InterpreterWithCustomOps(model_content=model_bytes()).num_subgraphs() == 1
     with pytest.raises(InvalidArgumentError, match=r"custom operators are given as \['Mine'\]"):
         litert.InterpreterWithCustomOps(["Mine"], model_content=model_bytes())
 
 
-def test_an_interpreter_that_is_gone_leaves_nothing_in_the_runtime(options) -> None:
+def test_an_interpreter_that_is_gone_leaves_nothing_in_the_runtime(options_seen) -> None:
     interpreter = litert.Interpreter(model_content=model_bytes())
     network = interpreter._network
     run(interpreter)
