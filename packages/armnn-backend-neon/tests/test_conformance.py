@@ -40,7 +40,7 @@ def test_the_kit_finds_nothing_wrong(tmp_path: Path, level: str) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "ARMNN_CPUACC_ISA": level},
+        env={**os.environ, "ARMNN_CPUACC_ISA": level, "ARMNN_CPUACC_THREADS": "2"},
     )
     assert run.returncode == 0, run.stdout
     layers = json.loads(card.read_text())["layers"]

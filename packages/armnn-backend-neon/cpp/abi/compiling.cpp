@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* compile: options, lowering and the program. */
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 #include "abi/backend.h"
 #include "abi/errors.h"
 #include "abi/importing.h"
+#include "threads/cpus.h"
 
 namespace cpuacc {
 namespace {
 
+/* For tests: so many threads unless the options say how many, and all loops are split. */
+const char *threads_of_tests() { return std::getenv("ARMNN_CPUACC_THREADS"); }
+
+int32_t default_threads() {
+  const char *wanted = threads_of_tests();
+  return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
+}
+
 struct Options {
-  int32_t threads = usable_cpus();
+  int32_t threads = default_threads();
   bool allows_fast_math = false;
 };
 
@@ -21,7 +32,7 @@ int32_t parse_threads(const std::string &text) {
     throw Failure{ARMNN_INVALID_ARGUMENT,
                   "option NumberOfThreads is '" + text + "', expected a number from 0 on", {}};
   }
-  return threads == 0 ? usable_cpus() : threads;
+  return threads == 0 ? default_threads() : threads;
 }
 
 bool parse_boolean(const std::string &key, const std::string &text) {
@@ -93,6 +104,9 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
 std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::shared_ptr<cpuacc::Pool> pool = pools_[threads].lock();
-  if (!pool) pools_[threads] = pool = std::make_shared<cpuacc::Pool>(threads);
+  if (!pool) {
+    const double least_ns = cpuacc::threads_of_tests() == nullptr ? cpuacc::Pool::kWorthSplittingNs : 0.0;
+    pools_[threads] = pool = std::make_shared<cpuacc::Pool>(threads, least_ns);
+  }
   return pool;
 }

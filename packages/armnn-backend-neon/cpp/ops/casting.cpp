@@ -93,7 +93,7 @@ class Cast final : public Operation {
     const auto *from = frame.in<std::byte>(inputs[0]);
     auto *to = frame.out<std::byte>(outputs[0]);
     const int64_t pieces = (count_ + kPiece - 1) / kPiece;
-    frame.pool.run(pieces, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(pieces, kPiece * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       const int64_t first = begin * kPiece;
       const int64_t last = end * kPiece < count_ ? end * kPiece : count_;
       convert_(from + first * from_bytes_, to + first * to_bytes_, last - first);

@@ -11,6 +11,7 @@
 namespace cpuacc {
 namespace {
 
+constexpr double kDepthwiseNs = 2.0 * kMultiplyAddNs; /* bound by loads */
 constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
@@ -52,7 +53,7 @@ class Convolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     const size_t pointers = pointer_bytes(cut_, layout_);
     const int64_t tasks = cut_.tasks();
-    frame.pool.run(groups_ * tasks, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(groups_ * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table =
           reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
@@ -132,7 +133,9 @@ class Depthwise final : public WithEpilogue {
     shared.function = function_;
     const float *input = frame.in<float>(inputs[0]);
     float *output = frame.out<float>(outputs[0]);
-    frame.pool.run(w.batch * w.output_height, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t row_size = w.output_width * w.channels * w.window_height * w.window_width;
+    const double row_ns = static_cast<double>(row_size) * kDepthwiseNs;
+    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         DepthwiseRow row = shared;
         row.input = input + i / w.output_height * w.height * w.width * w.channels;

@@ -22,7 +22,8 @@ class Apply final : public Operation {
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run((count_ + kChunk - 1) / kChunk, [&](int64_t begin, int64_t end, int32_t) {
+    const double item_ns = kChunk * kFunctionNs;
+    frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       const int64_t first = begin * kChunk;
       frame.kernels.elementwise(function_, x + first, y + first,
                                 std::min(end * kChunk, count_) - first);
@@ -92,7 +93,8 @@ class Pairs : public Operation {
     const int64_t y_step = broadcast_.y[rank - 1];
     const int64_t pieces = line == 0 ? 0 : (line + kChunk - 1) / kChunk;
     const int64_t lines = elements(broadcast_.shape, 0, rank - 1);
-    frame.pool.run(lines * pieces, [&](int64_t begin, int64_t end, int32_t) {
+    const double item_ns = static_cast<double>(std::min(line, kChunk)) * kElementNs;
+    frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % pieces * kChunk;
         int64_t number = i / pieces;

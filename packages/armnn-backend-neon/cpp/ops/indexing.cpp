@@ -29,7 +29,7 @@ class Gather final : public Operation {
     const auto *indices = frame.in<std::byte>(inputs[1]);
     auto *to = frame.out<std::byte>(outputs[0]);
     check_indices(indices);
-    frame.pool.run(outer_ * count_, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(outer_ * count_, static_cast<double>(inner_bytes_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t said = index(indices, i % count_);
         const int64_t place = said < 0 ? said + size_ : said;

@@ -176,7 +176,8 @@ void Moves::run(const Frame &frame) const {
     const std::byte *from = frame.in<std::byte>(inputs[i]);
     const size_t inner = is_transposition(move, element_bytes_) ? 2 : 1;
     const int64_t boxes = elements(move.shape, 0, move.shape.size() - inner);
-    frame.pool.run(boxes, [&](int64_t begin, int64_t end, int32_t) {
+    const double box_ns = static_cast<double>(elements(move.shape) / boxes) * kElementNs;
+    frame.pool.run(boxes, box_ns, [&](int64_t begin, int64_t end, int32_t) {
       carry(&frame, move, from, to, element_bytes_, begin, end);
     });
   }

@@ -29,7 +29,7 @@ class Softmax final : public Operation {
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(lines_, static_cast<double>(length_) * kFunctionNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         frame.kernels.softmax(x + i * length_, y + i * length_, length_, beta_, takes_logarithm_);
       }
@@ -68,7 +68,7 @@ class Normalize final : public Operation {
     const float *gamma = inputs[1] == kNone ? nullptr : frame.in<float>(inputs[1]);
     const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(lines_, static_cast<double>(3 * length_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         frame.kernels.normalize(x + i * length_, gamma, beta, y + i * length_, length_, eps_,
                                 subtracts_mean_);
@@ -130,7 +130,7 @@ class ScaleShift final : public Operation {
     const float *scale = frame.in<float>(inputs[1]);
     const float *shift = frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(lines_, static_cast<double>(channels_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_,
                                   channels_);

@@ -30,7 +30,9 @@ class Pooling2d final : public Operation {
     shared.counts_padding = counts_padding_;
     const float *input = frame.in<float>(inputs[0]);
     float *output = frame.out<float>(outputs[0]);
-    frame.pool.run(w.batch * w.output_height, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t row_size = w.output_width * w.channels * w.window_height * w.window_width;
+    const double row_ns = static_cast<double>(row_size) * kElementNs;
+    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         PoolingRow row = shared;
         row.input = input + i / w.output_height * w.height * w.width * w.channels;

@@ -56,6 +56,12 @@ Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads,
           panels_per_task * kernels.columns};
 }
 
+double task_ns(const Cut &cut, const WeightLayout &layout) {
+  const int64_t rows = std::min(cut.rows, cut.rows_per_task);
+  const int64_t columns = std::min(cut.columns, cut.columns_per_task);
+  return static_cast<double>(rows * columns * layout.taps * layout.depth) * kMultiplyAddNs;
+}
+
 size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
   const size_t bytes = static_cast<size_t>(cut.rows_per_task * layout.taps) * sizeof(float *);
   return (bytes + 63) / 64 * 64;
@@ -116,13 +122,14 @@ class Product final : public WithEpilogue {
     if (!packed_) {
       std::byte *memory = frame.scratch() + pointers * static_cast<size_t>(frame.pool.threads());
       const float *right = frame.in<float>(inputs[1]);
-      frame.pool.run(matrices_, [&](int64_t begin, int64_t end, int32_t) {
+      const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * kElementNs;
+      frame.pool.run(matrices_, matrix_ns, [&](int64_t begin, int64_t end, int32_t) {
         pack_all(right, memory, frame.kernels, begin, end);
       });
       packed = memory;
     }
     const int64_t tasks = cut_.tasks();
-    frame.pool.run(elements(batch_) * tasks, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table = reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) run_one(frame, packed, table, i / tasks, i % tasks);
     });

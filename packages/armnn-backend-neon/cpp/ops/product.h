@@ -59,6 +59,9 @@ struct ProductTask {
   Epilogue epilogue;
 };
 
+/* What a task takes, roughly. */
+double task_ns(const Cut &cut, const WeightLayout &layout);
+
 /* Bytes of the pointers that run_task writes. */
 size_t pointer_bytes(const Cut &cut, const WeightLayout &layout);
 

@@ -12,7 +12,7 @@ constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
 
 template <typename Body>
 void in_chunks(const Frame &frame, int64_t count, const Body &body) {
-  frame.pool.run((count + kChunk - 1) / kChunk, [&](int64_t begin, int64_t end, int32_t) {
+  frame.pool.run((count + kChunk - 1) / kChunk, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
     const int64_t first = begin * kChunk;
     body(first, std::min(end * kChunk, count) - first);
   });

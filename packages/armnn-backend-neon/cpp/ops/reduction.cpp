@@ -20,7 +20,7 @@ class Reduce final : public Operation {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
     if (inner_ == 1) {
-      frame.pool.run(outer_, [&](int64_t begin, int64_t end, int32_t) {
+      frame.pool.run(outer_, static_cast<double>(count_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
         for (int64_t i = begin; i < end; ++i) {
           y[i] = frame.kernels.reduce_line(reduction_, x + i * count_, count_);
         }
@@ -28,7 +28,8 @@ class Reduce final : public Operation {
       return;
     }
     const int64_t pieces = (inner_ + kColumns - 1) / kColumns;
-    frame.pool.run(outer_ * pieces, [&](int64_t begin, int64_t end, int32_t) {
+    const double piece_ns = static_cast<double>(count_ * std::min(kColumns, inner_)) * kElementNs;
+    frame.pool.run(outer_ * pieces, piece_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % pieces * kColumns;
         const int64_t line = i / pieces;

@@ -35,7 +35,8 @@ class Resize final : public Operation {
     float *y = frame.out<float>(outputs[0]);
     const int64_t channels = from_[3];
     const int64_t line = from_[2] * channels;
-    frame.pool.run(to_[0] * to_[1], [&](int64_t begin, int64_t end, int32_t thread) {
+    const double row_ns = static_cast<double>(line + to_[2] * channels) * kElementNs;
+    frame.pool.run(to_[0] * to_[1], row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       auto *mixed =
           reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {

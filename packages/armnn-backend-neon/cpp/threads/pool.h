@@ -3,21 +3,31 @@
 #ifndef CPUACC_THREADS_POOL_H_
 #define CPUACC_THREADS_POOL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
 namespace cpuacc {
 
-/* The CPUs that this process may use: its affinity mask, bounded by the quota of its cgroup. */
-int32_t usable_cpus();
+/* What parts of a loop's work take, in nanoseconds; rough, to decide whether it is worth splitting. */
+constexpr double kMultiplyAddNs = 1.0 / 32.0;
+constexpr double kElementNs = 0.15; /* read, looked at, written */
+constexpr double kFunctionNs = 0.6; /* an exponential or the like */
 
-/* Starts its threads with the first loop that has work for them. A thread waits spinning for some
+/* Starts its threads with the first loop that is worth them. A thread waits spinning for some
  * microseconds, then sleeps. After a fork the child starts threads of its own. While one call uses
  * the pool, loops of other calls run on their own thread.
+ *
+ * A loop is dealt out in one share for each thread, so that a thread finds what it wrote in its
+ * caches; each takes chunks of its share, then of the others'. The calling thread ends with all that
+ * nobody has begun: a thread that sleeps or was taken off its CPU delays it by a chunk at most.
  */
 class Pool {
  public:
-  explicit Pool(int32_t threads);
+  static constexpr double kWorthSplittingNs = 4000.0;
+
+  /* Args: least_ns: loops that take less run on the calling thread. */
+  explicit Pool(int32_t threads, double least_ns = kWorthSplittingNs);
   ~Pool();
   Pool(const Pool &) = delete;
   Pool &operator=(const Pool &) = delete;
@@ -26,25 +36,37 @@ class Pool {
 
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
    * are done. Must not throw.
+   *
+   * Args: item_ns: what one of the count takes, in nanoseconds.
    */
   template <typename Body>
-  void run(int64_t count, const Body &body) {
+  void run(int64_t count, double item_ns, const Body &body) {
     if (count <= 0) return;
-    if (threads_ == 1 || count == 1) return body(int64_t{0}, count, 0);
+    if (threads_ == 1 || count == 1 || static_cast<double>(count) * item_ns < least_ns_) {
+      return body(int64_t{0}, count, 0);
+    }
     run_parts(
-        count,
+        count, item_ns,
         [](const void *arg, int64_t begin, int64_t end, int32_t thread) {
           (*static_cast<const Body *>(arg))(begin, end, thread);
         },
         &body);
   }
 
+  /* The same for items of unknown cost, each worth a thread's while. */
+  template <typename Body>
+  void run(int64_t count, const Body &body) {
+    run(count, kWorthSplittingNs, body);
+  }
+
  private:
   using Part = void (*)(const void *arg, int64_t begin, int64_t end, int32_t thread);
-  void run_parts(int64_t count, Part part, const void *arg);
+  void run_parts(int64_t count, double item_ns, Part part, const void *arg);
 
   struct Team;
   int32_t threads_;
+  double least_ns_;
+  std::atomic<int64_t> user_{0}; /* 1 + the generation of the process whose loop uses the team */
   std::unique_ptr<Team> team_;
 };
 

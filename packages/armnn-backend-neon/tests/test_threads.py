@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""Threads share the work, change no result, come and go with the process, and rest when idle."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import armnn
+from armnn import DataLayout, LoadedNetwork, Network, TensorInfo
+
+IMAGE = (1, 24, 20, 16)
+STEPS = 6
+
+
+def tower() -> Network:
+    """Convolutions, depthwise and pointwise, with a sum and a mean: loops of many sizes."""
+    generator = np.random.default_rng(5)
+    net = Network("tower")
+    x = net.add_input("x", TensorInfo(IMAGE))
+    for _ in range(STEPS):
+        w = generator.standard_normal((16, 3, 3, 16), np.float32) * np.float32(0.1)
+        weights = net.add_constant(w)
+        deep = net.add_convolution2d(
+            x, weights, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1, data_layout=DataLayout.NHWC
+        )
+        x = net.add_addition(net.add_activation(deep, function=armnn.ActivationFunction.TANH), x)
+    net.add_output("y", net.add_mean(x, axis=(1, 2), keep_dims=False))
+    return net
+
+
+@contextmanager
+def loaded(threads: int | None = None) -> Iterator[LoadedNetwork]:
+    options = {} if threads is None else {"CpuAcc": {"NumberOfThreads": threads}}
+    with armnn.Runtime() as runtime:
+        yield runtime.load_model(tower(), backends=["CpuAcc"], backend_options=options)
+
+
+def image(seed: int) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal(IMAGE, np.float32)
+
+
+def alone(seed: int) -> NDArray[Any]:
+    with loaded(1) as network:
+        return network.run({"x": image(seed)})["y"]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_the_number_of_threads_does_not_change_a_bit(threads: int) -> None:
+    with loaded(threads) as network:
+        for seed in range(3):
+            np.testing.assert_array_equal(network.run({"x": image(seed)})["y"], alone(seed))
+
+
+def test_calls_at_the_same_time_compute_what_they_compute_alone() -> None:
+    right = [alone(seed) for seed in range(4)]
+    wrong: list[int] = []
+    with loaded(2) as network:
+
+        def call(seed: int) -> None:
+            for _ in range(30):
+                if not np.array_equal(network.run({"x": image(seed)})["y"], right[seed]):
+                    wrong.append(seed)
+
+        callers = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    assert wrong == []
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_child_after_a_fork_computes_with_threads_of_its_own() -> None:
+    right = alone(0)
+    with loaded(3) as network:
+        network.run({"x": image(0)})
+        child = os.fork()
+        if child == 0:
+            same = np.array_equal(network.run({"x": image(0)})["y"], right)
+            threads = len(os.listdir("/proc/self/task"))
+            os._exit(0 if same and threads == 3 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        np.testing.assert_array_equal(network.run({"x": image(0)})["y"], right)
+
+
+def test_idle_threads_use_no_cpu() -> None:
+    with loaded(4) as network:
+        network.run({"x": image(0)})
+        time.sleep(0.05)
+        before = time.process_time()
+        time.sleep(0.3)
+        assert time.process_time() - before < 0.03
+
+
+COUNT = """
+import os
+import numpy as np
+import armnn
+os.sched_setaffinity(0, {cpus})
+x = np.ones((1, 256, 256), np.float32)
+net = armnn.Network("square")
+a = net.add_input("a", armnn.TensorInfo(x.shape))
+net.add_output("y", net.add_batch_mat_mul(a, a))
+model = armnn.load_model(net, backends=["CpuAcc"], backend_options={options})
+before = len(os.listdir("/proc/self/task"))
+model.run({{"a": x}})
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def started(cpus: set[int], options: dict[str, Any]) -> int:
+    """The threads that a process with these CPUs starts."""
+    code = COUNT.format(cpus=cpus, options=options)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(run.stdout)
+
+
+def test_by_default_there_are_as_many_threads_as_cpus_to_use() -> None:
+    one = {min(os.sched_getaffinity(0))}
+    assert started(one, {}) == 0
+    assert started(one, {"CpuAcc": {"NumberOfThreads": 0}}) == 0
+
+
+def test_as_many_threads_as_asked_for_share_the_work() -> None:
+    one = {min(os.sched_getaffinity(0))}
+    assert started(one, {"CpuAcc": {"NumberOfThreads": 3}}) == 2
