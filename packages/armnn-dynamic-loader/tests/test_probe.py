@@ -56,6 +56,43 @@ WAYS = {
         "dlopen",
         "left 1 thread running that began while it was loaded",
     ),
+    "leaves a process running": (
+        ["-DAT_LOAD=if(!fork())pause()"],
+        "dlopen",
+        "left a process running that began while it was loaded",
+    ),
+    "goes on in a copy of the process": (
+        ["-DAT_LOAD=if(fork())_exit(0)"], "dlopen", r"ended the process with exit\(0\) while",
+    ),
+    "closes what is not its own": (
+        ["-DAT_LOAD=for(int i=3;i<64;++i)close(i)"],
+        "dlopen",
+        r"ended the process with exit\(1\) .*'it closes file descriptors that are not its own'",
+    ),
+    "closes stdin": (["-DAT_LOAD=close(0)"], "dlopen", "closes or redirects stdin"),
+    "closes stdout": (["-DAT_LOAD=close(1)"], "dlopen", "closes or redirects stdout"),
+    "goes elsewhere": (
+        ['-DIN_CREATE=(void)!chdir("/")'], "create", "changes the working directory",
+    ),
+    "makes the umask its own": (
+        ["-DAT_LOAD=umask(0)", "-include", "sys/stat.h"], "dlopen", "changes the umask",
+    ),
+    "keeps the user from interrupting": (
+        ["-DAT_LOAD=signal(SIGINT,SIG_IGN)", "-include", "signal.h"],
+        "dlopen",
+        "changes what SIGINT does",
+    ),
+    "blocks signals": (
+        ["-DAT_LOAD=sigset_t s;sigfillset(&s);sigprocmask(0,&s,0)", "-include", "signal.h"],
+        "dlopen",
+        "blocks signals",
+    ),
+    "sets the alarm": (["-DAT_LOAD=alarm(100)"], "dlopen", "sets a timer"),
+    "changes how numbers are read": (
+        ['-DAT_LOAD=setlocale(LC_NUMERIC,"C.UTF-8")', "-include", "locale.h"],
+        "dlopen",
+        "changes the locale",
+    ),
     "lacks an export": (["-DNO_FACTORY"], "exports", "does not export BackendFactory"),
     "lacks several": (
         ["-DNO_ID", "-DNO_VERSION"], "exports", "does not export GetBackendId, GetVersion",

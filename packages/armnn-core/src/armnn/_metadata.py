@@ -233,8 +233,9 @@ def _entries_of(distribution: Any, location: str) -> list[EntryPoint]:
 def _describe(distribution: Any, location: str) -> InstalledDistribution:
     """Return what the metadata says; a damaged one still shows that it is there."""
     try:
-        name, version = distribution.name, distribution.version
-        requires = tuple(distribution.requires or ())
+        metadata = distribution.metadata  # read anew each time that the library is asked
+        name, version = metadata["Name"], metadata["Version"]
+        requires = tuple(metadata.get_all("Requires-Dist") or distribution.requires or ())
     except Exception:  # the library raises different errors for the many ways to be damaged
         name, version, requires = None, None, ()
     return InstalledDistribution(name or "unnamed", version or "0", requires, location)

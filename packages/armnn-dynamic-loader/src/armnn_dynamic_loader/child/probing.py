@@ -26,12 +26,9 @@ from armnn.backends.native.table import (
 )
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_dynamic_loader.child.graphs import (
-    Execution,
-    ProbeGraph,
-    supports_of,
-)
+from armnn_dynamic_loader.child.graphs import Execution, ProbeGraph, supports_of
 from armnn_dynamic_loader.child.host import ProbingHost
+from armnn_dynamic_loader.child.surroundings import Surroundings, left_running
 
 LARGEST_OUTPUT: Final = 1 << 24
 """Bytes that the process may write to any one file, stdout and stderr among them."""
@@ -55,12 +52,22 @@ class Channel:
     def __init__(self, descriptor: int, nonce: str) -> None:
         self._descriptor = descriptor
         self._nonce = nonce
+        self._owner = os.getpid()
 
     def send(self, kind: str, content: object) -> None:
-        """Write one line."""
+        """Write one line.
+
+        Raises:
+            SystemExit: This is a copy of the process that the file made, or nobody can be told.
+        """
+        if os.getpid() != self._owner:
+            sys.exit("a copy of the process")
         line = f"{self._nonce} {json.dumps([kind, content])}\n".encode()
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except OSError:
+            sys.exit("it closes file descriptors that are not its own")
 
 
 class Probe:
@@ -73,6 +80,7 @@ class Probe:
         self._channel = channel
         self._host = ProbingHost(request["search_path"])
         self._libc = ctypes.CDLL(None)
+        self._surroundings = Surroundings()
 
     def run(self) -> None:
         """Go through the steps.
@@ -97,7 +105,7 @@ class Probe:
             library = ctypes.CDLL(self._path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
             raise DefectError(f"cannot be opened: {error}") from None
-        self._check_threads("while it was loaded")
+        self._check_left_running("while it was loaded")
         self._enter("exports")
         missing = [name for name in _EXPORTS if not hasattr(library, name)]
         if missing:
@@ -123,7 +131,7 @@ class Probe:
         address = _function(exports["BackendFactory"], ctypes.c_void_p)()
         if address is None:
             raise DefectError("has no table: BackendFactory returned NULL")
-        self._check_threads("by one of its exports")
+        self._check_left_running("by one of its exports")
         self._enter("table")
         table: abi.BackendApi = read_table(address)
         named = read_text("id of the table", table.id)
@@ -151,7 +159,7 @@ class Probe:
         table.destroy(backend)
         if bool(table.shutdown):
             table.shutdown()
-        self._check_noise()
+        self._check_manners()
 
     def _query(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> dict[str, Any] | None:
         """Return a layer that the backend takes, None if it takes none of them."""
@@ -207,20 +215,23 @@ class Probe:
     # -- what they have in common ---------------------------------------------------------------
 
     def _enter(self, step: str) -> None:
-        self._check_noise()
+        self._check_manners()
         self._channel.send("step", step)
 
-    def _check_noise(self) -> None:
-        """Turn a file down that printed: stdout belongs to the program that loads it."""
+    def _check_manners(self) -> None:
+        """Turn a file down that printed or changed what belongs to the program that loads it."""
+        change = self._surroundings.change()
+        if change:
+            raise DefectError(change)
         self._libc.fflush(None)
         if os.fstat(1).st_size:
             text = os.pread(1, _SHOWN, 0).decode(errors="replace")
             raise DefectError(f"prints to stdout: {text!r}")
 
-    def _check_threads(self, when: str) -> None:
-        count = len(os.listdir("/proc/self/task"))
-        if count > 1:
-            raise DefectError(f"left {_counted(count - 1, 'thread')} running that began {when}")
+    def _check_left_running(self, when: str) -> None:
+        left = left_running()
+        if left:
+            raise DefectError(f"left {left} running that began {when}")
 
     def _call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:
         error = struct(abi.Error)
@@ -286,7 +297,3 @@ def _text(text: abi.String) -> str:
     if not text.data or not text.size:
         return ""
     return ctypes.string_at(text.data, min(text.size, 4096)).decode("utf-8", "replace")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
