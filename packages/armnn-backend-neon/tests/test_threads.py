@@ -32,7 +32,13 @@ def tower() -> Network:
         w = generator.standard_normal((16, 3, 3, 16), np.float32) * np.float32(0.1)
         weights = net.add_constant(w)
         deep = net.add_convolution2d(
-            x, weights, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1, data_layout=DataLayout.NHWC
+            x,
+            weights,
+            pad_top=1,
+            pad_bottom=1,
+            pad_left=1,
+            pad_right=1,
+            data_layout=DataLayout.NHWC,
         )
         x = net.add_addition(net.add_activation(deep, function=armnn.ActivationFunction.TANH), x)
     net.add_output("y", net.add_mean(x, axis=(1, 2), keep_dims=False))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from armnn.backends import Backend, BackendVersion, ModelContext, Support, Workload
 from armnn_backend_ref.support import support_of
-from armnn_backend_ref.workload import RefWorkload
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -28,4 +27,7 @@ class RefBackend(Backend):
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Prepare a layer."""
+        # Imported late: a network may well be run by another backend whose one fallback is CpuRef.
+        from armnn_backend_ref.workload import RefWorkload
+
         return RefWorkload(layer, model)

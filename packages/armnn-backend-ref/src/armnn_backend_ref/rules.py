@@ -26,7 +26,6 @@ from armnn.types import (
     ReduceOperation,
     UnaryOperation,
 )
-from armnn_backend_ref.ops._lstm_cell import BIASES
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -179,6 +178,8 @@ def _scales_per_output(layer: Layer) -> str:
 
 def has_steps(layer: Layer) -> str:
     """A QLstm says what its inner tensors are stored in."""
+    from armnn_backend_ref.ops._lstm_cell import BIASES  # late: it brings all kernels with it
+
     d = layer.descriptor
     if isinstance(d, QLstmDescriptor):
         gates = ("forget", "cell", "output") if d.cifg_enabled else tuple(BIASES)

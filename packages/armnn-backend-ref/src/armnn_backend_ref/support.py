@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from armnn.backends import SUPPORTED, Support
 from armnn.types import DataType
-from armnn_backend_ref.ops import OPS
 from armnn_backend_ref.rules import (
     ANY,
     BOOLEANS,
@@ -217,7 +216,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 def support_of(layer: Layer) -> Support:
     """Say whether CpuRef runs a layer; its shapes are known in full."""
-    if layer.type not in OPS:
+    if layer.type not in RULES:
         hint = layer.spec.no_kernel or "name a backend that has one as well"
         return Support.no(f"CpuRef has no kernel for {layer.type}: {hint}")
     for rule in (resolved, *RULES[layer.type], scaled):

@@ -26,6 +26,11 @@ GROUPS = "armnn."
 """How the names of the groups begin that a scan keeps."""
 
 
+def normalized(name: str) -> str:
+    """Return the name by which distributions are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 @dataclass(frozen=True, slots=True)
 class InstalledDistribution:
     """A distribution as its installed metadata describes it.
@@ -44,8 +49,8 @@ class InstalledDistribution:
 
     @property
     def normalized_name(self) -> str:
-        """The name by which distributions are compared (PEP 503)."""
-        return re.sub(r"[-_.]+", "-", self.name).lower()
+        """The name by which distributions are compared."""
+        return normalized(self.name)
 
     def files(self) -> tuple[Path, ...]:
         """Where the installed files should be that RECORD lists; empty if there is no RECORD."""

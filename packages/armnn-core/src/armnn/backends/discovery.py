@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -103,20 +104,35 @@ def _verdict(
 
 def _declared_range(distribution: _metadata.InstalledDistribution) -> SpecifierSet | None:
     """Return which versions of the Backend API a distribution admits, None if it does not say."""
-    from packaging.requirements import InvalidRequirement, Requirement  # late: slow to import
-    from packaging.utils import canonicalize_name
-
     declared: SpecifierSet | None = None
     for text in distribution.requires:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if canonicalize_name(requirement.name) == CONTRACT and applies:
-            both = requirement.specifier if declared is None else declared & requirement.specifier
-            declared = both
+        range_ = _range_of_contract(text)
+        if range_ is not None:
+            declared = range_ if declared is None else declared & range_
     return declared
+
+
+def _range_of_contract(text: str) -> SpecifierSet | None:
+    """Return the versions that a requirement admits; None if it is none of the contract, here."""
+    name = re.match(r"\s*([\w.-]*\w)", text)
+    if name is None or _metadata.normalized(name[1]) != CONTRACT:
+        return None
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # late: slow to import
+
+    plain = re.fullmatch(r"[\w\s.-]+?([<>=!~][<>=!~\s\w.*+,]*)", text)
+    if plain is not None:
+        try:
+            return SpecifierSet(plain[1])
+        except InvalidSpecifier:
+            return None
+    from packaging.requirements import InvalidRequirement, Requirement  # late: slower still
+
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return None
+    applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    return requirement.specifier if applies else None
 
 
 def _provided(api_version: BackendVersion) -> str:

@@ -23,20 +23,31 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
     A younger field has its default value here (the layer is not offered otherwise), which is what a
     backend does that does not know the field. What the attributes point to lives in the arena.
     """
-    fields = [
-        (field, since)
-        for field in dataclasses.fields(descriptor)
-        if (since := field.metadata.get("since", _OLDEST)) <= (version.major, version.minor)
-    ]
+    fields = _fields(type(descriptor), version)
     attributes = arena.structs(abi.Attribute, len(fields))
-    for attribute, (field, since) in zip(attributes, fields, strict=True):
-        elements = _flattened(getattr(descriptor, field.name))
-        attribute.name = arena.text(field.name)
-        attribute.since_minor = since[1]
-        attribute.type = attribute_type(str(field.type))
+    for attribute, (name, minor, kind) in zip(attributes, fields, strict=True):
+        elements = _flattened(getattr(descriptor, name))
+        attribute.name = arena.text(name)
+        attribute.since_minor = minor
+        attribute.type = kind
         attribute.count = len(elements)
-        attribute.data = _data(attribute.type, elements, arena)
+        attribute.data = _data(kind, elements, arena)
     return attributes
+
+
+def _fields(kind: type[Descriptor], version: BackendVersion) -> tuple[tuple[str, int, int], ...]:
+    """Return name, minor version and attribute type of each field that a backend knows."""
+    key = (kind, version)
+    if key not in _known_fields:
+        _known_fields[key] = tuple(
+            (field.name, since[1], attribute_type(str(field.type)))
+            for field in dataclasses.fields(kind)
+            if (since := field.metadata.get("since", _OLDEST)) <= (version.major, version.minor)
+        )
+    return _known_fields[key]
+
+
+_known_fields: dict[tuple[type[Descriptor], BackendVersion], tuple[tuple[str, int, int], ...]] = {}
 
 
 def attribute_type(annotation: str) -> int:

@@ -54,19 +54,16 @@ def compile_view(
     """
     if not view.outputs:
         return OptimizationViews(untouched=[view])
-    with NativeGraph.of_view(view, version) as graph:
-        answers = query(backend, model.device, graph)
-    refused = {
-        layer: answer.reason
-        for layer, answer in zip(view.layers, answers, strict=True)
-        if not answer
-    }
+    refused: dict[Layer, str] = {}
     views = OptimizationViews()
-    waiting = list(_runs(view.layers, refused))
+    waiting = [view.layers]
     while waiting:
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
         with NativeGraph.of_view(part, version) as graph:
+            if part is view and (refused := _refused(backend, graph, model)):
+                waiting = list(_runs(view.layers, refused))
+                continue
             outcome = _program(backend, graph, model)
         if isinstance(outcome, Failure):
             reason = outcome.text or "the backend cannot compile it"
@@ -79,6 +76,14 @@ def compile_view(
         views.failed.append(view.part(*refused))
         views.reasons.update({layer.name: reason for layer, reason in refused.items()})
     return views
+
+
+def _refused(
+    backend: NativeObject, graph: NativeGraph, model: NativeModelContext
+) -> dict[Layer, str]:
+    """Return the layers of a graph that the backend does not take, with its reasons."""
+    answers = zip(graph.layers, query(backend, model.device, graph), strict=True)
+    return {layer: answer.reason for layer, answer in answers if not answer}
 
 
 def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tuple[Layer, ...]]:
