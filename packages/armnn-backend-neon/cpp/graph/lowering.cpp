@@ -25,6 +25,11 @@ std::vector<int64_t> Layer::integers(std::string_view name) const {
   return found == attributes.end() ? std::vector<int64_t>{} : found->second.integers;
 }
 
+std::vector<double> Layer::reals(std::string_view name) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? std::vector<double>{} : found->second.reals;
+}
+
 void Lowering::receive(int32_t value) {
   const Value &from = this->value(value);
   Tensor tensor;

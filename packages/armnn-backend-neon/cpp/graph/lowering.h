@@ -45,6 +45,7 @@ struct Layer {
   int64_t integer(std::string_view name, int64_t otherwise) const;
   double real(std::string_view name, double otherwise) const;
   std::vector<int64_t> integers(std::string_view name) const;
+  std::vector<double> reals(std::string_view name) const;
 };
 
 class Lowering {

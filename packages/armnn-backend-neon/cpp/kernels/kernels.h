@@ -119,6 +119,7 @@ struct PoolingRow {
 
 struct Kernels {
   const char *name;
+  int32_t lanes; /* floats in a register */
   int32_t rows; /* of a tile of C */
   int32_t columns;
   void (*product_tile)(const ProductTile &tile);
@@ -146,6 +147,14 @@ struct Kernels {
   /* y[c][r] = x[r][c]. */
   void (*transpose)(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
                     int64_t columns);
+  /* z = x * y + z */
+  void (*multiply_add)(const float *x, const float *y, float *z, int64_t n);
+  /* y = x + bias + line * panel, for 1 .. line_columns columns; x and bias may be nullptr. The panel
+   * has for each of the depth numbers of the line one row of columns, filled up to whole registers.
+   */
+  int32_t line_columns;
+  void (*line_product)(const float *line, int64_t depth, const float *panel, const float *x,
+                       const float *bias, float *y, int64_t columns);
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);

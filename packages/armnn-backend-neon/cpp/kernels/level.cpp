@@ -15,6 +15,7 @@ void fill(Kernels &table) {
   fill_elementwise(table);
   fill_lines(table);
   fill_quantizing(table);
+  fill_recurrent(table);
 }
 
 }  // namespace CPUACC_LEVEL

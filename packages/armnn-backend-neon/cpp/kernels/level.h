@@ -13,6 +13,7 @@ void fill_windows(Kernels &table);
 void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
 void fill_quantizing(Kernels &table);
+void fill_recurrent(Kernels &table);
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

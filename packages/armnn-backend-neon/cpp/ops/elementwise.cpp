@@ -2,7 +2,7 @@
 /* Functions of elements and of pairs of elements, with broadcasting. */
 #include <algorithm>
 
-#include "ops/moving.h"
+#include "ops/elementwise.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -226,7 +226,8 @@ void lower_unary(Lowering &l) {
   lower_function(l, {function, 0.0f, 0.0f});
 }
 
-/* By the numbers of Activation. */
+}  // namespace
+
 Elementwise activation_of(int64_t number, float a, float b) {
   constexpr float kMost = __builtin_inff();
   switch (number) {
@@ -255,6 +256,8 @@ Elementwise activation_of(int64_t number, float a, float b) {
     default: return {Function::identity, a, b};
   }
 }
+
+namespace {
 
 void lower_activation(Lowering &l) {
   const Layer &layer = l.layer();

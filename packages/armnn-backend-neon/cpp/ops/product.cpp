@@ -238,6 +238,12 @@ void lower_batch_mat_mul(Lowering &l) {
 
 }  // namespace
 
+void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
+                  const WeightLayout &layout, int64_t rows, int64_t matrices) {
+  lowering.add<Product>(left, right, kNone, to, layout, rows, Shape{matrices}, Product::Side{{0}},
+                        Product::Side{{1}});
+}
+
 std::vector<LayerType> product_layers() {
   return {{"FullyConnected", lower_fully_connected}, {"BatchMatMul", lower_batch_mat_mul}};
 }

@@ -109,6 +109,12 @@ void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Ke
   }
 }
 
+class Lowering;
+
+/* Multiplies [rows, depth] by each of the matrices of right: to is [matrices, rows, columns]. */
+void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
+                  const WeightLayout &layout, int64_t rows, int64_t matrices);
+
 /* An operation with an epilogue: what it may absorb. */
 class WithEpilogue : public Operation {
  public:
