@@ -10,14 +10,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import armnn
 from armnn import DataLayout, LoadedNetwork, Network, TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 IMAGE = (1, 24, 20, 16)
 STEPS = 6
@@ -31,15 +33,8 @@ def tower() -> Network:
     for _ in range(STEPS):
         w = generator.standard_normal((16, 3, 3, 16), np.float32) * np.float32(0.1)
         weights = net.add_constant(w)
-        deep = net.add_convolution2d(
-            x,
-            weights,
-            pad_top=1,
-            pad_bottom=1,
-            pad_left=1,
-            pad_right=1,
-            data_layout=DataLayout.NHWC,
-        )
+        padded = net.add_pad(x, pad_list=((0, 0), (1, 1), (1, 1), (0, 0)))
+        deep = net.add_convolution2d(padded, weights, data_layout=DataLayout.NHWC)
         x = net.add_addition(net.add_activation(deep, function=armnn.ActivationFunction.TANH), x)
     net.add_output("y", net.add_mean(x, axis=(1, 2), keep_dims=False))
     return net
@@ -74,9 +69,8 @@ def test_calls_at_the_same_time_compute_what_they_compute_alone() -> None:
     with loaded(2) as network:
 
         def call(seed: int) -> None:
-            for _ in range(30):
-                if not np.array_equal(network.run({"x": image(seed)})["y"], right[seed]):
-                    wrong.append(seed)
+            results = [network.run({"x": image(seed)})["y"] for _ in range(30)]
+            wrong.extend(seed for result in results if not np.array_equal(result, right[seed]))
 
         callers = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
         for caller in callers:
