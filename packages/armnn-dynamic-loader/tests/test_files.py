@@ -121,6 +121,14 @@ def test_pipes_and_folders_of_a_good_name_are_told_and_not_opened(tmp_path: Path
     ]
 
 
+def test_an_empty_file_is_not_opened(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / NAME).touch(0o755)
+    (tmp_path / "Arm_B_backend.so").symlink_to("/proc/self/maps")  # has content, but no size
+    records = examine(tmp_path)
+    assert [(record.stage, record.reason) for record in records] == [("file", "is empty")] * 2
+
+
 def test_a_file_too_large_to_be_a_library_is_not_read(build: Build) -> None:
     path = build(NAME)
     os.truncate(path, files.LARGEST_FILE + 1)  # sparse: it takes no place

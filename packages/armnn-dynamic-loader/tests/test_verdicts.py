@@ -139,6 +139,12 @@ def test_a_cache_of_another_user_is_not_believed(
     assert VerdictCache(path).find(RECORD, 10.0) is None
 
 
+def test_a_fifo_in_the_place_of_the_cache_keeps_nobody_waiting(path: Path) -> None:
+    path.parent.mkdir(parents=True, mode=0o700)
+    os.mkfifo(path, 0o600)
+    assert VerdictCache(path).find(RECORD, 10.0) is None
+
+
 def test_only_the_user_may_read_what_is_written(path: Path) -> None:
     kept(path, GOOD)
     assert path.stat().st_mode & 0o777 == 0o600

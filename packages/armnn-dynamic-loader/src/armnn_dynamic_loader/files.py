@@ -156,6 +156,8 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise _RefusedError("file", "is no regular file", "remove or rename it")
+    if not status.st_size:  # a file of the kernel's may look so, and wait for ever when it is read
+        raise _RefusedError("file", "is empty", "copy it again")
     if status.st_size > LARGEST_FILE:
         reason = f"has {status.st_size} bytes, expected at most {LARGEST_FILE}"
         raise _RefusedError("file", reason, "remove or rename it")

@@ -117,7 +117,8 @@ class VerdictCache:
         if self._path is None:
             return {}
         try:
-            with self._path.open("rb") as file:
+            # Without O_NONBLOCK, a FIFO in its place would keep a runtime from starting.
+            with open(os.open(self._path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 if not all(
                     map(_is_ours_alone, (os.fstat(file.fileno()), self._path.parent.stat()))
                 ):
