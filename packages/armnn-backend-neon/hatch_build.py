@@ -236,7 +236,8 @@ def put_into_sources(library: Path) -> Path:
 def platform_tag(library: Path) -> str:
     """Return the platform tag of a wheel with a library, by PEP 600.
 
-    Its glibc is the youngest version of a symbol that the library asks for.
+    Its glibc is the youngest version of a symbol that the library asks for. A library of another
+    C library, whose symbols have no versions, runs on systems like this one.
 
     Raises:
         ValueError: The library needs something that not every system with this glibc has.
@@ -247,8 +248,10 @@ def platform_tag(library: Path) -> str:
     with library.open("rb") as stream:
         file = ELFFile(stream)
         needed = file.get_section_by_name(".gnu.version_r")
-        names = [v.name for _, versions in needed.iter_versions() for v in versions]
         machine = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}[file["e_machine"]]
+        if needed is None:
+            return f"linux_{machine}"
+        names = [v.name for _, versions in needed.iter_versions() for v in versions]
     for name in names:
         family, _, number = name.partition("_")
         version = tuple(int(part) for part in number.split("."))

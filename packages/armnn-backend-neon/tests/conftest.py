@@ -36,6 +36,12 @@ def levels() -> list[str]:
     return [name for name, needed in ARM_FLAGS.items() if needed <= cpu]
 
 
+@pytest.fixture
+def best_level() -> str:
+    """The best level that this machine has."""
+    return levels()[0]
+
+
 @pytest.fixture(params=levels())
 def level(request: pytest.FixtureRequest) -> str:
     """A level that this machine has."""

@@ -13,8 +13,7 @@
 #include "graph/program.h"
 
 struct armnn_backend {
-  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
-      : host(host), kernels(kernels), packed(std::make_shared<cpuacc::PackedWeights>()) {}
+  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels);
 
   /* The pool of so many threads, shared by the programs that want as many. */
   std::shared_ptr<cpuacc::Pool> pool(int32_t threads);
@@ -22,6 +21,8 @@ struct armnn_backend {
   const armnn_host *host;
   const cpuacc::Kernels &kernels;
   std::shared_ptr<cpuacc::PackedWeights> packed;
+  armnn_device cpu; /* the only device; its name is that of the level */
+  const armnn_device *const devices[1] = {&cpu};
 
  private:
   std::mutex mutex_;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The three exports and the table behind them. */
+#include <cstring>
+
 #include "abi/backend.h"
 #include "abi/errors.h"
 
@@ -25,6 +27,13 @@ armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_
 }
 
 void destroy(armnn_backend *backend) { delete backend; }
+
+armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, uint64_t *count,
+                   armnn_error *) {
+  *devices = backend->devices;
+  *count = 1;
+  return ARMNN_OK;
+}
 
 armnn_code query(armnn_backend *, const armnn_device *, const armnn_graph *graph, armnn_support *supports,
                  uint64_t stride, armnn_error *error) {
@@ -60,6 +69,7 @@ const armnn_backend_api kTable = [] {
   table.score = 100;
   table.create = create;
   table.destroy = destroy;
+  table.devices = devices;
   table.query = query;
   table.compile = compile;
   table.program_destroy = program_destroy;
@@ -70,6 +80,17 @@ const armnn_backend_api kTable = [] {
 }();
 
 }  // namespace
+
+armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
+    : host(host), kernels(kernels), packed(std::make_shared<cpuacc::PackedWeights>()), cpu{} {
+  const armnn_string level = text(kernels.name, std::strlen(kernels.name));
+  cpu.header = ARMNN_HEADER(ARMNN_DEVICE);
+  cpu.id = text("0", 1);
+  cpu.name = level;
+  cpu.kind = text("cpu", 3);
+  cpu.device_type = ARMNN_DEVICE_CPU;
+  cpu.fingerprint = level; /* weights are packed for a level */
+}
 
 ARMNN_EXPORT const char *GetBackendId(void) { return CPUACC_ID; }
 

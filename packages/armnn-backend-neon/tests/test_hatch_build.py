@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What is compiled for a level stays apart from the others, and wheels say where they run."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+ROOT = Path(__file__).resolve().parents[1]
+SPEC = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+hatch_build = importlib.util.module_from_spec(SPEC)
+sys.modules["hatch_build"] = hatch_build
+SPEC.loader.exec_module(hatch_build)
+
+MACHINE = hatch_build.machine_of_compiler()
+
+
+def compiled(source: Path, folder: Path, *arguments: str) -> Path:
+    made = folder / f"{source.stem}.o"
+    subprocess.run(["g++", *arguments, "-o", made, source], check=True)
+    return made
+
+
+def linked(code: str, folder: Path, *arguments: str) -> Path:
+    source = folder / "library.cpp"
+    source.write_text(code)
+    return compiled(source, folder, "-shared", "-fPIC", *arguments)
+
+
+def symbols(path: Path) -> list[tuple[str, str, bool]]:
+    """Name, binding and whether it is defined, of every symbol that the linker looks at."""
+    with path.open("rb") as stream:
+        tables = [s for s in ELFFile(stream).iter_sections() if isinstance(s, SymbolTableSection)]
+        return [
+            (symbol.name, symbol["st_info"]["bind"], symbol["st_shndx"] != "SHN_UNDEF")
+            for table in tables
+            for symbol in table.iter_symbols()
+            if symbol["st_info"]["bind"] != "STB_LOCAL"
+        ]
+
+
+@pytest.mark.parametrize("level", hatch_build.LEVELS[MACHINE], ids=lambda level: level.name)
+def test_the_linker_finds_nothing_to_merge_between_levels(level: object, tmp_path: Path) -> None:
+    # Without optimisation nothing is inlined, so whatever has linkage shows.
+    own = f"_ZN6cpuacc{len(level.name)}{level.name}"
+    units = [u for u in hatch_build.units(tmp_path, MACHINE, "0") if f"_{level.name}.o" in str(u)]
+    assert len(units) > 5
+    for unit in units:
+        made = compiled(unit.source, tmp_path, *unit.arguments, "-O0", "-c")
+        for name, binding, is_defined in symbols(made):
+            of_level = binding == "STB_GLOBAL" and name.startswith(own)
+            of_c = not is_defined and not name.startswith("_Z")
+            assert of_level or of_c, f"{unit.source.name}: {name} ({binding})"
+
+
+def test_a_function_that_could_be_merged_is_seen(tmp_path: Path) -> None:
+    source = tmp_path / "shared.cpp"
+    source.write_text(
+        "inline int twice(int x) { return 2 * x; }\nint f(int x) { return twice(x); }"
+    )
+    made = compiled(source, tmp_path, "-O0", "-c")
+    assert ("_Z5twicei", "STB_WEAK", True) in symbols(made)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("int f(int x) { return x; }", "linux"),
+        ("#include <cstdlib>\nvoid f() { std::abort(); }", "manylinux_2_17"),
+        ("#include <unistd.h>\nint f(void *p) { return getentropy(p, 1); }", "manylinux_2_25"),
+        ("#include <pthread.h>\nvoid f(pthread_t t) { pthread_join(t, 0); }", "manylinux_2_34"),
+    ],
+)
+def test_the_platform_tag_follows_the_youngest_symbol(
+    tmp_path: Path, code: str, expected: str
+) -> None:
+    library = linked(code, tmp_path)
+    assert hatch_build.platform_tag(library) == f"{expected}_{MACHINE}"
+
+
+def test_a_library_of_the_compiler_is_refused(tmp_path: Path) -> None:
+    code = "#include <iostream>\nvoid f() { std::cout << 1; }"
+    with pytest.raises(ValueError, match=r"needs GLIBCXX_3.*expected versions of glibc's symbols"):
+        hatch_build.platform_tag(linked(code, tmp_path))
+
+
+def test_a_compiler_for_a_machine_without_levels_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "riscv64-g++"
+    other.write_text("#!/bin/sh\necho riscv64-linux-gnu\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", str(other))
+    with pytest.raises(ValueError, match="is for 'riscv64-linux-gnu', expected x86_64 or aarch64"):
+        hatch_build.machine_of_compiler()

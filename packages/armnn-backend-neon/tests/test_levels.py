@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""The instruction-set level is the best one of the CPU, unless the environment names another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn_backend_neon.backend import CpuAccBackend
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_the_best_level_is_chosen(best_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARMNN_CPUACC_ISA", raising=False)
+    (cpu,) = CpuAccBackend().devices()
+    assert (cpu.name, cpu.kind) == (best_level, "cpu")
+
+
+def test_the_environment_chooses(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+    (cpu,) = CpuAccBackend().devices()
+    assert cpu.name == level
+    assert cpu.fingerprint == level
