@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/lowering.h"
+
 namespace cpuacc {
 namespace {
 
@@ -198,6 +200,15 @@ size_t Copy::prepare(const Setup &setup) {
 
 void Copy::run(const Frame &frame) const {
   if (bytes_ > 0) std::memcpy(frame.out<void>(outputs[0]), frame.in<void>(inputs[0]), bytes_);
+}
+
+void require_alike(const Lowering &l) {
+  const Quantization &in = l.input(0).quantization;
+  const Quantization &out = l.output().quantization;
+  require(l.input(0).type == l.output().type && in.scales == out.scales &&
+              in.zero_points == out.zero_points,
+          "input and output must have the same data type and quantisation");
+  require(in.axis < 0 && out.axis < 0, "scales per axis are not carried here", 0);
 }
 
 Move reordering(const Shape &from, const Order &steps) {

@@ -68,6 +68,10 @@ class Copy : public Operation {
   size_t bytes_ = 0;
 };
 
+class Lowering;
+/* Refuses an output of another data type or quantisation than the first input. */
+void require_alike(const Lowering &lowering);
+
 Move reordering(const Shape &from, const Order &steps);
 /* Whether a reordering leaves every element where it is. */
 bool keeps_memory(const Shape &from, const Order &steps);

@@ -15,12 +15,14 @@ struct LayerType {
   Lower lower;
 };
 
+std::vector<LayerType> block_layers();
 std::vector<LayerType> casting_layers();
 std::vector<LayerType> convolution_layers();
 std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> indexing_layers();
 std::vector<LayerType> joining_layers();
 std::vector<LayerType> normalization_layers();
+std::vector<LayerType> padding_layers();
 std::vector<LayerType> pooling_layers();
 std::vector<LayerType> product_layers();
 std::vector<LayerType> quantizing_layers();
@@ -28,6 +30,7 @@ std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
 std::vector<LayerType> resizing_layers();
 std::vector<LayerType> sequence_layers();
+std::vector<LayerType> slicing_layers();
 
 }  // namespace cpuacc
 
