@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,23 @@ def test_constants_are_decoded_once_and_shared_by_all_specialisations() -> None:
         assert x is not None
         workload.bind([handle(x.info, 6, -4), None], [y])()
         assert y.map().ravel().tolist() == [6, -4]
+
+
+def test_decoded_constants_go_with_the_last_workload_that_reads_them() -> None:
+    class Watched(ModelContext):
+        def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+            value = super().shared(key, make)
+            decoded.append(weakref.ref(value))
+            return value
+
+    decoded: list[weakref.ref[Any]] = []
+    layer, _ = quantised_convolution()
+    model = Watched({})
+    workloads = [RefWorkload(layer, model), RefWorkload(layer, model)]
+    del workloads[0]
+    assert [reference() is None for reference in decoded] == [False, False]
+    del workloads[0]
+    assert [reference() is None for reference in decoded] == [True, True]
 
 
 def test_two_layers_may_read_one_constant_differently() -> None:

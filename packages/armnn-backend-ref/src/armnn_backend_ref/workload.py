@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class _Constant:
+    """The real values of a constant, shared by all specialisations of a network.
+
+    Attributes:
+        stored: What they were decoded from: held beside them, so that its id stays its own.
+        values: The real values.
+    """
+
+    stored: Array
+    values: Array
+
+
 @dataclass(frozen=True, slots=True)
 class _Argument:
     """What an operation is given for one input of its layer.
@@ -33,7 +46,7 @@ class _Argument:
     """
 
     place: int
-    constant: Array | None
+    constant: _Constant | None
     decode: Decoder | None
 
 
@@ -67,7 +80,8 @@ class RefWorkload(Workload):
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         """Return the step that runs the layer on these tensors."""
-        values = [argument.constant for argument in self._arguments]
+        known = [argument.constant for argument in self._arguments]
+        values = [None if constant is None else constant.values for constant in known]
         pending: list[tuple[int, Decoder, Array]] = []
         for index, argument in enumerate(self._arguments):
             handle = inputs[argument.place] if argument.place < len(inputs) else None
@@ -110,7 +124,7 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
     if value is None:
         return _Argument(place, None, None)
     if as_stored:
-        return _Argument(place, value.constant, None)
+        return _Argument(place, _constant(value, None, None, model), None)
     infos = (*layer.input_infos, *layer.output_infos)
     wide = any(info is not None and info.data_type is DataType.FLOAT64 for info in infos)
     steps = None
@@ -133,7 +147,7 @@ def _whole_argument(layer: Layer, place: int, form: IntegerForm, model: ModelCon
 
 def _constant(
     value: Value, decode: Decoder | None, reading: Hashable, model: ModelContext
-) -> Array | None:
+) -> _Constant | None:
     """Return the real values of a constant, decoded once for all specialisations of a network.
 
     Args:
@@ -143,11 +157,13 @@ def _constant(
         model: Where decoded constants are shared.
     """
     stored = value.constant
-    if stored is None or decode is None:
-        return stored
-    # The array is kept beside its decoded twin, so that its id stays its own.
-    _, decoded = model.shared((id(stored), reading), lambda: (stored, _read_only(decode(stored))))
-    return decoded
+    if stored is None:
+        return None
+    if decode is None:
+        return _Constant(stored, stored)
+    return model.shared(
+        (id(stored), reading), lambda: _Constant(stored, _read_only(decode(stored)))
+    )
 
 
 def _writer(encode: Encoder, handle: TensorHandle) -> Callable[[Array], None]:

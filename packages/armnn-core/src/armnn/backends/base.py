@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from armnn.backends.memory import Allocator, HostAllocator, MemoryManager, TensorHandle
 from armnn.backends.support import Support
@@ -89,19 +90,25 @@ class ModelContext:
         self.options = dict(options)
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.cache: ProgramCache | None = None
-        self._shared: dict[Hashable, Any] = {}
+        self._shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
         self._lock = threading.RLock()
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return what ``make`` returned for this key the first time, for this network.
+        """Return what ``make`` returned for this key, as long as somebody holds it.
 
         Specialisations of a network for different shapes share its weights; a workload that packs
-        them asks here, with the identity of the array in the key, so that they are packed once.
+        them asks here, with the identity of the array in the key, so that they are packed once. It
+        holds what it is given, and the array too, lest another array gets its identity. With the
+        last workload that holds it the value goes: a network that meets ever new shapes does not
+        grow.
+
+        Raises:
+            TypeError: ``make`` returned what takes no weak references, such as a tuple or a number.
         """
         with self._lock:
-            if key not in self._shared:
-                self._shared[key] = make()
-            value: _T = self._shared[key]
+            value: _T | None = self._shared.get(key)
+            if value is None:
+                value = self._shared[key] = make()
             return value
 
 
