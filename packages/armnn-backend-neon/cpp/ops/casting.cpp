@@ -5,15 +5,10 @@
 #include <type_traits>
 
 #include "ops/registry.h"
+#include "ops/types.h"
 
 namespace cpuacc {
 namespace {
-
-/* A truth value: any byte but 0 is true. */
-struct Truth {
-  uint8_t byte;
-  operator uint8_t() const { return byte != 0; }
-};
 
 /* Real to whole: fractions are cut off, what does not fit saturates, what is no number becomes 0.
  * Between integers the lower bits are kept.

@@ -186,13 +186,13 @@ void lower_prelu(Lowering &l) {
   l.add<Slopes>(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast);
 }
 
-void lower_binary(Lowering &l) {
+/* By the numbers of ElementwiseBinary. */
+void lower_binary(Lowering &l, int64_t number) {
   constexpr Arithmetic kOperations[] = {
       Arithmetic::add,      Arithmetic::divide,   Arithmetic::maximum,           Arithmetic::minimum,
       Arithmetic::multiply, Arithmetic::subtract, Arithmetic::squared_difference};
-  const int64_t number = l.layer().integer("operation", 0);
-  require(number >= 0 && number < 7, "this operation is not computed here");
-  lower_arithmetic(l, kOperations[number]);
+  const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && number >= 0 && number < 7;
+  has_kernel ? lower_arithmetic(l, kOperations[number]) : lower_other_arithmetic(l, number);
 }
 
 void lower_function(Lowering &l, Elementwise function) {
@@ -221,9 +221,10 @@ Function unary_of(int64_t number) {
 }
 
 void lower_unary(Lowering &l) {
-  const Function function = unary_of(l.layer().integer("operation", 0));
-  require(function != Function::identity, "this operation is not computed here");
-  lower_function(l, {function, 0.0f, 0.0f});
+  const int64_t number = l.layer().integer("operation", 0);
+  const Function function = unary_of(number);
+  const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && function != Function::identity;
+  has_kernel ? lower_function(l, {function, 0.0f, 0.0f}) : lower_other_function(l, number);
 }
 
 }  // namespace
@@ -273,16 +274,16 @@ void lower_activation(Lowering &l) {
 std::vector<LayerType> elementwise_layers() {
   return {
       {"Activation", lower_activation},
-      {"Addition", [](Lowering &l) { lower_arithmetic(l, Arithmetic::add); }},
-      {"Division", [](Lowering &l) { lower_arithmetic(l, Arithmetic::divide); }},
-      {"ElementwiseBinary", lower_binary},
+      {"Addition", [](Lowering &l) { lower_binary(l, 0); }},
+      {"Division", [](Lowering &l) { lower_binary(l, 1); }},
+      {"ElementwiseBinary", [](Lowering &l) { lower_binary(l, l.layer().integer("operation", 0)); }},
       {"ElementwiseUnary", lower_unary},
       {"Floor", [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
-      {"Maximum", [](Lowering &l) { lower_arithmetic(l, Arithmetic::maximum); }},
-      {"Minimum", [](Lowering &l) { lower_arithmetic(l, Arithmetic::minimum); }},
-      {"Multiplication", [](Lowering &l) { lower_arithmetic(l, Arithmetic::multiply); }},
+      {"Maximum", [](Lowering &l) { lower_binary(l, 2); }},
+      {"Minimum", [](Lowering &l) { lower_binary(l, 3); }},
+      {"Multiplication", [](Lowering &l) { lower_binary(l, 4); }},
       {"Prelu", lower_prelu},
-      {"Subtraction", [](Lowering &l) { lower_arithmetic(l, Arithmetic::subtract); }},
+      {"Subtraction", [](Lowering &l) { lower_binary(l, 5); }},
   };
 }
 

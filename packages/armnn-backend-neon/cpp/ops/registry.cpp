@@ -9,8 +9,8 @@ namespace {
 std::map<std::string_view, Lower> collect() {
   std::map<std::string_view, Lower> all;
   for (const auto family :
-       {block_layers, casting_layers, convolution_layers, elementwise_layers, indexing_layers,
-        joining_layers, normalization_layers, padding_layers, pooling_layers, product_layers,
+       {block_layers, casting_layers, comparing_layers, convolution_layers, elementwise_layers,
+        indexing_layers, joining_layers, normalization_layers, padding_layers, pooling_layers, product_layers,
         quantizing_layers, reduction_layers, reshaping_layers, resizing_layers, sequence_layers,
         slicing_layers}) {
     for (const LayerType &type : family()) all.emplace(type.name, type.lower);

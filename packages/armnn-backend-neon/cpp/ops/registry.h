@@ -17,6 +17,7 @@ struct LayerType {
 
 std::vector<LayerType> block_layers();
 std::vector<LayerType> casting_layers();
+std::vector<LayerType> comparing_layers();
 std::vector<LayerType> convolution_layers();
 std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> indexing_layers();

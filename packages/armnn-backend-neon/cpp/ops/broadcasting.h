@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of elements of any data type, their operands broadcast. */
+#ifndef CPUACC_OPS_BROADCASTING_H_
+#define CPUACC_OPS_BROADCASTING_H_
+
+#include "graph/lowering.h"
+
+namespace cpuacc {
+
+/* Computes n elements that lie side by side; a step of an operand is how many of its elements apart
+ * two neighbours read.
+ */
+using Line = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
+
+/* Lowers a layer to a line function over all its inputs; refuses if there is none. Element_ns is what
+ * an element takes.
+ */
+void lower_line(Lowering &lowering, Line line, double element_ns);
+
+/* Refuses operands of other types than the first. */
+void require_one_type(const Lowering &lowering);
+
+template <typename To, typename From, typename F>
+void unary_line(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
+  const auto *x = static_cast<const From *>(operands[0]);
+  auto *z = static_cast<To *>(to);
+  for (int64_t i = 0; i < n; ++i) z[i] = F::of(x[i * steps[0]]);
+}
+
+/* The usual steps have loops of their own, which the compiler turns into vector instructions. */
+template <typename To, typename From, typename F>
+void pair_line(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
+  const auto *x = static_cast<const From *>(operands[0]);
+  const auto *y = static_cast<const From *>(operands[1]);
+  auto *z = static_cast<To *>(to);
+  if (steps[0] == 1 && steps[1] == 1) {
+    for (int64_t i = 0; i < n; ++i) z[i] = F::of(x[i], y[i]);
+  } else if (steps[0] == 1 && steps[1] == 0) {
+    const From one = *y;
+    for (int64_t i = 0; i < n; ++i) z[i] = F::of(x[i], one);
+  } else if (steps[0] == 0 && steps[1] == 1) {
+    const From one = *x;
+    for (int64_t i = 0; i < n; ++i) z[i] = F::of(one, y[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) z[i] = F::of(x[i * steps[0]], y[i * steps[1]]);
+  }
+}
+
+}  // namespace cpuacc
+
+#endif
