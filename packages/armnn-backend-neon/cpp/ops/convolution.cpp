@@ -150,12 +150,6 @@ class Depthwise final : public WithEpilogue {
   Windows windows_;
 };
 
-TensorId bias_of(Lowering &l) {
-  if (!l.has_input(2)) return kNone;
-  l.constant(2, "the bias");
-  return l.in(2);
-}
-
 /* [KH, KW, C] from weights whose output channels are as many as the input's. */
 TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) {
   const float *weights = l.constant(1, "the weights");
@@ -285,66 +279,12 @@ void lower_convolution(Lowering &l) {
                      columns * taps * depth);
 }
 
-/* [O, taps, I] with the taps from last to first. */
-std::vector<float> turned_weights(const Lowering &l, bool is_last, int64_t columns, int64_t taps,
-                                  int64_t depth) {
-  const float *weights = l.constant(1, "the weights");
-  std::vector<float> result;
-  result.reserve(static_cast<size_t>(columns * taps * depth));
-  for (int64_t o = 0; o < columns; ++o) {
-    for (int64_t t = taps; t-- > 0;) {
-      for (int64_t c = 0; c < depth; ++c) {
-        const int64_t place = is_last ? t * depth + c : c * taps + t;
-        result.push_back(weights[o * taps * depth + place]);
-      }
-    }
-  }
-  return result;
-}
-
-/* A convolution, with the window turned, of the image with zeros between its elements. */
-void lower_transposed(Lowering &l) {
-  require_floats(l);
-  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
-  const Order order = image_order(l);
-  const bool is_last = is_plain(order);
-  const Shape &weights = l.input(1).shape;
-  Windows w = windows_of(l, order);
-  w.window_height = weights[is_last ? 1 : 2];
-  w.window_width = weights[is_last ? 2 : 3];
-  const int64_t depth = weights[is_last ? 3 : 1];
-  require(depth == w.channels, "groups are not computed here", 1);
-  require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
-  require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
-  const int64_t taps = w.window_height * w.window_width;
-  const std::vector<float> turned = turned_weights(l, is_last, weights[0], taps, depth);
-  const Shape from{w.batch, w.height, w.width, w.channels};
-  const Shape to{w.batch, (w.height - 1) * w.stride_y + 1, (w.width - 1) * w.stride_x + 1, w.channels};
-  Shape steps = strides_of(to);
-  steps[1] *= w.stride_y;
-  steps[2] *= w.stride_x;
-  const TensorId input = l.in(0, order);
-  const TensorId bias = bias_of(l);
-  const TensorId spread = l.temporary(ARMNN_FLOAT32, to);
-  l.add<Moves>(std::vector<TensorId>{input}, spread, std::vector<Move>{{from, strides_of(from), steps, 0, 0}},
-               std::vector<std::byte>(sizeof(float)));
-  w.height = to[1];
-  w.width = to[2];
-  w.stride_y = w.stride_x = 1;
-  w.pad_top = w.window_height - 1 - w.pad_top;
-  w.pad_left = w.window_width - 1 - w.pad_left;
-  const TensorId ordered = l.constant_tensor({weights[0], taps, depth}, turned);
-  const WeightLayout layout{taps, depth, depth, 1, weights[0], taps * depth};
-  l.add<Convolution>(spread, ordered, bias, l.out(0, order), w, layout, 1, 0);
-}
-
 }  // namespace
 
 std::vector<LayerType> convolution_layers() {
   return {
       {"Convolution2d", lower_convolution},
       {"DepthwiseConvolution2d", lower_depthwise},
-      {"TransposeConvolution2d", lower_transposed},
   };
 }
 

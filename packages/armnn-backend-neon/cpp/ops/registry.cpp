@@ -12,7 +12,7 @@ std::map<std::string_view, Lower> collect() {
        {block_layers, casting_layers, comparing_layers, convolution_layers, elementwise_layers,
         indexing_layers, joining_layers, normalization_layers, padding_layers, pooling_layers, product_layers,
         quantizing_layers, reduction_layers, reshaping_layers, resizing_layers, sequence_layers,
-        slicing_layers}) {
+        slicing_layers, transposed_convolution_layers}) {
     for (const LayerType &type : family()) all.emplace(type.name, type.lower);
   }
   return all;

@@ -30,6 +30,7 @@ std::vector<LayerType> quantizing_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
 std::vector<LayerType> resizing_layers();
+std::vector<LayerType> transposed_convolution_layers();
 std::vector<LayerType> sequence_layers();
 std::vector<LayerType> slicing_layers();
 

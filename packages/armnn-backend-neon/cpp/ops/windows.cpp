@@ -44,4 +44,10 @@ Windows windows_of(const Lowering &lowering, const Order &order) {
   return windows;
 }
 
+TensorId bias_of(Lowering &lowering) {
+  if (!lowering.has_input(2)) return kNone;
+  lowering.constant(2, "the bias");
+  return lowering.in(2);
+}
+
 }  // namespace cpuacc

@@ -21,6 +21,9 @@ Order image_order(const Lowering &lowering);
 /* All but the size of the window. */
 Windows windows_of(const Lowering &lowering, const Order &order);
 
+/* The layer's third input, which must be constant; kNone without one. */
+TensorId bias_of(Lowering &lowering);
+
 }  // namespace cpuacc
 
 #endif
