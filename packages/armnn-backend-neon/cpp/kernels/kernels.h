@@ -85,20 +85,18 @@ struct ProductTile {
   Elementwise function;
 };
 
-/* One row of the output of a depthwise convolution, channels last, one output channel per input
- * channel.
- */
-struct DepthwiseRow {
+/* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
+struct DepthwiseRows {
   const float *input; /* the image: [height, width, channels] */
   const float *weights; /* [window_height, window_width, channels] */
   const float *bias; /* nullptr: none */
-  float *output; /* [output_width, channels] */
+  float *output; /* [count, output_width, channels] */
   int64_t height, width, channels;
-  int64_t output_width;
+  int64_t count, output_width;
   int64_t window_height, window_width;
-  int64_t stride_x;
-  int64_t dilation_x, dilation_y;
-  int64_t top; /* input row of the first window row; may lie outside */
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+  int64_t top; /* input row of the first window row of the first output; may lie outside */
   int64_t left; /* input column of the first window column of the first output */
   Elementwise function;
 };
@@ -123,7 +121,7 @@ struct Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
   void (*product_tile)(const ProductTile &tile);
-  void (*depthwise_row)(const DepthwiseRow &row);
+  void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */

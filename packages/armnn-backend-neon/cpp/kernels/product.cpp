@@ -65,10 +65,12 @@ inline void add_bias_and_residual(const ProductTile &tile, Floats (&sums)[R][V])
   }
 }
 
-template <int R, int V>
-inline void store_all(const ProductTile &tile, const Floats (&sums)[R][V]) {
+template <int R, int V, typename F>
+inline void store_all(const ProductTile &tile, const Floats (&sums)[R][V], const F &function) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) store(tile.c + r * tile.c_stride + v * kLanes, sums[r][v]);
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      store(tile.c + r * tile.c_stride + v * kLanes, function(sums[r][v]));
+    }
   }
 }
 
@@ -77,19 +79,18 @@ template <int R, int V>
 inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
   add_bias_and_residual<R, V>(tile, sums);
   const Elementwise &f = tile.function;
-  if (f.function == Function::identity) return store_all<R, V>(tile, sums);
-  if (f.function == Function::clamp) {
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = bounded(sums[r][v], f.a, f.b);
-    }
-    return store_all<R, V>(tile, sums);
+  switch (f.function) {
+    case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b});
+    case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b});
+    case Function::hard_swish: return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b});
+    default: break;
   }
   Floats spilled[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, spilled);
+  store_all<R, V>(tile, spilled, Known<Function::identity>{f.a, f.b});
 }
 
 template <int R, int V>

@@ -14,6 +14,56 @@ namespace {
 constexpr double kDepthwiseNs = 2.0 * kMultiplyAddNs; /* bound by loads */
 constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
 
+/* Where the taps of windows begin, asked for window after window; outside of the image stand zeros. */
+class WindowPointers {
+ public:
+  WindowPointers(const Windows &windows, const float *input, const float *zeros)
+      : w_(windows), input_(input), zeros_(zeros) {}
+
+  void operator()(int64_t row, const float **pointers, int64_t stride) {
+    if (row != next_) seek(row);
+    const int64_t top = y_ * w_.stride_y - w_.pad_top;
+    const int64_t left = x_ * w_.stride_x - w_.pad_left;
+    for (int64_t i = 0; i < w_.window_height; ++i) {
+      const int64_t y = top + i * w_.dilation_y;
+      const bool is_row = y >= 0 && y < w_.height;
+      const float *line = input_ + ((image_ * w_.height + y) * w_.width + left) * w_.channels;
+      for (int64_t j = 0; j < w_.window_width; ++j) {
+        const int64_t x = left + j * w_.dilation_x;
+        const bool is_inside = is_row && x >= 0 && x < w_.width;
+        *pointers = is_inside ? line + j * w_.dilation_x * w_.channels : zeros_;
+        pointers += stride;
+      }
+    }
+    step();
+  }
+
+ private:
+  void seek(int64_t row) {
+    x_ = row % w_.output_width;
+    y_ = row / w_.output_width % w_.output_height;
+    image_ = row / (w_.output_width * w_.output_height);
+    next_ = row;
+  }
+
+  void step() {
+    ++next_;
+    if (++x_ < w_.output_width) return;
+    x_ = 0;
+    if (++y_ < w_.output_height) return;
+    y_ = 0;
+    ++image_;
+  }
+
+  const Windows &w_;
+  const float *input_;
+  const float *zeros_;
+  int64_t next_ = -1;
+  int64_t image_ = 0;
+  int64_t y_ = 0;
+  int64_t x_ = 0;
+};
+
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Convolution final : public WithEpilogue {
  public:
@@ -73,28 +123,7 @@ class Convolution final : public WithEpilogue {
                               frame.out<float>(outputs[0]) + first, channels,
                               {bias, residual, function_}};
     run_task(product, cut_, task, frame.kernels, table,
-             [&](int64_t row, const float **pointers, int64_t stride) {
-               point(input, row, pointers, stride);
-             });
-  }
-
-  /* Where the taps of one window begin; outside of the image stand zeros. */
-  void point(const float *input, int64_t row, const float **pointers, int64_t stride) const {
-    const Windows &w = windows_;
-    const int64_t image = row / (w.output_height * w.output_width);
-    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
-    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
-    const auto *zeros = static_cast<const float *>(zeros_.get());
-    for (int64_t i = 0; i < w.window_height; ++i) {
-      const int64_t y = top + i * w.dilation_y;
-      const bool is_row = y >= 0 && y < w.height;
-      const float *line = input + (image * w.height + y) * w.width * w.channels;
-      for (int64_t j = 0; j < w.window_width; ++j) {
-        const int64_t x = left + j * w.dilation_x;
-        const bool is_inside = is_row && x >= 0 && x < w.width;
-        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : zeros;
-      }
-    }
+             WindowPointers(windows_, input, static_cast<const float *>(zeros_.get())));
   }
 
   Windows windows_;
@@ -115,9 +144,16 @@ class Depthwise final : public WithEpilogue {
 
   bool absorb_sum(TensorId) override { return false; }
 
+  size_t prepare(const Setup &setup) override {
+    const int64_t rows = windows_.batch * windows_.output_height;
+    const int64_t wanted = setup.threads == 1 ? 1 : 4 * setup.threads;
+    band_ = std::clamp<int64_t>(rows / wanted / 2 * 2, 2, kHighestBand);
+    return 0;
+  }
+
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
-    DepthwiseRow shared{};
+    DepthwiseRows shared{};
     shared.weights = frame.in<float>(inputs[1]);
     shared.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     shared.height = w.height;
@@ -126,28 +162,35 @@ class Depthwise final : public WithEpilogue {
     shared.output_width = w.output_width;
     shared.window_height = w.window_height;
     shared.window_width = w.window_width;
+    shared.stride_y = w.stride_y;
     shared.stride_x = w.stride_x;
-    shared.dilation_x = w.dilation_x;
     shared.dilation_y = w.dilation_y;
+    shared.dilation_x = w.dilation_x;
     shared.left = -w.pad_left;
     shared.function = function_;
     const float *input = frame.in<float>(inputs[0]);
     float *output = frame.out<float>(outputs[0]);
-    const int64_t row_size = w.output_width * w.channels * w.window_height * w.window_width;
-    const double row_ns = static_cast<double>(row_size) * kDepthwiseNs;
-    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t bands = (w.output_height + band_ - 1) / band_;
+    const int64_t band_size = band_ * w.output_width * w.channels * w.window_height * w.window_width;
+    const double band_ns = static_cast<double>(band_size) * kDepthwiseNs;
+    frame.pool.run(w.batch * bands, band_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        DepthwiseRow row = shared;
-        row.input = input + i / w.output_height * w.height * w.width * w.channels;
-        row.output = output + i * w.output_width * w.channels;
-        row.top = i % w.output_height * w.stride_y - w.pad_top;
-        frame.kernels.depthwise_row(row);
+        const int64_t image = i / bands;
+        const int64_t first = i % bands * band_;
+        DepthwiseRows rows = shared;
+        rows.count = std::min(band_, w.output_height - first);
+        rows.input = input + image * w.height * w.width * w.channels;
+        rows.output = output + (image * w.output_height + first) * w.output_width * w.channels;
+        rows.top = first * w.stride_y - w.pad_top;
+        frame.kernels.depthwise_rows(rows);
       }
     });
   }
 
  private:
+  static constexpr int64_t kHighestBand = 8; /* rows whose inputs stay in the nearest cache */
   Windows windows_;
+  int64_t band_ = 1; /* output rows at a time */
 };
 
 /* [KH, KW, C] from weights whose output channels are as many as the input's. */

@@ -65,12 +65,12 @@ double task_ns(const Cut &cut, const WeightLayout &layout);
 /* Bytes of the pointers that run_task writes. */
 size_t pointer_bytes(const Cut &cut, const WeightLayout &layout);
 
-/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin: tap t to
- * pointers[t * stride].
+/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin, row after row:
+ * tap t to pointers[t * stride].
  */
 template <typename Point>
 void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Kernels &kernels,
-              const float **pointers, const Point &point) {
+              const float **pointers, Point &&point) {
   const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
   const int64_t last_row = first_row + cut.rows_per_task < cut.rows ? first_row + cut.rows_per_task
                                                                    : cut.rows;

@@ -81,7 +81,7 @@ class TransposedConvolution final : public WithEpilogue {
     size_t block = 0;
     for (Part &part : parts_) {
       const auto fill = [&](void *memory) {
-        const std::vector<float> ordered = ordered_weights(part, static_cast<const float *>(weights.constant));
+        const auto ordered = ordered_weights(part, static_cast<const float *>(weights.constant));
         pack_weights(ordered.data(), part.layout, setup.kernels, static_cast<float *>(memory));
       };
       const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " +
@@ -91,10 +91,11 @@ class TransposedConvolution final : public WithEpilogue {
                                      packed_bytes(part.layout, setup.kernels), fill);
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
       part.cut = cut_product(rows, part.layout.columns, 1, setup.threads, setup.kernels);
-      part.cut.columns_per_task =
-          (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns * setup.kernels.columns;
+      const int64_t panels = (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns;
+      part.cut.columns_per_task = panels * setup.kernels.columns;
       pointers = std::max(pointers, pointer_bytes(part.cut, part.layout));
-      block = std::max(block, static_cast<size_t>(part.cut.rows_per_task * part.layout.columns) * sizeof(float));
+      const int64_t sums = part.cut.rows_per_task * part.layout.columns;
+      block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
     }
     pointer_bytes_ = pointers;
     thread_bytes_ = pointers + (block + 63) / 64 * 64;
@@ -133,7 +134,9 @@ class TransposedConvolution final : public WithEpilogue {
         for (int64_t t = 0; t < part.layout.taps; ++t) {
           const int64_t tap_y = y + t / part.x.taps * w.stride_y;
           const int64_t tap_x = x + t % part.x.taps * w.stride_x;
-          for (int64_t c = 0; c < window_.depth; ++c) ordered.push_back(weights[window_.place(o, tap_y, tap_x, c)]);
+          for (int64_t c = 0; c < window_.depth; ++c) {
+            ordered.push_back(weights[window_.place(o, tap_y, tap_x, c)]);
+          }
         }
       }
     }

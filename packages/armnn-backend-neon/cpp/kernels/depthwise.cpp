@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Depthwise convolution of channels-last images: a vector holds channels. */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+#include "kernels/taps.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+constexpr int kBlock = 4; /* outputs side by side that share their weights */
+#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
+constexpr int kTall = 2; /* outputs above each other that share their loads, with 32 registers */
+#else
+constexpr int kTall = 1;
+#endif
+
+/* The channels that a vector stands for: all lanes, or the first n. */
+struct All {
+  Floats get(const float *p) const { return load(p); }
+  void put(float *p, Floats x) const { store(p, x); }
+};
+
+struct First {
+  int64_t n;
+  Floats get(const float *p) const { return load_part(p, n); }
+  void put(float *p, Floats x) const { store_part(p, x, n); }
+};
+
+template <int N>
+inline void finish(const Elementwise &f, Floats (&sums)[N]) {
+  if (f.function == Function::identity) return;
+  if (f.function == Function::clamp) {
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = bounded(sums[i], f.a, f.b);
+  } else if (f.function == Function::hard_swish) {
+    const Known<Function::hard_swish> function{f.a, f.b};
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = function(sums[i]);
+  } else {
+    Floats spilled[N];
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) spilled[i] = sums[i];
+    apply_all(f, spilled, N);
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = spilled[i];
+  }
+}
+
+/* Outputs y .. y + R - 1 and x .. x + kBlock - 1 of a W x W window with stride S and no dilation.
+ * Neighbours share what they load; R is 1 unless S is.
+ */
+template <int W, int S, int R, bool kIsInside, typename Lanes>
+inline void dense_block(const DepthwiseRows &d, int64_t y, int64_t x, int64_t c, const Lanes &lanes) {
+  constexpr int kLoads = (kBlock - 1) * S + W;
+  const int64_t left = d.left + x * S;
+  const Floats bias = d.bias == nullptr ? Floats{} : lanes.get(d.bias + c);
+  Floats sums[R * kBlock];
+  CPUACC_UNROLL for (int i = 0; i < R * kBlock; ++i) sums[i] = bias;
+  CPUACC_UNROLL for (int i = 0; i < W + R - 1; ++i) {
+    const int64_t row = d.top + y * S + i;
+    if (row < 0 || row >= d.height) continue;
+    const float *line = d.input + (row * d.width + left) * d.channels + c;
+    Floats pixels[kLoads];
+    CPUACC_UNROLL for (int p = 0; p < kLoads; ++p) {
+      const bool is_there = kIsInside || (left + p >= 0 && left + p < d.width);
+      pixels[p] = is_there ? lanes.get(line + p * d.channels) : Floats{};
+    }
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      if (i - r < 0 || i - r >= W) continue;
+      CPUACC_UNROLL for (int j = 0; j < W; ++j) {
+        const Floats weight = lanes.get(d.weights + ((i - r) * W + j) * d.channels + c);
+        CPUACC_UNROLL for (int b = 0; b < kBlock; ++b) sums[r * kBlock + b] += pixels[b * S + j] * weight;
+      }
+    }
+  }
+  finish(d.function, sums);
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    float *to = d.output + ((y + r) * d.output_width + x) * d.channels + c;
+    CPUACC_UNROLL for (int b = 0; b < kBlock; ++b) {
+      if (x + b < d.output_width) lanes.put(to + b * d.channels, sums[r * kBlock + b]);
+    }
+  }
+}
+
+template <int W, int S, int R, typename Lanes>
+inline void dense_rows(const DepthwiseRows &d, int64_t y, int64_t c, const Lanes &lanes) {
+  for (int64_t x = 0; x < d.output_width; x += kBlock) {
+    const int64_t left = d.left + x * S;
+    if (left >= 0 && left + (kBlock - 1) * S + W <= d.width) {
+      dense_block<W, S, R, true>(d, y, x, c, lanes);
+    } else {
+      dense_block<W, S, R, false>(d, y, x, c, lanes);
+    }
+  }
+}
+
+template <int W, int S, typename Lanes>
+void dense(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
+  constexpr int kRows = S == 1 ? kTall : 1;
+  int64_t y = 0;
+  for (; y + kRows <= d.count; y += kRows) dense_rows<W, S, kRows>(d, y, c, lanes);
+  for (; y < d.count; ++y) dense_rows<W, S, 1>(d, y, c, lanes);
+}
+
+/* Any window: N outputs side by side, of which the taps in columns lie inside of the image. */
+template <int N, typename Lanes>
+inline void any_block(const DepthwiseRows &d, int64_t y, int64_t x, int64_t c, Range columns,
+                      const Lanes &lanes) {
+  const int64_t top = d.top + y * d.stride_y;
+  const Range rows = taps_inside(top, d.dilation_y, d.window_height, d.height);
+  const Floats bias = d.bias == nullptr ? Floats{} : lanes.get(d.bias + c);
+  Floats sums[N];
+  CPUACC_UNROLL for (int b = 0; b < N; ++b) sums[b] = bias;
+  for (int64_t i = rows.first; i < rows.last; ++i) {
+    const int64_t place = (top + i * d.dilation_y) * d.width + d.left + x * d.stride_x;
+    const float *line = d.input + place * d.channels + c;
+    const float *weights = d.weights + i * d.window_width * d.channels + c;
+    for (int64_t j = columns.first; j < columns.last; ++j) {
+      const Floats weight = lanes.get(weights + j * d.channels);
+      const float *pixel = line + j * d.dilation_x * d.channels;
+      CPUACC_UNROLL for (int b = 0; b < N; ++b) {
+        sums[b] += lanes.get(pixel + b * d.stride_x * d.channels) * weight;
+      }
+    }
+  }
+  finish(d.function, sums);
+  float *to = d.output + (y * d.output_width + x) * d.channels + c;
+  CPUACC_UNROLL for (int b = 0; b < N; ++b) lanes.put(to + b * d.channels, sums[b]);
+}
+
+template <typename Lanes>
+void any(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
+  const int64_t reach = (d.window_width - 1) * d.dilation_x;
+  for (int64_t y = 0; y < d.count; ++y) {
+    int64_t x = 0;
+    while (x < d.output_width) {
+      const int64_t left = d.left + x * d.stride_x;
+      const int64_t last = left + (kBlock - 1) * d.stride_x + reach;
+      if (x + kBlock <= d.output_width && left >= 0 && last < d.width) {
+        any_block<kBlock>(d, y, x, c, {0, d.window_width}, lanes);
+        x += kBlock;
+      } else {
+        const Range columns = taps_inside(left, d.dilation_x, d.window_width, d.width);
+        any_block<1>(d, y, x, c, columns, lanes);
+        x += 1;
+      }
+    }
+  }
+}
+
+template <typename Lanes>
+void channels_at(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
+  const bool is_dense = d.dilation_x == 1 && d.dilation_y == 1 && d.stride_x == d.stride_y &&
+                        d.window_width == d.window_height;
+  const int64_t window = is_dense ? d.window_width : 0;
+  if (window == 3 && d.stride_x == 1) return dense<3, 1>(d, c, lanes);
+  if (window == 3 && d.stride_x == 2) return dense<3, 2>(d, c, lanes);
+  if (window == 5 && d.stride_x == 1) return dense<5, 1>(d, c, lanes);
+  if (window == 5 && d.stride_x == 2) return dense<5, 2>(d, c, lanes);
+  any(d, c, lanes);
+}
+
+/* The last vector of channels overlaps the one before rather than being cut. */
+void depthwise_rows(const DepthwiseRows &d) {
+  if (d.channels < kLanes) return channels_at(d, 0, First{d.channels});
+  for (int64_t c = 0; c < d.channels; c += kLanes) {
+    channels_at(d, c + kLanes <= d.channels ? c : d.channels - kLanes, All{});
+  }
+}
+
+}  // namespace
+
+void fill_depthwise(Kernels &table) { table.depthwise_rows = depthwise_rows; }
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
