@@ -219,6 +219,14 @@ def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
     assert y.item() == 4
 
 
+def test_a_quantised_softmax_is_stored_in_the_steps_of_its_output(run_layer: RunLayer) -> None:
+    """Arm NN's optimizer puts 1 / 256 and 0 in their place if the type is QAsymmU8, silently."""
+    x = TensorInfo((4,), DataType.QASYMM_U8, 0.5, 128)
+    output = TensorInfo(None, DataType.QASYMM_U8, 0.125, 10)
+    (y,) = run_layer("Softmax", [(np.full(4, 128, np.uint8), x)], outputs=[output])
+    assert y.tolist() == [12] * 4  # 10 and two eighths
+
+
 def test_a_window_of_no_size_is_the_whole_picture(run_layer: RunLayer) -> None:
     """In Arm NN it reads nothing and gives zero."""
     d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)

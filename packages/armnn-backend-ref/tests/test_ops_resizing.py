@@ -55,6 +55,23 @@ def test_bilinear_agrees_with_onnxruntime(compute, onnx_run, mode, size):
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("layout", [NCHW, NHWC])
+def test_rows_are_blended_after_columns_as_arm_nn_rounds(compute, layout):
+    """To the last bit, since the nearest step of a quantised picture hangs on it at a tie."""
+    x = picture(3, 4)
+    ys, xs = (np.arange(n, dtype=np.float32) * np.float32(s) for n, s in ((5, 3 / 5), (7, 4 / 7)))
+    down, right = (ys - np.floor(ys))[:, None], xs - np.floor(xs)
+    rows, columns = ys.astype(int), xs.astype(int)
+    upper, lower = x[rows], x[np.minimum(rows + 1, 2)]
+    after = np.minimum(columns + 1, 3)
+    top = right * upper[:, after] + (1 - right) * upper[:, columns]
+    bottom = right * lower[:, after] + (1 - right) * lower[:, columns]
+    expected = down * bottom + (1 - down) * top
+    shape = (1, 1, 3, 4) if layout is NCHW else (1, 3, 4, 1)
+    y = compute(descriptor(5, 7, BILINEAR, layout), x.reshape(shape))
+    np.testing.assert_array_equal(y.reshape(5, 7), expected)
+
+
 @pytest.mark.parametrize("size", [(2, 3), (8, 12), (12, 18), (4, 6)])
 def test_nearest_takes_the_sample_below_as_onnxruntime_with_floor(compute, onnx_run, size):
     x = picture(2, 3, 4, 6)

@@ -47,7 +47,7 @@ def resize(d: ResizeDescriptor, x: Array) -> Array:
         (d.scale_height, d.scale_width),
         strict=True,
     )
-    for axis, size, scale in axes:
+    for axis, size, scale in reversed(tuple(axes)):  # columns first, as Arm NN rounds them
         x = resample(d, x, axis, _places(d, x.shape[axis], size, scale))
     return x
 
