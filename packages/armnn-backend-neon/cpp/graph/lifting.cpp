@@ -36,22 +36,34 @@ bool has_bias_at(const Layer &layer, size_t i) {
 
 }  // namespace
 
+/* In integers if there are kernels for it, as the layer stands if it only moves elements, else in
+ * floats.
+ */
 void Lowering::lower(const Layer &layer) {
   const auto is_stored = [&](int32_t number) { return number >= 0 && is_quantized(value(number).type); };
-  const bool may_lift = layer.type != "Quantize" && layer.type != "Dequantize" &&
-                        (std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
-                         std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored));
-  if (!may_lift) return lower_as_it_is(layer);
+  const bool has_stored = std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
+                          std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored);
+  if (!has_stored) return lower_as_it_is(layer, lower_of(layer.type));
+  const Lower in_integers = int8_lower_of(layer.type);
+  if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
+  if (layer.type == "Quantize" || layer.type == "Dequantize") {
+    return lower_as_it_is(layer, lower_of(layer.type));
+  }
+  if (!lower_if_taken(layer, lower_of(layer.type))) lower_in_floats(layer);
+}
+
+bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
   const size_t tensors = graph_.tensors.size();
   const size_t operations = graph_.operations.size();
   const auto forms = forms_;
   try {
-    lower_as_it_is(layer);
+    lower_as_it_is(layer, lower);
+    return true;
   } catch (const Refusal &) {
     graph_.tensors.resize(tensors);
     graph_.operations.resize(operations);
     forms_ = forms;
-    lower_in_floats(layer);
+    return false;
   }
 }
 
@@ -72,7 +84,7 @@ void Lowering::lower_in_floats(const Layer &layer) {
     lifted.outputs[i] = add_lifted(std::move(real));
     stored_outputs.push_back(i);
   }
-  lower_as_it_is(lifted);
+  lower_as_it_is(lifted, lower_of(lifted.type));
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
     const Form made = forms_.at(lifted.outputs[i]).front();

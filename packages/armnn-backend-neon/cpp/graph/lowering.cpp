@@ -69,9 +69,8 @@ const Value &Lowering::value(int32_t number) const {
   return at < values_.size() ? values_[at] : lifted_[at - values_.size()];
 }
 
-void Lowering::lower_as_it_is(const Layer &layer) {
+void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {
   layer_ = &layer;
-  const Lower lower = lower_of(layer.type);
   require(lower != nullptr, "layers of type " + layer.type + " are not computed here");
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
     if (!has_input(i)) continue;

@@ -48,6 +48,10 @@ struct Layer {
   std::vector<double> reals(std::string_view name) const;
 };
 
+class Lowering;
+
+using Lower = void (*)(Lowering &lowering);
+
 class Lowering {
  public:
   Lowering(const std::vector<Value> &values, Graph &graph) : values_(values), graph_(graph) {}
@@ -105,7 +109,8 @@ class Lowering {
     TensorId tensor;
   };
   const Value &value(int32_t number) const;
-  void lower_as_it_is(const Layer &layer);
+  void lower_as_it_is(const Layer &layer, Lower lower);
+  bool lower_if_taken(const Layer &layer, Lower lower);
   void lower_in_floats(const Layer &layer);
   int32_t lifted_input(const Layer &layer, size_t i);
   int32_t lifted_constant(const Value &from, const std::vector<double> &scales);
@@ -127,9 +132,10 @@ void require(bool holds, const std::string &reason, int32_t input = -1);
 void require_floats(const Lowering &lowering);
 const char *type_name(armnn_data_type type);
 
-using Lower = void (*)(Lowering &lowering);
 /* How a layer type is lowered; nullptr: not taken. */
 Lower lower_of(std::string_view layer_type);
+/* How it is lowered on 8-bit data. */
+Lower int8_lower_of(std::string_view layer_type);
 
 }  // namespace cpuacc
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "kernels/int8_kernels.h"
+
 namespace cpuacc {
 
 /* A function of one element; a and b are its parameters. Those of the layer Activation follow its
@@ -156,6 +158,7 @@ struct Kernels {
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
+  Int8Kernels int8;
 };
 
 /* The best level that this machine has, or the one named by ARMNN_CPUACC_ISA; nullptr if that one

@@ -17,6 +17,8 @@ void fill(Kernels &table) {
   fill_lines(table);
   fill_quantizing(table);
   fill_recurrent(table);
+  fill_int8_product(table.int8);
+  fill_int8_depthwise(table.int8);
 }
 
 }  // namespace CPUACC_LEVEL

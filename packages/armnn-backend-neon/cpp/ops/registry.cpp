@@ -6,24 +6,36 @@
 namespace cpuacc {
 namespace {
 
-std::map<std::string_view, Lower> collect() {
-  std::map<std::string_view, Lower> all;
-  for (const auto family :
-       {block_layers, casting_layers, comparing_layers, convolution_layers, elementwise_layers,
-        indexing_layers, joining_layers, normalization_layers, padding_layers, pooling_layers, product_layers,
-        quantizing_layers, reduction_layers, reshaping_layers, resizing_layers, sequence_layers,
-        slicing_layers, transposed_convolution_layers}) {
+using Family = std::vector<LayerType> (*)();
+using Table = std::map<std::string_view, Lower>;
+
+Table collect(std::initializer_list<Family> families) {
+  Table all;
+  for (const Family family : families) {
     for (const LayerType &type : family()) all.emplace(type.name, type.lower);
   }
   return all;
 }
 
+Lower find(const Table &all, std::string_view layer_type) {
+  const auto found = all.find(layer_type);
+  return found == all.end() ? nullptr : found->second;
+}
+
 }  // namespace
 
 Lower lower_of(std::string_view layer_type) {
-  static const std::map<std::string_view, Lower> all = collect();
-  const auto found = all.find(layer_type);
-  return found == all.end() ? nullptr : found->second;
+  static const Table all = collect(
+      {block_layers, casting_layers, comparing_layers, convolution_layers, elementwise_layers,
+       indexing_layers, joining_layers, normalization_layers, padding_layers, pooling_layers,
+       product_layers, quantizing_layers, reduction_layers, reshaping_layers, resizing_layers,
+       sequence_layers, slicing_layers, transposed_convolution_layers});
+  return find(all, layer_type);
+}
+
+Lower int8_lower_of(std::string_view layer_type) {
+  static const Table all = collect({int8_convolution_layers, int8_product_layers});
+  return find(all, layer_type);
 }
 
 }  // namespace cpuacc

@@ -34,6 +34,10 @@ std::vector<LayerType> transposed_convolution_layers();
 std::vector<LayerType> sequence_layers();
 std::vector<LayerType> slicing_layers();
 
+/* Those on 8-bit data. What they refuse is tried as the layer stands, then in floats. */
+std::vector<LayerType> int8_convolution_layers();
+std::vector<LayerType> int8_product_layers();
+
 }  // namespace cpuacc
 
 #endif

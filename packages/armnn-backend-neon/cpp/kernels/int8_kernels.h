@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of one level for 8-bit integers: what kernels.h is for floats.
+ *
+ * A tensor of bytes is signed or unsigned. A level multiplies one of the two kinds with signed
+ * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Whoever
+ * folds zero points into a bias adds read_offset.
+ */
+#ifndef CPUACC_KERNELS_INT8_KERNELS_H_
+#define CPUACC_KERNELS_INT8_KERNELS_H_
+
+#include <cstdint>
+
+namespace cpuacc {
+
+/* What becomes of a sum of products: stored = bounded(round(scales[column] * sum) + zero_point),
+ * halves away from zero.
+ */
+struct Requantization {
+  const float *scales; /* of the first column, filled up to a whole vector */
+  int32_t zero_point;
+  int32_t lowest; /* of what is stored */
+  int32_t highest;
+};
+
+/* A tile of a product: rows x columns of C = sum over taps and depth of A * B, plus bias.
+ *
+ * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes. B is packed: for each
+ * tap and each four k (zeros where depth runs out) a line of table.columns times four bytes.
+ */
+struct Int8Tile {
+  const uint8_t *const *rows;
+  int64_t rows_stride;
+  int64_t taps;
+  int64_t depth;
+  bool is_signed; /* what the rows hold */
+  const int8_t *b;
+  int32_t b_zero_point; /* times the sum of each row as it is read is taken off */
+  const int32_t *bias; /* of the first column, filled up to table.columns */
+  void *c; /* bytes, or int32_t where scales is nullptr */
+  int64_t c_stride; /* in elements */
+  int32_t row_count; /* 1 .. table.rows */
+  int32_t column_count; /* 1 .. table.columns */
+  Requantization requantization;
+};
+
+/* One row of the output of a depthwise convolution, channels last, one output channel per input
+ * channel. Weights: for each group of table.depthwise_group window rows and each window column, four
+ * bytes per channel: those rows' weights side by side, zeros where rows run out.
+ */
+struct Int8DepthwiseRow {
+  const uint8_t *const *lines; /* the image's row of each window row, filled up to a whole group;
+                                  nullptr: it lies outside */
+  const uint8_t *outside; /* channels zero points */
+  const void *weights;
+  const int32_t *bias; /* filled up to a whole vector, as are the scales */
+  uint8_t *output; /* [output_width, channels] */
+  int64_t width, channels; /* of the image */
+  int64_t output_width;
+  int64_t window_height, window_width;
+  int64_t stride_x;
+  int64_t dilation_x;
+  int64_t left; /* input column of the first window column of the first output */
+  bool is_signed;
+  Requantization requantization;
+};
+
+struct Int8Kernels {
+  int32_t rows; /* of a tile of C */
+  int32_t columns;
+  int32_t read_offset[2]; /* what reading adds to an element: an unsigned one, a signed one */
+  int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
+  int32_t lanes; /* int32_t in a vector */
+  void (*product_tile)(const Int8Tile &tile);
+  void (*depthwise_row)(const Int8DepthwiseRow &row);
+};
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions in 8-bit integers: as products whose rows are windows, and depthwise ones. */
+#include <algorithm>
+#include <cstring>
+
+#include "ops/int8_product.h"
+#include "ops/moving.h"
+#include "ops/registry.h"
+#include "ops/windows.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
+constexpr double kProductNs = 0.01;
+constexpr double kDepthwiseNs = 0.04;
+
+std::shared_ptr<const void> filled(size_t count, int32_t byte) {
+  const std::shared_ptr<void> memory = aligned_memory(count);
+  std::memset(memory.get(), byte, count);
+  return memory;
+}
+
+/* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
+class Int8Convolution final : public WithBounds {
+ public:
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
+  Int8Convolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
+                  int64_t groups, int64_t group_stride, Int8Sums sums)
+      : WithBounds({input, weights}, out, std::move(sums)),
+        windows_(windows),
+        layout_(layout),
+        groups_(groups),
+        group_stride_(group_stride) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const Int8Kernels &kernels = setup.kernels.int8;
+    cut_ = cut_int8(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
+                    setup.threads, kernels);
+    group_bytes_ = int8_packed_bytes(layout_, kernels);
+    const auto *source = static_cast<const uint8_t *>(weights.constant);
+    const auto fill = [&](void *memory) {
+      for (int64_t g = 0; g < groups_; ++g) {
+        pack_int8(source + g * group_stride_, sums_.right_is_signed, layout_, kernels,
+                  static_cast<std::byte *>(memory) + static_cast<size_t>(g) * group_bytes_);
+      }
+    };
+    packed_ = setup.packed.get(
+        weights.constant, weights.memory,
+        "int8 " + layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
+        group_bytes_ * static_cast<size_t>(groups_), fill);
+    fold(kernels);
+    zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
+    return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const size_t pointers = pointer_bytes(cut_, layout_);
+    const int64_t tasks = cut_.tasks();
+    const double task_ns = kProductNs * static_cast<double>(cut_.rows_per_task * cut_.columns_per_task *
+                                                            layout_.taps * layout_.depth);
+    frame.pool.run(groups_ * tasks, task_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table =
+          reinterpret_cast<const uint8_t **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
+    });
+  }
+
+ private:
+  void fold(const Int8Kernels &kernels) {
+    padded_columns_ = (layout_.columns + kernels.columns - 1) / kernels.columns * kernels.columns;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int64_t first = g * layout_.columns;
+      const std::vector<float> scales = filled_multipliers(first, layout_.columns, kernels.columns);
+      scales_.insert(scales_.end(), scales.begin(), scales.end());
+      folded_.resize(folded_.size() + static_cast<size_t>(padded_columns_));
+      fold_int8(sums_, sums_.bias.empty() ? nullptr : sums_.bias.data() + first, layout_, kernels,
+                static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(g) * group_bytes_,
+                folded_.data() + g * padded_columns_);
+    }
+  }
+
+  void run_one(const Frame &frame, const uint8_t **table, int64_t group, int64_t task) const {
+    const uint8_t *input = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
+    const auto *packed =
+        static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(group) * group_bytes_;
+    const Int8Task product{layout_,
+                           sums_,
+                           packed,
+                           folded_.data() + group * padded_columns_,
+                           scales_.data() + group * padded_columns_,
+                           frame.out<std::byte>(outputs[0]) + group * layout_.columns,
+                           groups_ * layout_.columns};
+    run_int8_task(product, cut_, task, frame.kernels.int8, table,
+                  [&](int64_t row, const uint8_t **pointers, int64_t stride) {
+                    point(input, row, pointers, stride);
+                  });
+  }
+
+  /* Where the taps of one window begin; outside of the image stand zero points. */
+  void point(const uint8_t *input, int64_t row, const uint8_t **pointers, int64_t stride) const {
+    const Windows &w = windows_;
+    const int64_t image = row / (w.output_height * w.output_width);
+    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
+    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
+    const auto *zeros = static_cast<const uint8_t *>(zeros_.get());
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      const int64_t y = top + i * w.dilation_y;
+      const bool is_row = y >= 0 && y < w.height;
+      const uint8_t *line = input + (image * w.height + y) * w.width * w.channels;
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        const int64_t x = left + j * w.dilation_x;
+        const bool is_inside = is_row && x >= 0 && x < w.width;
+        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : zeros;
+      }
+    }
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  int64_t groups_;
+  int64_t group_stride_;
+  Cut cut_{};
+  size_t group_bytes_ = 0;
+  int64_t padded_columns_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_;
+  std::vector<float> scales_;
+  std::shared_ptr<const void> zeros_;
+};
+
+/* One output channel per input channel. Weights: where those of a channel begin and how far apart its
+ * window's rows and columns are.
+ */
+class Int8Depthwise final : public WithBounds {
+ public:
+  struct Steps {
+    int64_t channel, row, column;
+  };
+
+  Int8Depthwise(TensorId input, TensorId weights, TensorId out, Windows windows, Steps steps, Int8Sums sums)
+      : WithBounds({input, weights}, out, std::move(sums)), windows_(windows), steps_(steps) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Windows &w = windows_;
+    const Int8Kernels &kernels = setup.kernels.int8;
+    padded_channels_ = (w.channels + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    groups_ = (w.window_height + kernels.depthwise_group - 1) / kernels.depthwise_group;
+    pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
+    scales_ = filled_multipliers(0, w.channels, kernels.lanes);
+    zeros_ = filled(static_cast<size_t>(w.channels), sums_.left_zero_point);
+    line_bytes_ = static_cast<size_t>(groups_ * kernels.depthwise_group + 7) / 8 * 64;
+    return line_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    Int8DepthwiseRow shared{};
+    shared.outside = static_cast<const uint8_t *>(zeros_.get());
+    shared.weights = packed_.get();
+    shared.bias = folded_.data();
+    shared.width = w.width;
+    shared.channels = w.channels;
+    shared.output_width = w.output_width;
+    shared.window_height = w.window_height;
+    shared.window_width = w.window_width;
+    shared.stride_x = w.stride_x;
+    shared.dilation_x = w.dilation_x;
+    shared.left = -w.pad_left;
+    shared.is_signed = sums_.left_is_signed;
+    shared.requantization = {scales_.data(), sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+    const uint8_t *input = frame.in<uint8_t>(inputs[0]);
+    uint8_t *output = frame.out<uint8_t>(outputs[0]);
+    const double row_ns = kDepthwiseNs * static_cast<double>(w.output_width * w.channels *
+                                                             w.window_height * w.window_width);
+    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *lines = reinterpret_cast<const uint8_t **>(frame.scratch() +
+                                                       line_bytes_ * static_cast<size_t>(thread));
+      const int64_t count = groups_ * frame.kernels.int8.depthwise_group;
+      for (int64_t i = begin; i < end; ++i) {
+        const uint8_t *image = input + i / w.output_height * w.height * w.width * w.channels;
+        const int64_t top = i % w.output_height * w.stride_y - w.pad_top;
+        for (int64_t j = 0; j < count; ++j) {
+          const int64_t y = top + j * w.dilation_y;
+          const bool is_inside = j < w.window_height && y >= 0 && y < w.height;
+          lines[j] = is_inside ? image + y * w.width * w.channels : nullptr;
+        }
+        Int8DepthwiseRow row = shared;
+        row.lines = lines;
+        row.output = output + i * w.output_width * w.channels;
+        frame.kernels.int8.depthwise_row(row);
+      }
+    });
+  }
+
+ private:
+  int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
+    const uint8_t stored = weights[c * steps_.channel + i * steps_.row + j * steps_.column];
+    const int32_t number = sums_.right_is_signed ? static_cast<int8_t>(stored) : stored;
+    return number - sums_.right_zero_point;
+  }
+
+  void pack(const uint8_t *weights, const Int8Kernels &kernels) {
+    const Windows &w = windows_;
+    const int32_t group = kernels.depthwise_group;
+    const size_t bytes = static_cast<size_t>(groups_ * w.window_width * padded_channels_) * 4;
+    const std::shared_ptr<void> memory = aligned_memory(bytes);
+    auto *packed = static_cast<uint8_t *>(memory.get());
+    std::memset(packed, 0, bytes);
+    const int32_t zero_point =
+        sums_.left_zero_point + kernels.read_offset[sums_.left_is_signed ? 1 : 0];
+    folded_.assign(static_cast<size_t>(padded_channels_), 0);
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        for (int64_t c = 0; c < w.channels; ++c) {
+          const int32_t number = weight(weights, c, i, j);
+          const int64_t place = (i / group * w.window_width + j) * padded_channels_ + c;
+          std::memcpy(packed + place * 4 + i % group * (4 / group), &number,
+                      static_cast<size_t>(4 / group)); /* the lowest bytes come first */
+          folded_[static_cast<size_t>(c)] -= zero_point * number;
+        }
+      }
+    }
+    for (size_t c = 0; c < sums_.bias.size(); ++c) folded_[c] += sums_.bias[c];
+    packed_ = memory;
+  }
+
+  Windows windows_;
+  Steps steps_;
+  int64_t padded_channels_ = 0;
+  int64_t groups_ = 0;
+  size_t line_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_;
+  std::vector<float> scales_;
+  std::shared_ptr<const void> zeros_;
+};
+
+const uint8_t *constant_weights(const Lowering &l) {
+  require(l.input(1).constant != nullptr, "the weights must be constant", 1);
+  return static_cast<const uint8_t *>(l.input(1).constant);
+}
+
+/* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */
+void require_narrow(const Int8Sums &sums) {
+  require(sums.right_zero_point == (sums.right_is_signed ? 0 : 128),
+          "the weights of a depthwise convolution must have their zero point in the middle", 1);
+}
+
+void lower_depthwise(Lowering &l) {
+  require(l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[1];
+  windows.window_width = weights[2];
+  constant_weights(l);
+  const int64_t channels = weights[3];
+  Int8Sums sums = int8_sums_of(l, 3, channels, l.has_input(2));
+  const TensorId input = l.in(0, order);
+  const TensorId right = l.in(1);
+  if (channels == windows.channels) {
+    require_narrow(sums);
+    const Int8Depthwise::Steps steps{1, weights[2] * channels, channels};
+    l.add<Int8Depthwise>(input, right, l.out(0, order), windows, steps, std::move(sums));
+    return;
+  }
+  require(windows.channels > 0 && channels % windows.channels == 0,
+          "the weights' channels must be a multiple of the input's", 1);
+  const int64_t multiplier = channels / windows.channels;
+  const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
+  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
+                         std::move(sums));
+}
+
+/* The image with zero points around it. */
+TensorId padded(Lowering &l, TensorId input, const Int8Sums &sums, Windows &w) {
+  const int64_t height = w.height + w.pad_top + w.pad_bottom;
+  const int64_t width = w.width + w.pad_left + w.pad_right;
+  if (height == w.height && width == w.width) return input;
+  const Shape from{w.batch, w.height, w.width, w.channels};
+  const Shape to{w.batch, height, width, w.channels};
+  const Shape steps = strides_of(to);
+  const Move move{from, strides_of(from), steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  const TensorId result = l.temporary(l.input(0).type, to);
+  l.add<Moves>(std::vector<TensorId>{input}, result, std::vector<Move>{move},
+               std::vector<std::byte>{static_cast<std::byte>(sums.left_zero_point)});
+  w.height = height;
+  w.width = width;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
+  return result;
+}
+
+void lower_convolution(Lowering &l) {
+  require(l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[is_last ? 1 : 2];
+  windows.window_width = weights[is_last ? 2 : 3];
+  constant_weights(l);
+  const int64_t depth = weights[is_last ? 3 : 1];
+  const int64_t taps = windows.window_height * windows.window_width;
+  require(depth > 0 && windows.channels % depth == 0, "the weights do not fit to the channels", 1);
+  const int64_t groups = windows.channels / depth;
+  require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
+  const int64_t columns = weights[0] / groups;
+  Int8Sums sums = int8_sums_of(l, 0, weights[0], l.has_input(2));
+  const TensorId input = l.in(0, order);
+  if (groups > 1 && depth == 1 && columns == 1) {
+    require_narrow(sums);
+    const Int8Depthwise::Steps steps{taps, windows.window_width, 1}; /* the same in both layouts */
+    const TensorId right = l.in(1);
+    l.add<Int8Depthwise>(input, right, l.out(0, order), windows, steps, std::move(sums));
+    return;
+  }
+  const bool is_shallow = groups == 1 && depth <= kShallow && windows.dilation_x == 1 &&
+                          windows.window_width > 1;
+  /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
+  const TensorId right = l.in(1, is_shallow && !is_last ? channels_last(4) : plain_order(4));
+  if (is_shallow) {
+    const int64_t line = windows.window_width * depth;
+    const WeightLayout layout{windows.window_height, line, line, 1, columns, taps * depth};
+    const TensorId image = padded(l, input, sums, windows);
+    windows.window_width = 1;
+    l.add<Int8Convolution>(image, right, l.out(0, order), windows, layout, 1, 0, std::move(sums));
+    return;
+  }
+  const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
+                                      : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
+  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
+                         std::move(sums));
+}
+
+}  // namespace
+
+std::vector<LayerType> int8_convolution_layers() {
+  return {{"Convolution2d", lower_convolution}, {"DepthwiseConvolution2d", lower_depthwise}};
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of 8-bit matrices with packed weights, tile by tile, and what becomes of their sums. */
+#ifndef CPUACC_OPS_INT8_PRODUCT_H_
+#define CPUACC_OPS_INT8_PRODUCT_H_
+
+#include <vector>
+
+#include "graph/lowering.h"
+#include "ops/product.h"
+
+namespace cpuacc {
+
+/* Whether a value has 8 bits, one scale and a zero point that it can store. */
+bool is_int8(const Value &value);
+bool is_signed_int8(armnn_data_type type);
+
+/* The lowest and the highest number that is stored in a tensor. */
+struct Bounds {
+  int32_t lowest;
+  int32_t highest;
+};
+Bounds bounds_of(armnn_data_type type);
+
+/* How bytes are read and what becomes of their sums of products. */
+struct Int8Sums {
+  int32_t left_zero_point = 0; /* as stored */
+  bool left_is_signed = true;
+  int32_t right_zero_point = 0;
+  bool right_is_signed = true;
+  std::vector<int32_t> bias; /* of each column; empty: none */
+  std::vector<float> multipliers; /* of each column; empty: the sums are stored as int32_t */
+  int32_t zero_point = 0;
+  Bounds bounds{};
+};
+
+/* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
+ * for each column or one for all. Refuses what is not computed in integers.
+ *
+ * Args: column_axis: the axis of the weights along which columns lie.
+ */
+Int8Sums int8_sums_of(const Lowering &lowering, size_t column_axis, int64_t columns, bool has_bias);
+
+/* Packed weights of one product: panels of kernels.int8.columns columns, each followed by the sums of
+ * its columns as int32_t.
+ */
+size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
+size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
+void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
+               const Int8Kernels &kernels, std::byte *packed);
+
+/* Writes the bias with what zero points add, for all columns of all panels. */
+void fold_int8(const Int8Sums &sums, const int32_t *bias, const WeightLayout &layout,
+               const Int8Kernels &kernels, const std::byte *packed, int32_t *folded);
+
+/* As cut_product(), for tiles of bytes. */
+Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, int32_t threads,
+             const Int8Kernels &kernels);
+
+/* One product, ready to be computed task by task. */
+struct Int8Task {
+  const WeightLayout &layout;
+  const Int8Sums &sums;
+  const std::byte *packed;
+  const int32_t *bias; /* folded */
+  const float *scales; /* filled up to whole panels; nullptr: c holds int32_t */
+  std::byte *c;
+  int64_t c_stride; /* in elements */
+};
+
+/* The last step of run_int8_task, for the rows that pointers names. */
+void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels,
+                    const uint8_t *const *pointers);
+
+/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin: tap t to
+ * pointers[t * stride].
+ */
+template <typename Point>
+void run_int8_task(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels,
+                   const uint8_t **pointers, const Point &point) {
+  const int64_t first = task % cut.row_tasks() * cut.rows_per_task;
+  const int64_t last = first + cut.rows_per_task < cut.rows ? first + cut.rows_per_task : cut.rows;
+  const int64_t height = kernels.rows;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t tile = (row - first) / height;
+    point(row, pointers + tile * product.layout.taps * height + (row - first) % height, height);
+  }
+  run_int8_tiles(product, cut, task, kernels, pointers);
+}
+
+/* An operation on bytes that bounds its output, so that a bounding that follows costs nothing. */
+class WithBounds : public Operation {
+ public:
+  WithBounds(std::vector<TensorId> inputs, TensorId out, Int8Sums sums)
+      : Operation(std::move(inputs), {out}), sums_(std::move(sums)) {}
+
+  bool absorb(const Elementwise &function) override;
+
+ protected:
+  /* The multipliers, filled up to a whole number of vectors or panels. */
+  std::vector<float> filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const;
+
+  Int8Sums sums_;
+};
+
+/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+class Int8Product final : public WithBounds {
+ public:
+  /* Args: left_steps, right_steps: of the batch axes, in matrices; 0 where it broadcasts. */
+  Int8Product(TensorId left, TensorId right, TensorId out, WeightLayout layout, int64_t rows, Shape batch,
+              Shape left_steps, Shape right_steps, Int8Sums sums)
+      : WithBounds({left, right}, out, std::move(sums)),
+        layout_(layout),
+        rows_(rows),
+        batch_(std::move(batch)),
+        left_steps_(std::move(left_steps)),
+        right_steps_(std::move(right_steps)) {}
+
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
+
+ private:
+  struct Scratch; /* where the parts of the scratch memory are */
+  Scratch scratch_of(const Frame &frame) const;
+  void pack_computed(const Frame &frame, const Scratch &scratch) const;
+
+  WeightLayout layout_;
+  int64_t rows_;
+  Shape batch_;
+  Shape left_steps_;
+  Shape right_steps_;
+  Cut cut_{};
+  int64_t matrices_ = 0;
+  size_t matrix_bytes_ = 0; /* packed */
+  size_t folded_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_; /* of constant weights */
+  std::vector<float> scales_;
+};
+
+}  // namespace cpuacc
+
+#endif
