@@ -174,6 +174,14 @@ def build(session: nox.Session) -> None:
         _stamp(package).write_text(digest)
 
 
+@nox.session(default=False)
+@nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
+def release(session: nox.Session, package: str) -> None:
+    """Check, build and record a release; the version goes after --, as in -- 1.1.0."""
+    session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
+    session.run("python", "tools/release.py", package, *session.posargs)
+
+
 @nox.session(requires=["build"], default=False)
 def demo(session: nox.Session) -> None:
     """Fetch a page-orientation classifier and ask it which way a picture of a page is turned."""

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""The release tool, on a scratch checkout: what it refuses, and what a release leaves behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+TOOLS = REPOSITORY / "tools"
+PACKAGE = "armnn-backend-custom"
+FOLDER = f"packages/{PACKAGE}"
+ABOUT = f"{FOLDER}/src/armnn_backend_custom/__about__.py"
+LOG = f"{FOLDER}/CHANGELOG.md"
+VERSION = "7.8.9"
+
+Edit = Callable[[str, str, str], None]
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("release", TOOLS / "release.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+sys.path.insert(0, str(TOOLS))  # the scripts import each other, as they do when they are run
+tool = load()
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
+    command = ["git", "-C", str(folder), *who, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout in which version 7.8.9 of a small distribution is ready to be released."""
+    root = tmp_path / "checkout"
+    made = shutil.ignore_patterns("__pycache__", "build", "*.so", "cpp")
+    shutil.copytree(REPOSITORY / "packages", root / "packages", ignore=made)
+    (root / "compat.toml").write_text("# Releases\n")
+    (root / ".gitignore").write_text("ignored\n")
+    about, log = root / ABOUT, root / LOG
+    about.write_text(f'"""The version."""\n\n__version__ = "{VERSION}"\n')
+    log.write_text(f"# Changes\n\n## [Unreleased]\n\n## [{VERSION}] - 2026-11-21\n\n- All.\n")
+    git(root, "init", "--quiet")
+    commit(root)
+    return root
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "A change")
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def refusal(root: Path, package: str = PACKAGE, version: str = VERSION) -> str:
+    """What the tool says to a release that it must refuse; it must leave no trace."""
+    recorded = (root / "compat.toml").read_text()
+    found = tool.release(root, package, version, root / "dist")
+    assert (root / "compat.toml").read_text() == recorded
+    assert not (root / "dist").exists()
+    return "\n".join(found)
+
+
+def test_a_release_is_built_and_recorded_with_the_commit_it_was_built_from(checkout: Path) -> None:
+    head = git(checkout, "rev-parse", "HEAD").strip()
+    assert tool.release(checkout, PACKAGE, VERSION, checkout / "dist") == []
+    assert sorted(path.name for path in (checkout / "dist").iterdir()) == [
+        "armnn_backend_custom-7.8.9-py3-none-any.whl",
+        "armnn_backend_custom-7.8.9.tar.gz",
+    ]
+    (row,) = tomllib.loads((checkout / "compat.toml").read_text())["release"]
+    assert (row["package"], row["version"], row["commit"]) == (PACKAGE, VERSION, head)
+
+
+def test_a_release_can_be_made_once(checkout: Path) -> None:
+    assert tool.release(checkout, PACKAGE, VERSION, checkout / "ignored") == []
+    commit(checkout)
+    assert refusal(checkout) == (
+        f"{PACKAGE} 7.8.9 is released already: got 7.8.9, expected a higher version."
+    )
+
+
+@pytest.mark.parametrize("name", [LOG, "a_new_file.py"])
+def test_a_change_that_no_commit_holds_is_refused(checkout: Path, name: str) -> None:
+    with (checkout / name).open("a") as file:
+        file.write("\n")
+    assert refusal(checkout).startswith(
+        f"The checkout has changes that no commit holds, such as {name!r}: commit or remove them"
+    )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.0.0rc1", "1.0.0.dev1", "v1.0.0", "01.0.0", "one"])
+def test_a_version_that_is_not_final_is_refused(checkout: Path, version: str) -> None:
+    assert f"The version {version!r} is not a final one: expected three numbers" in refusal(
+        checkout, version=version
+    )
+
+
+def test_another_version_than_that_of_the_sources_is_refused(checkout: Path) -> None:
+    assert refusal(checkout, version="7.9.0").startswith(
+        f"{PACKAGE} says that it is 7.8.9, expected 7.9.0: run hatch version 7.9.0 in "
+        f"packages/{PACKAGE}.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("## [7.8.9]", "## [7.8.8]", "has no section '## [7.8.9] - YYYY-MM-DD' with lines in it"),
+        ("\n- All.", "", "has no section '## [7.8.9] - YYYY-MM-DD' with lines in it"),
+        ("## [Unreleased]\n", "## [Unreleased]\n\n- More.\n", "has lines under [Unreleased]: move"),
+        ("2026-11-21", "soon", "dates 7.8.9 'soon': expected YYYY-MM-DD."),
+    ],
+)
+def test_a_change_log_that_does_not_tell_of_the_release_is_refused(
+    checkout: Path, old: str, new: str, message: str
+) -> None:
+    replace(checkout / LOG, old, new)
+    commit(checkout)
+    assert refusal(checkout).startswith(f"The change log of {PACKAGE} {message}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("armnn-core>=1.0,<2", "armnn-core>=99", "requires armnn-core>=99, which leaves out the "),
+        (
+            "armnn-backend-api>=1.0,<2",
+            "armnn-backend-api>=1.0",
+            "requires armnn-backend-api>=1.0, which admits the next major version: add <2.",
+        ),
+        (tool.STABLE, "Framework :: Pytest", f"lacks the classifier {tool.STABLE!r}."),
+    ],
+)
+def test_requirements_that_disagree_with_the_siblings_are_refused(
+    checkout: Path, old: str, new: str, message: str
+) -> None:
+    replace(checkout / FOLDER / "pyproject.toml", old, new)
+    commit(checkout)
+    assert refusal(checkout).startswith(f"{PACKAGE} {message}")
+
+
+def test_a_core_that_does_not_pin_one_minor_of_the_contract_is_refused(checkout: Path) -> None:
+    path = checkout / "packages/armnn-core/pyproject.toml"
+    (pin,) = [part for part in path.read_text().split('"') if part.startswith(f"{tool.API}~=")]
+    replace(path, pin, f"{tool.API}>=1.0,<2")
+    commit(checkout)
+    found = refusal(checkout, tool.CORE, tool.packages(checkout)[tool.CORE]["version"])
+    assert f"{tool.CORE} pins {tool.API}<2,>=1.0, expected {pin}." in found
+
+
+@pytest.mark.parametrize("package", [tool.API, tool.CORE])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_contract_that_is_not_marked_as_released_is_refused(
+    checkout: Path, package: str, missing: bool
+) -> None:
+    projects = tool.packages(checkout)
+    name = tool.RECORDED[package].format(api=projects[tool.API]["version"].rpartition(".")[0])
+    text = (checkout / name).read_text()
+    (checkout / name).write_text(text.replace('"released": true', '"released": false'))
+    if missing:
+        (checkout / name).unlink()
+    commit(checkout)
+    said = "is missing" if missing else 'says "released": false'
+    assert f"{name} {said}" in refusal(checkout, package, projects[package]["version"])
+
+
+def test_what_does_not_belong_into_a_distribution_stops_its_release(checkout: Path) -> None:
+    (checkout / FOLDER / "src/armnn_backend_custom/notes.txt").write_text("not for users")
+    commit(checkout)
+    assert "holds the stray file 'armnn_backend_custom/notes.txt'." in refusal(checkout)
+
+
+@pytest.mark.parametrize("package", sorted(tool.packages(REPOSITORY)))
+def test_hatch_reads_and_writes_the_version_of_each_distribution(
+    checkout: Path, package: str
+) -> None:
+    def hatch(*arguments: str) -> str:
+        command = [sys.executable, "-m", "hatchling", "version", *arguments]
+        folder = checkout / "packages" / package
+        run = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        return run.stdout
+
+    assert hatch().strip() == tool.packages(checkout)[package]["version"]
+    hatch("98.7.6")
+    assert tool.packages(checkout)[package]["version"] == "98.7.6"
