@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from armnn.__about__ import __version__
 from armnn.cli.main import main
 from armnn.testing import Plugin, backend_plugin, installed, write_plugin
+from armnn_backend_api import BACKEND_API_VERSION
+from armnn_backend_api import __version__ as api_version
 
 GOOD = backend_plugin("Acme", distribution="a-good")
 BROKEN = backend_plugin("Broken", distribution="b-broken", source="raise SystemExit(4)\n")
@@ -34,10 +37,10 @@ def test_it_shows_the_versions_and_where_it_looked(
 ) -> None:
     with installed(tmp_path, GOOD, alone=True):
         document = examine(capsys)
-    assert document["system"]["armnn-core"] == "0.1.0"
-    assert document["system"]["Backend API"] == "1.0"
+    assert document["system"]["armnn-core"] == __version__
+    assert document["system"]["Backend API"] == str(BACKEND_API_VERSION)
     assert document["system"]["Python"].startswith(platform.python_version())
-    assert document["system"]["armnn-backend-api"] == "1.0.0"
+    assert document["system"]["armnn-backend-api"] == api_version
     assert document["locations"] == [{"folder": str(tmp_path), "distributions": 1}]
     assert [(b["id"], b["state"]) for b in document["backends"]] == [("Acme", "loaded")]
     assert document["findings"] == []

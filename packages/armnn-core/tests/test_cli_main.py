@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from armnn.__about__ import __version__
 from armnn.cli import main as module
 from armnn.cli.main import main, parser
 from armnn.errors import InvalidArgumentError
 from armnn.testing import backend_plugin, write_plugin
+from armnn_backend_api import BACKEND_API_VERSION
 
 COMMANDS = ["run", "inspect", "backends", "doctor"]
 
@@ -43,7 +45,8 @@ def test_the_version_tells_both_numbers(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out == "armnn-core 0.1.0 (Backend API 1.0)\n"
+    api = f"Backend API {BACKEND_API_VERSION}"
+    assert capsys.readouterr().out == f"armnn-core {__version__} ({api})\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["backends", "--nonsense"]])
