@@ -6,7 +6,9 @@ from __future__ import annotations
 import gc
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from armnn.compat import onnxruntime as ort
 from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -79,10 +81,30 @@ def test_without_a_backend_loading_fails_with_the_advice_of_the_core(
     default_runtime().close()
 
 
-def test_an_optimized_model_is_not_written(options_seen, tmp_path, sum_model) -> None:
+def test_the_optimized_model_is_the_model_with_all_its_data(
+    options_seen, tmp_path, sum_model
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    made = onnx.load_from_string(sum_model())
+    made.graph.initializer[0].raw_data = np.array([5], np.float32).tobytes()
+    onnx.save(made, folder / "sum.onnx", save_as_external_data=True, size_threshold=0)
     options = ort.SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    with pytest.raises(state.NotImplemented, match=r"cannot be written to '.*optimized.onnx'"):
+    for source, name in ((folder / "sum.onnx", "a.onnx"), (sum_model(), "b.onnx")):
+        options.optimized_model_filepath = str(tmp_path / name)
+        ort.InferenceSession(source, options)
+        (written,) = ort.InferenceSession(tmp_path / name).run(None, {"x": X, "y": Y})
+        np.testing.assert_array_equal(written, X + Y)
+    kept = onnx.load(tmp_path / "a.onnx", load_external_data=False)
+    assert numpy_helper.to_array(kept.graph.initializer[0]).tolist() == [5]
+
+
+def test_an_optimized_model_needs_a_place_that_can_be_written(
+    options_seen, tmp_path, sum_model
+) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "missing" / "optimized.onnx")
+    with pytest.raises(state.Fail, match=r"cannot be written to '.*optimized.onnx': .*No such"):
         ort.InferenceSession(sum_model(), options)
 
 

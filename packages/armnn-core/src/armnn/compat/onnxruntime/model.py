@@ -114,6 +114,27 @@ def describe(source: str | bytes, sizes: Mapping[str, int]) -> Description:
     )
 
 
+def write(source: str | bytes, path: str) -> None:
+    """Write a model that was loaded to a file of its own, with the data of files beside it.
+
+    It is written as it is: what the layers become is known in memory only.
+
+    Args:
+        source: The path of a file, or its content.
+        path: Where it goes.
+
+    Raises:
+        Fail: The file cannot be written, or the model is too large for one.
+    """
+    import onnx
+
+    loaded = _decoded(source) if isinstance(source, bytes) else onnx.load(source)
+    try:
+        onnx.save(loaded, path)
+    except (OSError, ValueError) as error:
+        raise Fail(f"the optimized model cannot be written to {path!r}: {error}") from error
+
+
 def completed(
     outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo], sizes: Mapping[str, int]
 ) -> list[NodeArg]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from armnn.compat.onnxruntime import model
 from armnn.compat.onnxruntime.binding import IOBinding
 from armnn.compat.onnxruntime.errors import Fail, InvalidArgument, translated
-from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn.compat.onnxruntime.feeds import Feeds
 from armnn.compat.onnxruntime.options import RunOptions, SessionOptions
 from armnn.compat.onnxruntime.providers import Providers, choose
@@ -48,7 +47,8 @@ class InferenceSession:
         InvalidGraph: It is malformed.
         NotImplemented: It uses operators that no layer computes.
         InvalidArgument: An option is wrong.
-        Fail: No backend can run it, or it cannot be loaded for another reason.
+        Fail: No backend can run it, or it cannot be loaded for another reason, or the optimized
+            model cannot be written where the options say.
         TypeError: ``path_or_bytes`` is neither.
         ValueError: ``providers`` is not a list of names.
     """
@@ -70,6 +70,8 @@ class InferenceSession:
         self._recorder = Recorder() if self._sess_options.enable_profiling else None
         self._start_ns = time.perf_counter_ns()
         self._load(providers, provider_options)
+        if self._sess_options.optimized_model_filepath:
+            model.write(self._source, self._sess_options.optimized_model_filepath)
 
     def _load(
         self,
@@ -77,11 +79,6 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, object]] | None,
     ) -> None:
         said = self._sess_options
-        if said.optimized_model_filepath:
-            raise NotImplementedStatus(
-                f"the optimized model cannot be written to {said.optimized_model_filepath!r}: "
-                "networks are prepared in memory only"
-            )
         if not providers and said.providers:
             providers = list(said.providers.items())
         described = model.describe(self._source, said.free_dimensions)
