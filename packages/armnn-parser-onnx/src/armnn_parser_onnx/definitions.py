@@ -201,13 +201,13 @@ def _scaled(node: onnx.NodeProto, bias: int) -> str:
 
 
 def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
-    """The weights lie transposed. Activations stay real numbers: they are not rounded to steps."""
+    """The weights lie transposed. Of what is multiplied with them the hidden state stays real."""
     names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
     rest = [
         name if _given(node, index) else ""
         for index, name in enumerate(("B", "sequence_lens", "initial_h", "initial_c", "P"), start=3)
     ]
-    operands = ", ".join(["X", "W_real", "R_real", *rest]).rstrip(", ")
+    operands = ", ".join(["input", "W_real", "R_real", *rest]).rstrip(", ")
     weights = " ".join(
         f"{name}_points = Reshape ({name}_zero_point, rows) "
         f"{name}_scales = Reshape ({name}_scale, rows) "
@@ -221,6 +221,8 @@ def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
     held = _attributes(node, *names, "hidden_size", "input_forget")
     return (
         f"rows = Constant <value_ints = [0, 1, -1]> () {weights} "
+        "steps, step, zero = DynamicQuantizeLinear (X) "
+        "input = DequantizeLinear (steps, step, zero) "
         f"Y, Y_h, Y_c = LSTM {held} ({operands})"
     )
 
