@@ -2,6 +2,7 @@
 /* Softmax and normalisation: lines of numbers side by side. */
 #include <cmath>
 
+#include "ops/cumulating.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -44,8 +45,9 @@ class Softmax final : public Operation {
 };
 
 void lower_softmax(Lowering &l, bool takes_logarithm) {
-  require_floats(l);
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
+  if (l.input(0).type != ARMNN_FLOAT32) return lower_other_softmax(l, takes_logarithm);
+  require_floats(l);
   const int64_t axis = whole_axis(l.layer().integer("axis", -1), l.input(0).shape.size());
   const Order order = with_last(l.order(0), axis);
   const TensorId from = l.in(0, order);

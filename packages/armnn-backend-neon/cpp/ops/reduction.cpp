@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/cumulating.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -78,7 +79,6 @@ Order left_order(const Order &order, const std::vector<bool> &is_reduced, bool k
 }
 
 void lower_reduction(Lowering &l, Reduction reduction) {
-  require_floats(l);
   const Shape &shape = l.input(0).shape;
   const std::vector<bool> is_reduced = reduced_axes(l, shape.size());
   Order order = l.order(0);
@@ -98,6 +98,10 @@ void lower_reduction(Lowering &l, Reduction reduction) {
   }
   const Order left = left_order(order, is_reduced, l.layer().integer("keep_dims", 0) != 0);
   require(left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
+  if (l.input(0).type != ARMNN_FLOAT32) {
+    return lower_other_reduction(l, reduction, order, left, outer, count, inner);
+  }
+  require_floats(l);
   const TensorId from = l.in(0, order);
   l.add<Reduce>(from, l.out(0, left), reduction, outer, count, inner);
 }

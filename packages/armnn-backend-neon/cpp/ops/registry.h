@@ -19,7 +19,9 @@ std::vector<LayerType> block_layers();
 std::vector<LayerType> casting_layers();
 std::vector<LayerType> comparing_layers();
 std::vector<LayerType> convolution_layers();
+std::vector<LayerType> cumulating_layers();
 std::vector<LayerType> elementwise_layers();
+std::vector<LayerType> extreme_layers();
 std::vector<LayerType> indexing_layers();
 std::vector<LayerType> joining_layers();
 std::vector<LayerType> normalization_layers();
@@ -30,9 +32,10 @@ std::vector<LayerType> quantizing_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
 std::vector<LayerType> resizing_layers();
-std::vector<LayerType> transposed_convolution_layers();
+std::vector<LayerType> selecting_layers();
 std::vector<LayerType> sequence_layers();
 std::vector<LayerType> slicing_layers();
+std::vector<LayerType> transposed_convolution_layers();
 
 /* Those on 8-bit data. What they refuse is tried as the layer stands, then in floats. */
 std::vector<LayerType> int8_convolution_layers();

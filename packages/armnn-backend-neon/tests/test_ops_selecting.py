@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Elements chosen along axes, against NumPy: ties, NaN, limits of integers, wrong indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import armnn
+from armnn import ArgMinMaxFunction, Network, ReduceOperation
+from armnn.errors import ExecutionError
+from armnn.tensor import info_of
+
+Array = NDArray[Any]
+
+
+def run(add: Callable[..., Any], *operands: Array) -> list[Array]:
+    """Compute a layer of these operands on CpuAcc."""
+    network = Network()
+    feeds = {f"input {i}": operand for i, operand in enumerate(operands)}
+    made = add(network, *(network.add_input(n, info_of(a)) for n, a in feeds.items()))
+    for i, value in enumerate(made if isinstance(made, tuple) else [made]):
+        network.add_output(f"output {i}", value)
+    results = armnn.load_model(network, backends=["CpuAcc"]).run(feeds)
+    return [np.array(result) for result in results.values()]
+
+
+def numbers(shape: tuple[int, ...]) -> Array:
+    """Numbers with many ties, and NaN in some lines."""
+    x = np.random.default_rng(1).integers(-3, 4, shape).astype(np.float32)
+    x.reshape(-1)[:: max(7, x.size // 5)] = np.nan
+    return x
+
+
+SHAPES = [((1,), 0), ((5,), -1), ((3, 700), 0), ((3, 700), 1), ((2, 5, 3), 1), ((4, 1, 2), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+def test_the_first_extreme_element_is_found_as_numpy_finds_it(shape: Any, axis: int) -> None:
+    for x in (numbers(shape), np.nan_to_num(numbers(shape)).astype(np.int64)):
+        for function, exact in (
+            (ArgMinMaxFunction.MAX, np.argmax),
+            (ArgMinMaxFunction.MIN, np.argmin),
+        ):
+            (found,) = run(lambda n, v, f=function: n.add_arg_min_max(v, function=f, axis=axis), x)
+            assert np.array_equal(found, exact(x, axis=axis))
+
+
+@pytest.mark.parametrize(("shape", "axis"), SHAPES)
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_first_of_equal_elements_comes_first(shape: Any, axis: int, largest: bool) -> None:
+    x = numbers(shape)
+    k = (shape[axis] + 1) // 2
+    values, indices = run(lambda n, v: n.add_top_k(v, k=k, axis=axis, largest=largest), x)
+    # NaN counts as the largest; stable sorting keeps the lower index first.
+    keys = np.where(np.isnan(x), np.inf, x)
+    order = np.argsort(-keys if largest else keys, axis=axis, kind="stable")
+    expected = np.take(order, range(k), axis)
+    assert np.array_equal(indices, expected)
+    assert np.array_equal(values, np.take_along_axis(x, expected, axis), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32, np.float64])
+def test_other_data_types_are_reduced_in_themselves(dtype: Any) -> None:
+    high = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1e300
+    x = np.array([[high, 2, 1], [high, 3, 1]], dtype)
+    for operation, exact in (
+        (ReduceOperation.SUM, np.sum),
+        (ReduceOperation.PROD, np.prod),
+        (ReduceOperation.MAX, np.max),
+        (ReduceOperation.MIN, np.min),
+    ):
+        (actual,) = run(lambda n, v, o=operation: n.add_reduce(v, axis=(0,), reduce_operation=o), x)
+        keywords = {"dtype": dtype} if exact in (np.sum, np.prod) else {}
+        with np.errstate(over="ignore"):
+            expected = exact(x, axis=0, **keywords)
+        assert np.array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_an_index_outside_of_its_axis_is_an_error(index: int) -> None:
+    x = np.zeros((3, 2), np.float32)
+    with pytest.raises(ExecutionError, match=f"the index {index} is outside of an axis of 3"):
+        run(lambda n, v, i: n.add_gather_elements(v, i), x, np.array([[0, index]], np.int64))
+    with pytest.raises(ExecutionError, match=f"the index {index} is outside of an axis of 3"):
+        run(lambda n, v, i: n.add_gather_nd(v, i), x, np.array([[0], [index]], np.int32))
+
+
+def test_negative_indices_count_from_the_end() -> None:
+    x = np.arange(6, dtype=np.int16).reshape(3, 2)
+    indices = np.array([[-1, 0], [-3, 2]], np.int64)
+    (actual,) = run(lambda n, v, i: n.add_gather_elements(v, i, axis=0), x, indices)
+    assert np.array_equal(actual, np.take_along_axis(x, indices, 0))
+    (actual,) = run(
+        lambda n, v, i: n.add_gather_nd(v, i), x, np.array([[-1, -2], [0, 1]], np.int64)
+    )
+    assert actual.tolist() == [4, 1]
+
+
+@pytest.mark.parametrize("k", [-9, -1, 0, 2, 9])
+def test_triangles_reach_beyond_the_matrix(k: int) -> None:
+    x = np.arange(1, 31, dtype=np.float64).reshape(2, 3, 5)
+    for upper, exact in ((True, np.triu), (False, np.tril)):
+        (actual,) = run(lambda n, v, u=upper: n.add_trilu(v, k=k, upper=u), x)
+        assert np.array_equal(actual, exact(x, k))
+
+
+def test_softmax_in_float64_keeps_its_digits() -> None:
+    x = np.random.default_rng(4).standard_normal((3, 4, 2)) * 300
+    powers = np.exp(x - x.max(1, keepdims=True))
+    expected = powers / powers.sum(1, keepdims=True)
+    (actual,) = run(lambda n, v: n.add_softmax(v, axis=1), x)
+    np.testing.assert_allclose(actual, expected, rtol=1e-14)
+    (actual,) = run(lambda n, v: n.add_log_softmax(v, axis=1), x)
+    shifted = x - x.max(1, keepdims=True)
+    np.testing.assert_allclose(
+        actual, shifted - np.log(np.exp(shifted).sum(1, keepdims=True)), rtol=1e-13, atol=1e-13
+    )
