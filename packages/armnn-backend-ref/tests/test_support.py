@@ -227,7 +227,19 @@ PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
             ("Reshape", [info(F32, 2), info(S64, 1)]),
         ),
         (
-            "the input 'input' is Float32, expected Boolean",
+            f"the input 'input' is Signed32, expected {REAL_TYPES} for pool_type Average",
+            (
+                "Pooling2d",
+                [info(S32, 1, 1, 2, 2)],
+                Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE),
+            ),
+        ),
+        (
+            f"the input 'input' is Signed32, expected {REAL_TYPES} for function Sigmoid",
+            ("Activation", [info(S32, 2)]),
+        ),
+        (
+            "the input 'input' is Float32, expected Boolean for operation LogicalNot",
             (
                 "ElementwiseUnary",
                 [info(F32, 2)],

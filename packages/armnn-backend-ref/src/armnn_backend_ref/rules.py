@@ -196,7 +196,7 @@ def poolable(layer: Layer) -> str:
         isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
         and d.pool_type is PoolingAlgorithm.MAX
     )
-    return takes("input", NUMBERS if exact else REAL)(layer)
+    return _taken_for(layer, "pool_type", NUMBERS if exact else REAL)
 
 
 def rowwise(layer: Layer) -> str:
@@ -233,7 +233,7 @@ def local_brightness(layer: Layer) -> str:
 def activates(layer: Layer) -> str:
     d = layer.descriptor
     exact = isinstance(d, ActivationDescriptor) and d.function in INTEGER_ACTIVATIONS
-    return takes("input", NUMBERS if exact else REAL)(layer)
+    return _taken_for(layer, "function", NUMBERS if exact else REAL)
 
 
 def unary(layer: Layer) -> str:
@@ -241,18 +241,25 @@ def unary(layer: Layer) -> str:
     if not isinstance(d, ElementwiseUnaryDescriptor):
         return ""
     if d.operation is UnaryOperation.LOGICAL_NOT:
-        return takes("input", BOOLEANS)(layer)
+        return _taken_for(layer, "operation", BOOLEANS)
     if d.operation is UnaryOperation.BITWISE_NOT:
-        return takes("input", INTEGERS)(layer)
+        return _taken_for(layer, "operation", INTEGERS)
     exact = d.operation in INTEGER_OPERATIONS
-    return takes("input", NUMBERS if exact else REAL + NARROW_INTEGERS)(layer)
+    return _taken_for(layer, "operation", NUMBERS if exact else REAL + NARROW_INTEGERS)
 
 
 def binary(layer: Layer) -> str:
     """Bits are those of integers."""
     d = layer.descriptor
     bitwise = isinstance(d, ElementwiseBinaryDescriptor) and d.operation in BITWISE_OPERATIONS
-    return takes("input", INTEGERS if bitwise else NUMBERS)(layer)
+    return _taken_for(layer, "operation", INTEGERS if bitwise else NUMBERS)
+
+
+def _taken_for(layer: Layer, parameter: str, types: Iterable[DataType]) -> str:
+    """The input has one of the data types that the value of a parameter makes sense for."""
+    reason = takes("input", types)(layer)
+    value = getattr(layer.descriptor, parameter, None)
+    return f"{reason} for {parameter} {value.arm_name}" if reason and value is not None else reason
 
 
 def plain_bits(layer: Layer) -> str:

@@ -30,6 +30,13 @@ def test_both_branches_of_a_switch_get_the_input(infer):
     assert infer("Switch", [INFO, TensorInfo((), DataType.BOOLEAN)]) == (INFO, INFO)
 
 
+@pytest.mark.parametrize("shape", [(2,), (0,), (1, 3)])
+def test_a_switch_wants_one_condition(infer, shape):
+    with pytest.raises(ShapeError, match=r"'condition' has shape \[.*\]: expected one Boolean"):
+        infer("Switch", [INFO, TensorInfo(shape, DataType.BOOLEAN)])
+    assert infer("Switch", [INFO, TensorInfo((1, 1), DataType.BOOLEAN)]) == (INFO, INFO)
+
+
 @pytest.mark.parametrize(
     ("name", "field"), [("PreCompiled", "num_output_slots"), ("StandIn", "num_outputs")]
 )

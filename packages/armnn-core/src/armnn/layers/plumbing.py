@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, descriptor
 from armnn.layers._shapes import merged_shapes, same_as_input, same_axis
 from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from armnn.tensor import Shape
@@ -76,6 +78,11 @@ class MergeDescriptor(Descriptor):
 
 
 def _switched(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+    condition = inputs.shape("condition")
+    if any(isinstance(size, int) and size != 1 for size in condition or ()):
+        raise ShapeError(
+            f"the input 'condition' has shape {format_shape(condition)}: expected one Boolean"
+        )
     return [inputs.shape("input"), inputs.shape("input")]
 
 
