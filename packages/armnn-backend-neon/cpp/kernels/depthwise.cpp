@@ -15,18 +15,6 @@ constexpr int kTall = 2; /* outputs above each other that share their loads, wit
 constexpr int kTall = 1;
 #endif
 
-/* The channels that a vector stands for: all lanes, or the first n. */
-struct All {
-  Floats get(const float *p) const { return load(p); }
-  void put(float *p, Floats x) const { store(p, x); }
-};
-
-struct First {
-  int64_t n;
-  Floats get(const float *p) const { return load_part(p, n); }
-  void put(float *p, Floats x) const { store_part(p, x, n); }
-};
-
 template <int N>
 inline void finish(const Elementwise &f, Floats (&sums)[N]) {
   if (f.function == Function::identity) return;

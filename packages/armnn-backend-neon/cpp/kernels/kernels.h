@@ -103,6 +103,30 @@ struct DepthwiseRows {
   Elementwise function;
 };
 
+/* A tile of an image as Winograd's minimal filtering F(m x m, 3 x 3) reads it, [H, W, channels] from
+ * (top, left) on, zero outside: (m + 2)^2 transformed elements of channels numbers each, at multiples
+ * of stride.
+ */
+struct WinogradInput {
+  const float *image;
+  int64_t height, width, channels; /* at least as many channels as a vector has lanes */
+  int64_t top, left;
+  float *to;
+  int64_t stride;
+};
+
+/* The sums of such a tile, transformed back to at most m x m outputs. */
+struct WinogradOutput {
+  const float *sums;
+  int64_t stride; /* between the (m + 2)^2 elements */
+  float *to; /* [rows, columns, count], the first numbers of a longer line of channels */
+  int64_t rows, columns, count;
+  int64_t row_stride, column_stride;
+  const float *bias; /* nullptr: none */
+  const float *residual; /* as to; nullptr: none */
+  Elementwise function;
+};
+
 struct PoolingRow {
   Pooling pooling;
   const float *input; /* [height, width, channels] */
@@ -125,6 +149,9 @@ struct Kernels {
   void (*product_tile)(const ProductTile &tile);
   void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
+  /* By m / 2 - 1: m = 2 and m = 4. */
+  void (*winograd_input[2])(const WinogradInput &tile);
+  void (*winograd_output[2])(const WinogradOutput &tile);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,

@@ -13,6 +13,7 @@ void fill(Kernels &table) {
   fill_product(table);
   fill_depthwise(table);
   fill_windows(table);
+  fill_winograd(table);
   fill_elementwise(table);
   fill_lines(table);
   fill_quantizing(table);

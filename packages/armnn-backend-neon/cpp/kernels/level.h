@@ -11,6 +11,7 @@ namespace CPUACC_LEVEL {
 void fill_product(Kernels &table);
 void fill_depthwise(Kernels &table);
 void fill_windows(Kernels &table);
+void fill_winograd(Kernels &table);
 void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
 void fill_quantizing(Kernels &table);

@@ -108,6 +108,18 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
   return lanes[0];
 }
 
+/* Memory that a vector stands for: all lanes, or the first n. */
+struct All {
+  Floats get(const float *p) const { return load(p); }
+  void put(float *p, Floats x) const { store(p, x); }
+};
+
+struct First {
+  int64_t n;
+  Floats get(const float *p) const { return load_part(p, n); }
+  void put(float *p, Floats x) const { store_part(p, x, n); }
+};
+
 }  // namespace
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

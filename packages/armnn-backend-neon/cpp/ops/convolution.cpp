@@ -7,6 +7,7 @@
 #include "ops/product.h"
 #include "ops/registry.h"
 #include "ops/windows.h"
+#include "ops/winograd.h"
 
 namespace cpuacc {
 namespace {
@@ -316,6 +317,11 @@ void lower_convolution(Lowering &l) {
   const TensorId right = l.in(1);
   if (groups == 1 && depth <= kShallow && windows.window_width > 1 && windows.dilation_x == 1) {
     lower_shallow(l, input, right, bias, order, windows, is_last);
+    return;
+  }
+  const int64_t side = groups == 1 ? winograd_side(windows, layout) : 0;
+  if (side > 0) {
+    add_winograd(l, input, right, bias, l.out(0, order), windows, layout, side);
     return;
   }
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, groups,

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* The transformations of Winograd's minimal filtering F(m x m, 3 x 3); Lavin and Gray, 2015.
+ *
+ * The interpolation points are 0, 1, -1 and infinity for m = 2, and 2 and -2 as well for m = 4.
+ */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Along one axis: the six (four) inputs of a tile, step vectors apart, in place. */
+template <int M>
+inline void transform_input(Floats *d, int step) {
+  const Floats d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
+  if constexpr (M == 2) {
+    d[0] = d0 - d2;
+    d[step] = d1 + d2;
+    d[2 * step] = d2 - d1;
+    d[3 * step] = d1 - d3;
+  } else {
+    const Floats d4 = d[4 * step], d5 = d[5 * step];
+    const Floats even = d4 - 4.0f * d2;
+    const Floats odd = d3 - 4.0f * d1;
+    const Floats wide_even = d4 - d2;
+    const Floats wide_odd = 2.0f * (d3 - d1);
+    d[0] = 4.0f * d0 - 5.0f * d2 + d4;
+    d[step] = even + odd;
+    d[2 * step] = even - odd;
+    d[3 * step] = wide_even + wide_odd;
+    d[4 * step] = wide_even - wide_odd;
+    d[5 * step] = 4.0f * d1 - 5.0f * d3 + d5;
+  }
+}
+
+/* Along one axis: the sums of a tile to m outputs, in place. */
+template <int M>
+inline void transform_sums(Floats *s, int step) {
+  const Floats s0 = s[0], s1 = s[step], s2 = s[2 * step], s3 = s[3 * step];
+  const Floats sum = s1 + s2;
+  const Floats difference = s1 - s2;
+  if constexpr (M == 2) {
+    s[0] = s0 + sum;
+    s[step] = difference - s3;
+  } else {
+    const Floats s4 = s[4 * step], s5 = s[5 * step];
+    const Floats wide_sum = s3 + s4;
+    const Floats wide_difference = s3 - s4;
+    s[0] = s0 + sum + wide_sum;
+    s[step] = difference + 2.0f * wide_difference;
+    s[2 * step] = sum + 4.0f * wide_sum;
+    s[3 * step] = difference + 8.0f * wide_difference + s5;
+  }
+}
+
+template <int M, bool kIsInside>
+inline void input_vector(const WinogradInput &tile, int64_t c) {
+  constexpr int kSide = M + 2;
+  Floats d[kSide * kSide];
+  for (int i = 0; i < kSide; ++i) {
+    const int64_t y = tile.top + i;
+    const bool is_row = kIsInside || (y >= 0 && y < tile.height);
+    const float *line = tile.image + (y * tile.width + tile.left) * tile.channels + c;
+    CPUACC_UNROLL for (int j = 0; j < kSide; ++j) {
+      const int64_t x = tile.left + j;
+      const bool is_there = kIsInside || (is_row && x >= 0 && x < tile.width);
+      d[i * kSide + j] = is_there ? load(line + j * tile.channels) : Floats{};
+    }
+    transform_input<M>(d + i * kSide, 1);
+  }
+  for (int j = 0; j < kSide; ++j) {
+    transform_input<M>(d + j, kSide);
+    CPUACC_UNROLL for (int i = 0; i < kSide; ++i) {
+      store(tile.to + (i * kSide + j) * tile.stride + c, d[i * kSide + j]);
+    }
+  }
+}
+
+/* The last vector of channels overlaps the one before rather than being cut. */
+template <int M>
+void winograd_input(const WinogradInput &tile) {
+  const bool is_inside = tile.top >= 0 && tile.left >= 0 && tile.top + M + 2 <= tile.height &&
+                         tile.left + M + 2 <= tile.width;
+  for (int64_t c = 0; c < tile.channels; c += kLanes) {
+    const int64_t first = c + kLanes <= tile.channels ? c : tile.channels - kLanes;
+    is_inside ? input_vector<M, true>(tile, first) : input_vector<M, false>(tile, first);
+  }
+}
+
+template <int M, typename Lanes>
+inline void output_vector(const WinogradOutput &tile, int64_t c, const Lanes &lanes) {
+  constexpr int kSide = M + 2;
+  Floats s[kSide * kSide];
+  for (int i = 0; i < kSide; ++i) {
+    CPUACC_UNROLL for (int j = 0; j < kSide; ++j) {
+      s[i * kSide + j] = load(tile.sums + (i * kSide + j) * tile.stride + c);
+    }
+    transform_sums<M>(s + i * kSide, 1);
+  }
+  const Floats bias = tile.bias == nullptr ? Floats{} : lanes.get(tile.bias + c);
+  for (int64_t j = 0; j < tile.columns; ++j) {
+    transform_sums<M>(s + j, kSide);
+    Floats made[M];
+    for (int64_t i = 0; i < M; ++i) {
+      made[i] = s[i * kSide + j] + bias;
+      if (tile.residual != nullptr && i < tile.rows) {
+        made[i] += lanes.get(tile.residual + i * tile.row_stride + j * tile.column_stride + c);
+      }
+    }
+    if (tile.function.function == Function::clamp) {
+      for (Floats &each : made) each = bounded(each, tile.function.a, tile.function.b);
+    } else if (tile.function.function != Function::identity) {
+      apply_all(tile.function, made, M);
+    }
+    for (int64_t i = 0; i < M && i < tile.rows; ++i) {
+      lanes.put(tile.to + i * tile.row_stride + j * tile.column_stride + c, made[i]);
+    }
+  }
+}
+
+template <int M>
+void winograd_output(const WinogradOutput &tile) {
+  int64_t c = 0;
+  for (; c + kLanes <= tile.count; c += kLanes) output_vector<M>(tile, c, All{});
+  if (c < tile.count) output_vector<M>(tile, c, First{tile.count - c});
+}
+
+}  // namespace
+
+void fill_winograd(Kernels &table) {
+  table.winograd_input[0] = winograd_input<2>;
+  table.winograd_input[1] = winograd_input<4>;
+  table.winograd_output[0] = winograd_output<2>;
+  table.winograd_output[1] = winograd_output<4>;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
