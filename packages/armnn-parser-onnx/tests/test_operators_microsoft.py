@@ -284,6 +284,39 @@ def test_products_of_integers_as_real_numbers(agree: Callable[..., None], bias: 
     )
 
 
+def test_operators_wait_for_a_shape_that_an_input_tells(run: Run, model: Model) -> None:
+    """Their shapes are known in a run only; until then the types of what they make count."""
+    tensor = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        node("FusedMatMul", ["r", "r"], ["product"], transB=1, alpha=0.25),
+        helper.make_node("Reshape", ["ids", "shape"], ["words"]),
+        node(
+            "EmbedLayerNormalization",
+            ["words", "", "table", "table", "", "gamma", "beta"],
+            ["embedded", "counts"],
+        ),
+    ]
+    made = model(
+        nodes,
+        {"shape": (onnx.TensorProto.INT64, [2]), "x": reals(6), "ids": np.arange(6, dtype="i4")},
+        constants={"table": reals(8, 4), "gamma": reals(4), "beta": reals(4)},
+        opset=17,
+    )
+    del made.graph.output[:]
+    types = {"product": "FLOAT", "embedded": "FLOAT", "counts": "INT32"}
+    made.graph.output.extend(
+        tensor(name, onnx.TensorProto.DataType.Value(said), None) for name, said in types.items()
+    )
+    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    session = ort.InferenceSession(made.SerializeToString())
+    for shape in ((2, 3), (3, 2)):
+        feeds = {"shape": np.array(shape), "x": reals(6), "ids": np.arange(6, dtype="i4")}
+        for result, expected in zip(run(made, feeds), session.run(None, feeds), strict=True):
+            assert result.dtype == expected.dtype
+            np.testing.assert_allclose(result, expected, 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize("per_gate", [False, True])
 def test_an_lstm_with_weights_of_eight_bits(agree: Callable[..., None], per_gate: bool) -> None:
     """onnxruntime rounds the hidden state to 256 steps, too, which is zero in the first step."""

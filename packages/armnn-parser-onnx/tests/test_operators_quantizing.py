@@ -108,6 +108,18 @@ def test_integers_are_quantised_as_real_values(run: Callable[..., Any], model: M
     assert run(made, {"x": x})[0].tolist() == [0, 0, 6, 255]
 
 
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin", "ReduceMax", "ReduceMin"])
+def test_the_largest_of_quantised_elements(op_type: str, check: Callable[..., Any]) -> None:
+    axis = {"axis": 1} if op_type.startswith("Arg") else {"axes": [1]}
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        node("Transpose", ["q"], ["t"]),
+        node(op_type, ["t"], ["y"], **axis),
+    ]
+    x = np.array([[-1.0, 0.5, 2.0, 2.1], [0.0, -9.0, 9.0, 2.2]], np.float32)
+    check(nodes, {"x": x}, constants=SCALE | {"z": np.array(3, np.uint8)}, opset=13)
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [

@@ -11,6 +11,7 @@ import onnx
 from armnn.errors import ParseError
 from armnn.types import DataType
 from armnn_parser_onnx.body import Bodies, Body, body_key
+from armnn_parser_onnx.microsoft_schemas import MICROSOFT
 from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
 from armnn_parser_onnx.tensors import data_type_of, onnx_type_of
 
@@ -39,6 +40,8 @@ def output_types(
     """
     if node.op_type in _OF_BODIES and node.domain in DEFAULT_DOMAINS:
         found = _OF_BODIES[node.op_type](node, opset, bodies, types)
+    elif schema.domain == MICROSOFT:
+        found = _of_microsoft(node, types)
     else:
         found = _inferred(node, schema, opset, types)
     made = [data_type for name, data_type in zip(node.output, found, strict=False) if name]
@@ -68,6 +71,15 @@ def _data_type(given: onnx.TypeProto) -> DataType | None:
         return data_type_of(given.tensor_type.elem_type)
     except ParseError:
         return None
+
+
+def _of_microsoft(node: onnx.NodeProto, types: Types) -> list[DataType | None]:
+    """Their schemas infer nothing: what is made has the type of the first real input."""
+    given = (types[name] for name in node.input if name in types)
+    made = [next((one for one in given if one.is_float), None)] * len(node.output)
+    if node.op_type == "EmbedLayerNormalization":
+        made[1:2] = [DataType.SIGNED32] * len(made[1:2])  # how many words count
+    return made
 
 
 def _of_if(node: onnx.NodeProto, opset: int, bodies: Bodies, types: Types) -> list[DataType | None]:

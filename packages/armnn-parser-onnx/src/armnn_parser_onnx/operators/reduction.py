@@ -64,7 +64,7 @@ def _axes(operation: Operation) -> tuple[tuple[int, ...], Value | None]:
 
 
 def _extremum(name: str, function: ReduceOperation) -> None:
-    @operator(name)
+    @operator(name, moves_data=True)
     def convert(operation: Operation) -> Value:
         value = operation.input()
         if value.info.data_type is not DataType.BOOLEAN or _keeps_all(operation):
@@ -179,7 +179,7 @@ def _require_real(operation: Operation) -> None:
 
 
 def _arg_operator(name: str, function: ArgMinMaxFunction) -> None:
-    @operator(name)
+    @operator(name, moves_data=True)
     def convert(operation: Operation) -> Value:
         return _arg_min_max(operation, function)
 
