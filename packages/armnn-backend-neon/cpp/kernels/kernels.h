@@ -185,6 +185,8 @@ struct Kernels {
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
+  /* The same for unsigned bytes, halves rounded to even. */
+  void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
   Int8Kernels int8;
 };
 

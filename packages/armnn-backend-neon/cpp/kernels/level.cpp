@@ -18,6 +18,7 @@ void fill(Kernels &table) {
   fill_lines(table);
   fill_quantizing(table);
   fill_recurrent(table);
+  fill_dynamic(table);
   fill_int8_product(table.int8);
   fill_int8_depthwise(table.int8);
 }

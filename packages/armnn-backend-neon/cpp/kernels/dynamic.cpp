@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers in 256 steps that are known only while running, as ONNX rounds them. */
+#include "kernels/level.h"
+#include "kernels/vector.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+typedef uint8_t Bytes __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
+
+/* Halves go to the even neighbour; what is no number becomes the zero point. */
+void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point) {
+  const float lowest = static_cast<float>(-zero_point);
+  const float highest = static_cast<float>(255 - zero_point);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t left = n - i < kLanes ? n - i : kLanes;
+    Floats steps = round_even((left == kLanes ? load(x + i) : load_part(x + i, left)) / scale);
+    steps = steps == steps ? steps : Floats{};
+    steps = minimum(maximum(steps, splat(lowest)), splat(highest));
+    const Bytes stored =
+        __builtin_convertvector(__builtin_convertvector(steps, Ints) + zero_point, Bytes);
+    std::memcpy(y + i, &stored, static_cast<size_t>(left));
+  }
+}
+
+}  // namespace
+
+void fill_dynamic(Kernels &table) { table.quantize_to_even = quantize_to_even; }
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
