@@ -77,8 +77,9 @@ def _cumulated(
     elements = np.moveaxis(x, d.axis, 0)
     if d.reverse:
         elements = elements[::-1]
-    results = np.full_like(elements, start)
+    results = np.empty_like(elements)
     if d.exclusive:
+        results[:1] = start
         combine.accumulate(elements[:-1], 0, x.dtype, out=results[1:])
     else:
         combine.accumulate(elements, 0, x.dtype, out=results)
