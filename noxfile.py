@@ -10,7 +10,7 @@ import nox
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.10"
-nox.options.sessions = ["lint", "types", "docs", "tests", "e2e"]
+nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "neon_emulated(kernels)"]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
@@ -101,6 +101,14 @@ def native_sanitized(session: nox.Session) -> None:
     named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")
     _install(session, "armnn-core", *named, group="test")
     session.run("python", "tools/native_sanitized.py", *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("part", [nox.param(part, id=part) for part in ("kernels", "kit")])
+def neon_emulated(session: nox.Session, part: str) -> None:
+    """Run CpuAcc's tests, or the conformance kit, in an Arm machine that Debian's qemu emulates."""
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.run("python", "tools/emulated_arm.py", part, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)

@@ -7,6 +7,7 @@ machine is the one that the compiler in CXX compiles for: a cross-compiler makes
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -132,6 +133,11 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CXX", "g++"))
 
 
+def added_flags() -> list[str]:
+    """Return the flags that the environment adds to ours: those of CXXFLAGS."""
+    return shlex.split(os.environ.get("CXXFLAGS", ""))
+
+
 def machine_of_compiler() -> str:
     """Return the machine that the compiler compiles for, such as ``aarch64``.
 
@@ -147,18 +153,28 @@ def machine_of_compiler() -> str:
     return machine
 
 
+def build_directory(machine: str) -> Path:
+    """Return where objects go: each set of further flags, say a sanitizer's, has a place."""
+    options = [*compiler()[1:], *added_flags()]
+    if not options:
+        return ROOT / "build" / machine
+    digest = hashlib.sha256(repr(options).encode()).hexdigest()
+    return ROOT / "build" / f"{machine}-{digest[:8]}"
+
+
 def units(build: Path, machine: str, version: str) -> list[Unit]:
     """Return what is to be compiled for a machine."""
     cpp = ROOT / "cpp"
     common = [*COMMON_FLAGS, f"-I{cpp}", f"-I{header_directory()}", f'-DCPUACC_VERSION="{version}"']
     found: list[Unit] = []
+    added = tuple(added_flags())
     for source in sorted(cpp.glob("*/*.cpp")):
         name = f"{source.parent.name}_{source.stem}"
         if source.parent.name != "kernels" or source.name == "choice.cpp":
-            found.append(Unit(source, build / f"{name}.o", tuple(common)))
+            found.append(Unit(source, build / f"{name}.o", (*common, *added)))
             continue
         for level in LEVELS[machine]:
-            arguments = (*common, *level.arguments)
+            arguments = (*common, *level.arguments, *added)
             found.append(Unit(source, build / f"{name}_{level.name}.o", arguments))
     return found
 
@@ -176,7 +192,7 @@ def build_library(version: str) -> Path:
         ValueError: There is no level for the machine that it compiles for.
     """
     machine = machine_of_compiler()
-    build = ROOT / "build" / machine
+    build = build_directory(machine)
     build.mkdir(parents=True, exist_ok=True)
     stamp = build / "flags.txt"
     all_units = units(build, machine, version)
@@ -196,7 +212,7 @@ def build_library(version: str) -> Path:
         unfinished = library.with_suffix(".part")
         objects = [str(unit.object) for unit in all_units]
         exports = f"-Wl,--version-script={EXPORTS}"
-        run([*compiler(), *LINK_FLAGS, exports, "-o", str(unfinished), *objects])
+        run([*compiler(), *LINK_FLAGS, *added_flags(), exports, "-o", str(unfinished), *objects])
         unfinished.replace(library)
     return library
 

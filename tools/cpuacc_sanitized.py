@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Run the tests of CpuAcc under AddressSanitizer with UBSan, then under ThreadSanitizer.
+
+CpuAcc is built with the sanitizer and installed, and the sanitizer's library is loaded before
+Python, which itself is not instrumented::
+
+    python tools/cpuacc_sanitized.py [pytest arguments]
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NEON = Path(__file__).resolve().parents[1] / "packages/armnn-backend-neon"
+NOT_SANITIZED = ("test_hatch_build.py",)  # it computes nothing
+SANITIZERS = {
+    "address,undefined": {
+        "library": "libasan.so",
+        # Python keeps memory until it ends, so leaks are not looked for.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    },
+    "thread": {
+        "library": "libtsan.so",
+        # A test forks a process that has threads.
+        "TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1:exitcode=66",
+    },
+}
+
+
+def install(sanitizer: str, folder: Path) -> None:
+    """Build the wheel of CpuAcc with a sanitizer and install it."""
+    flags = f"-O1 -g -fno-omit-frame-pointer -fsanitize={sanitizer} -fno-sanitize-recover=all"
+    build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder)]
+    subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": flags})
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]
+    subprocess.run([*pip, *folder.glob("*.whl")], check=True)
+
+
+def run_tests(settings: dict[str, str], arguments: list[str]) -> bool:
+    """Run the tests of CpuAcc with the sanitizer's library; return whether all is well."""
+    library, *options = settings.items()
+    ask = ["gcc", f"-print-file-name={library[1]}"]
+    preloaded = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    ignored = [f"--ignore={NEON / 'tests' / name}" for name in NOT_SANITIZED]
+    # Sanitizers place their memory where addresses that are not randomised leave room.
+    command = ["setarch", "--addr-no-randomize", sys.executable, "-m", "pytest", "-q", "-s"]
+    command += ["-p", "no:cacheprovider", str(NEON / "tests"), *ignored, *arguments]
+    environment = {**os.environ, **dict(options), "LD_PRELOAD": preloaded, "PYTHONMALLOC": "malloc"}
+    return subprocess.run(command, env=environment).returncode == 0
+
+
+def main() -> int:
+    """Run the tests under each sanitizer; return 1 if one found something."""
+    well = []
+    for sanitizer, settings in SANITIZERS.items():
+        print(f"== {sanitizer}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            install(sanitizer, Path(folder))
+        well.append(run_tests(settings, sys.argv[1:]))
+    return int(not all(well))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

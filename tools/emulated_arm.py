@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Run CpuAcc on Arm without an Arm machine: its wheel, cross-compiled, in an emulated Python.
+
+    python tools/emulated_arm.py kernels [pytest arguments]
+    python tools/emulated_arm.py kit [pytest arguments]
+
+``kernels`` runs the tests of CpuAcc at every level, ``kit`` the conformance kit at every level with
+1, 2 and 3 threads. The first call downloads what it needs into .cache/arm. Emulation proves
+results, not speed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+from arm_machine import REPOSITORY, ArmMachine, arm_machine
+
+NEON = REPOSITORY / "packages/armnn-backend-neon"
+TESTS = NEON / "tests"
+OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref")
+GROUPS = "dependency-groups"
+
+CPUS = {"cortex-a57": "neon", "neoverse-n1": "neon_dotprod", "max": "neon_i8mm"}
+"""CPUs that the emulator has, each with the best level of it."""
+
+NOT_EMULATED = {
+    "test_conformance.py": "``kit`` does the same",
+    "test_empty_tensors.py": "what is empty reaches no kernel",
+    "test_hatch_build.py": "it asks the compiler of this machine",
+    "test_ops_sequences.py": "it compares with onnxruntime",
+    "test_threads.py": "it counts threads, and the emulator has some of its own",
+}
+"""Modules of tests that run on this machine alone, and why."""
+
+PARALLEL = 2
+"""Runs at a time: CI has two cores."""
+
+
+def ready() -> ArmMachine:
+    """Return the machine, with the wheel of CpuAcc and what its tests need in its Python."""
+    machine = arm_machine()
+    wheels = [next((REPOSITORY / "dist").glob(f"{name.replace('-', '_')}-*.whl")) for name in OURS]
+    requirements = list(tomllib.loads((REPOSITORY / "pyproject.toml").read_text())[GROUPS]["test"])
+    for name in OURS:
+        project = tomllib.loads((REPOSITORY / "packages" / name / "pyproject.toml").read_text())
+        needed = project["project"]["dependencies"]
+        requirements += [each for each in needed if not each.startswith("armnn-")]
+    machine.install([*wheels, machine.build_wheel(NEON)], requirements)
+    return machine
+
+
+def pytest(machine: ArmMachine, title: str, arguments: Sequence[str], **environment: str) -> bool:
+    """Run pytest in the emulated Python and print what it says; return whether all is well."""
+    command = [str(machine.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    run = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(f"== {title}\n{run.stdout}", flush=True)
+    return run.returncode == 0
+
+
+def chosen_level(machine: ArmMachine, cpu: str) -> str:
+    """Return the level that CpuAcc chooses on a CPU of the emulator."""
+    ask = "from armnn_backend_neon.backend import CpuAccBackend as B; print(B().devices()[0].name)"
+    environment = {**os.environ, "QEMU_CPU": cpu}
+    command = [str(machine.python), "-c", ask]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return said.stdout.strip()
+
+
+def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
+    """Run the tests of CpuAcc where all levels are, and see which level each CPU gets."""
+    ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
+    everything = [str(TESTS), *ignored, f"--numprocesses={PARALLEL}", *arguments]
+    chosen = {cpu: chosen_level(machine, cpu) for cpu in CPUS}
+    print(f"chosen: {chosen}, expected: {CPUS}", flush=True)
+    return pytest(machine, "all levels", everything, QEMU_CPU="max") and chosen == CPUS
+
+
+def kit(machine: ArmMachine, arguments: Sequence[str]) -> bool:
+    """Run the conformance kit at every level with every number of threads."""
+
+    def run(level: str, threads: int) -> bool:
+        return pytest(
+            machine,
+            f"{level}, {threads} threads",
+            ["--pyargs", "armnn.testing", "--armnn-backend", "CpuAcc", *arguments],
+            QEMU_CPU="max",
+            ARMNN_CPUACC_ISA=level,
+            ARMNN_CPUACC_THREADS=str(threads),
+        )
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return all(list(pool.map(lambda each: run(*each), product(CPUS.values(), (1, 2, 3)))))
+
+
+def main() -> int:
+    """Run what the command line names; return 1 if a test failed."""
+    parts = {"kernels": kernels, "kit": kit}
+    name, *arguments = sys.argv[1:]
+    return int(not parts[name](ready(), arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
