@@ -165,7 +165,8 @@ def build_directory(machine: str) -> Path:
 def units(build: Path, machine: str, version: str) -> list[Unit]:
     """Return what is to be compiled for a machine."""
     cpp = ROOT / "cpp"
-    common = [*COMMON_FLAGS, f"-I{cpp}", f"-I{header_directory()}", f'-DCPUACC_VERSION="{version}"']
+    folders = [f"-I{folder}" for folder in (cpp, header_directory(), build)]
+    common = [*COMMON_FLAGS, *folders, f'-DCPUACC_VERSION="{version}"']
     found: list[Unit] = []
     added = tuple(added_flags())
     for source in sorted(cpp.glob("*/*.cpp")):
@@ -177,6 +178,18 @@ def units(build: Path, machine: str, version: str) -> list[Unit]:
             arguments = (*common, *level.arguments, *added)
             found.append(Unit(source, build / f"{name}_{level.name}.o", arguments))
     return found
+
+
+def state_build(build: Path, flags: str) -> None:
+    """Write a header that tells this build from every other one, unless it says so already."""
+    digest = hashlib.sha256(flags.encode())
+    sources = (*sorted((ROOT / "cpp").glob("*/*")), header_directory() / "armnn/backend.h")
+    for source in sources:
+        digest.update(source.read_bytes())
+    header = build / "build.h"
+    stated = f'#define CPUACC_BUILD "{digest.hexdigest()[:32]}"\n'
+    if not header.exists() or header.read_text() != stated:
+        header.write_text(stated)
 
 
 def run(command: list[str]) -> None:
@@ -197,6 +210,7 @@ def build_library(version: str) -> Path:
     stamp = build / "flags.txt"
     all_units = units(build, machine, version)
     flags = repr([compiler(), LINK_FLAGS, all_units])
+    state_build(build, flags)
     is_new = not stamp.exists() or stamp.read_text() != flags
     stale = [unit for unit in all_units if is_new or unit.is_stale()]
     library = build / LIBRARY.name

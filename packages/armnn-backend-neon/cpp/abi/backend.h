@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "armnn/backend.h"
+#include "abi/blob.h"
 #include "graph/program.h"
 
 struct armnn_backend {
@@ -32,7 +33,8 @@ struct armnn_backend {
 struct armnn_program {
   armnn_backend &backend;
   cpuacc::Program program;
-  std::vector<std::string> names; /* of the layers, by node id */
+  cpuacc::Options options;
+  cpuacc::ImportedGraph graph; /* with the constants that serialize needs */
   std::vector<size_t> input_bytes;
   std::vector<size_t> output_bytes;
 };
@@ -56,6 +58,9 @@ namespace cpuacc {
 void answer(const armnn_graph &graph, armnn_support *supports, uint64_t stride);
 /* Throws Failure. */
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args);
+void serialize(const armnn_program &program, const Write &write);
+/* Throws Failure. */
+armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size);
 /* Throws Failure. */
 void execute(armnn_context &context, const armnn_execute_args &args);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* compile: options, lowering and the program. */
+/* compile and deserialize: options, lowering and the program; serialize. */
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <set>
 
 #include "abi/backend.h"
 #include "abi/errors.h"
@@ -20,11 +21,6 @@ int32_t default_threads() {
   return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
 }
 
-struct Options {
-  int32_t threads = default_threads();
-  bool allows_fast_math = false;
-};
-
 int32_t parse_threads(const std::string &text) {
   int32_t threads = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), threads);
@@ -32,7 +28,7 @@ int32_t parse_threads(const std::string &text) {
     throw Failure{ARMNN_INVALID_ARGUMENT,
                   "option NumberOfThreads is '" + text + "', expected a number from 0 on", {}};
   }
-  return threads == 0 ? default_threads() : threads;
+  return threads;
 }
 
 bool parse_boolean(const std::string &key, const std::string &text) {
@@ -86,17 +82,61 @@ std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_
   return result;
 }
 
+armnn_program *build(armnn_backend &backend, const Options &options, ImportedGraph imported,
+                     ProgramWeights weights) {
+  Graph lowered = lower_all(imported);
+  const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
+  const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
+  const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
+  return new armnn_program{
+      backend,
+      Program(std::move(lowered), backend.kernels, std::move(weights), backend.pool(threads)),
+      options, std::move(imported), inputs, outputs};
+}
+
 }  // namespace
 
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
   const Options options = parse_options(args);
   ImportedGraph imported = import_graph(graph, true);
-  Graph lowered = lower_all(imported);
-  return new armnn_program{
-      backend,
-      Program(std::move(lowered), backend.kernels, *backend.packed, backend.pool(options.threads)),
-      std::move(imported.names), bytes_of(imported, imported.inputs),
-      bytes_of(imported, imported.outputs)};
+  ProgramWeights weights(*backend.packed);
+  for (size_t i = 0; i < imported.values.size(); ++i) {
+    const Value &value = imported.values[i];
+    if (value.is_constant()) weights.add_source(value.address, i, value.identity);
+  }
+  armnn_program *program = build(backend, options, std::move(imported), std::move(weights));
+  const std::set<const void *> read = program->program.read_constants();
+  for (Value &value : program->graph.values) {
+    if (!value.is_constant() || value.is_read || read.count(value.address) > 0) continue;
+    value.is_left_out = true;
+    value.memory.reset();
+  }
+  return program;
+}
+
+void serialize(const armnn_program &program, const Write &write) {
+  write_blob(program.options, program.graph, program.program.weights(), program.backend.kernels.name,
+             write);
+}
+
+armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size) {
+  StoredProgram stored = read_blob(data, size, backend.kernels.name, *backend.packed);
+  ProgramWeights weights(*backend.packed);
+  for (size_t i = 0; i < stored.graph.values.size(); ++i) {
+    const Value &value = stored.graph.values[i];
+    if (value.is_left_out) weights.add_left_out(value.address, i);
+    else if (value.is_constant()) weights.add_source(value.address, i, "");
+  }
+  for (ProgramWeights::Entry &entry : stored.packed) weights.add_stored(std::move(entry));
+  std::unique_ptr<armnn_program> program(
+      build(backend, stored.options, std::move(stored.graph), std::move(weights)));
+  const std::set<const void *> read = program->program.read_constants();
+  for (const Value &value : program->graph.values) {
+    if (value.is_left_out && (value.is_read || read.count(value.address) > 0)) {
+      refuse("the constant '" + value.name + "' is missing");
+    }
+  }
+  return program.release();
 }
 
 }  // namespace cpuacc

@@ -42,7 +42,7 @@ class Watch {
   void record(size_t position, uint64_t now) {
     if (is_profiling_ && position > 0) {
       const int32_t node = program_.program.graph().operations[position - 1]->node;
-      const std::string name = node < 0 ? "reorder" : program_.names[static_cast<size_t>(node)];
+      const std::string name = node < 0 ? "reorder" : program_.graph.names[static_cast<size_t>(node)];
       host_.event(host_.ctx, args_.call_id, ARMNN_PROFILE_KERNEL, {name.c_str(), name.size()},
                   began_ns_, now, {nullptr, 0});
     }

@@ -45,6 +45,21 @@ armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_gra
   return cpuacc::guarded(error, [&] { *program = cpuacc::compile(*backend, *graph, args); });
 }
 
+armnn_code serialize(armnn_program *program, armnn_write_fn write, void *arg, armnn_error *error) {
+  return cpuacc::guarded(error, [&] {
+    cpuacc::serialize(*program, [&](const void *data, size_t size) {
+      const armnn_code code = write(arg, data, size);
+      if (code != ARMNN_OK) throw cpuacc::Failure{code, "the host takes no more bytes", {}};
+    });
+  });
+}
+
+armnn_code deserialize(armnn_backend *backend, const armnn_device *, const void *data, uint64_t size,
+                       armnn_program **program, armnn_error *error) {
+  return cpuacc::guarded(
+      error, [&] { *program = cpuacc::deserialize(*backend, data, static_cast<size_t>(size)); });
+}
+
 void program_destroy(armnn_program *program) { delete program; }
 
 armnn_code context_create(armnn_program *program, armnn_context **context, armnn_error *error) {
@@ -72,6 +87,8 @@ const armnn_backend_api kTable = [] {
   table.devices = devices;
   table.query = query;
   table.compile = compile;
+  table.serialize = serialize;
+  table.deserialize = deserialize;
   table.program_destroy = program_destroy;
   table.context_create = context_create;
   table.context_destroy = context_destroy;

@@ -31,11 +31,12 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
   value.quantization = import_quantization(from.quantization);
   if (from.constant == nullptr) return value;
   const armnn_tensor &constant = *from.constant;
-  value.constant = static_cast<const char *>(constant.data) + constant.byte_offset;
+  value.address = static_cast<const char *>(constant.data) + constant.byte_offset;
   if (!keeps_constants) return value;
   if (armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr) {
     graph.keep(from.constant_ref);
     const armnn_constant_fn drop = graph.drop;
+    value.identity = std::to_string(reinterpret_cast<uintptr_t>(from.constant_ref));
     value.memory = std::shared_ptr<const void>(from.constant_ref, [drop](const void *reference) {
       drop(const_cast<void *>(reference)); /* the host's own handle, as it came */
     });
@@ -43,8 +44,8 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
     const size_t bytes =
         static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
     const auto copy = std::make_shared<std::vector<char>>(bytes);
-    if (bytes > 0) std::memcpy(copy->data(), value.constant, bytes);
-    value.constant = copy->data();
+    if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
+    value.address = copy->data();
     value.memory = std::shared_ptr<const void>(copy, copy->data());
   }
   return value;

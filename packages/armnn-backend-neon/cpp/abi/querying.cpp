@@ -14,7 +14,7 @@ std::string refusal_of(const ImportedGraph &graph, const Layer &layer, int32_t &
   Lowering lowering(graph.values, scratch);
   try {
     for (const int32_t value : layer.inputs) {
-      if (value >= 0 && graph.values[static_cast<size_t>(value)].constant == nullptr) {
+      if (value >= 0 && !graph.values[static_cast<size_t>(value)].is_constant()) {
         lowering.receive(value);
       }
     }

@@ -60,14 +60,14 @@ class Frame {
   std::byte *scratch_;
 };
 
-class PackedWeights;
+class ProgramWeights;
 struct Graph;
 
 /* What an operation may use while it gets ready. */
 struct Setup {
   const std::vector<Tensor> &tensors;
   const Kernels &kernels;
-  PackedWeights &packed;
+  ProgramWeights &packed;
   int32_t threads;
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
@@ -82,7 +82,11 @@ class Operation {
 
   /* Refuses what would reach outside of its tensors: a host may say anything. */
   virtual void check(const Graph &) const {}
-  /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs. */
+  /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs.
+   *
+   * An operation that packed all that it ever reads of a constant input sets that input to kNone: the
+   * constant itself may then go, and is not stored with the program.
+   */
   virtual size_t prepare(const Setup &) { return 0; }
   virtual void run(const Frame &frame) const = 0;
 

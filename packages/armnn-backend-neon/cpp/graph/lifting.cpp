@@ -11,11 +11,11 @@ namespace {
 
 int64_t stored(const Value &value, int64_t i) {
   switch (value.type) {
-    case ARMNN_QASYMM_U8: return static_cast<const uint8_t *>(value.constant)[i];
+    case ARMNN_QASYMM_U8: return static_cast<const uint8_t *>(value.read())[i];
     case ARMNN_QSYMM_S8:
-    case ARMNN_QASYMM_S8: return static_cast<const int8_t *>(value.constant)[i];
-    case ARMNN_QSYMM_S16: return static_cast<const int16_t *>(value.constant)[i];
-    default: return static_cast<const int32_t *>(value.constant)[i];
+    case ARMNN_QASYMM_S8: return static_cast<const int8_t *>(value.read())[i];
+    case ARMNN_QSYMM_S16: return static_cast<const int16_t *>(value.read())[i];
+    default: return static_cast<const int32_t *>(value.read())[i];
   }
 }
 
@@ -97,7 +97,7 @@ int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
   const Value &from = value(number);
   const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i);
   if (!is_bias && !is_quantized(from.type)) return number;
-  if (from.constant != nullptr) {
+  if (from.is_constant()) {
     const Quantization &own = from.quantization;
     return lifted_constant(from, is_bias ? bias_scales(input(0), input(1))
                                          : std::vector<double>(own.scales.begin(), own.scales.end()));
@@ -136,7 +136,7 @@ int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &
   Value lifted = from;
   lifted.type = ARMNN_FLOAT32;
   lifted.quantization = {};
-  lifted.constant = memory.get();
+  lifted.address = memory.get();
   lifted.memory = memory;
   return add_lifted(std::move(lifted));
 }

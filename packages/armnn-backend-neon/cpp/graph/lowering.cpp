@@ -104,7 +104,7 @@ Order Lowering::order(size_t i) const {
 Order Lowering::common_order() const {
   const size_t rank = output().shape.size();
   for (size_t i = 0; i < input_count(); ++i) {
-    if (has_input(i) && input(i).shape.size() == rank && input(i).constant == nullptr &&
+    if (has_input(i) && input(i).shape.size() == rank && !input(i).is_constant() &&
         !is_plain(order(i))) {
       return order(i);
     }
@@ -114,10 +114,13 @@ Order Lowering::common_order() const {
 
 TensorId Lowering::in(size_t i, const Order &order) { return in_order(layer_->inputs.at(i), order); }
 
+void Lowering::require_constant(size_t i, std::string_view what) const {
+  require(input(i).is_constant(), std::string(what) + " must be constant", static_cast<int32_t>(i));
+}
+
 const float *Lowering::constant(size_t i, std::string_view what) const {
-  const Value &value = input(i);
-  require(value.constant != nullptr, std::string(what) + " must be constant", static_cast<int32_t>(i));
-  return static_cast<const float *>(value.constant);
+  require_constant(i, what);
+  return static_cast<const float *>(input(i).read());
 }
 
 TensorId Lowering::temporary(armnn_data_type type, Shape shape) {
@@ -166,7 +169,7 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
   for (const Form &form : forms) {
     if (form.order == order) return form.tensor;
   }
-  if (forms.empty() || value.constant != nullptr) {
+  if (forms.empty() || value.is_constant()) {
     const TensorId made = constant_form(value, order);
     forms.push_back({order, made});
     return made;
@@ -192,16 +195,16 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
 }
 
 TensorId Lowering::constant_form(const Value &value, const Order &order) {
-  require(value.constant != nullptr, "value '" + value.name + "' is used before it is made");
+  require(value.is_constant(), "value '" + value.name + "' is used before it is made");
   Tensor tensor;
   tensor.type = value.type;
   tensor.quantization = value.quantization;
   tensor.shape = in_memory(value.shape, order);
-  tensor.constant = value.constant;
+  tensor.constant = value.address;
   tensor.memory = value.memory;
   if (!is_plain(order)) {
     const std::shared_ptr<void> memory = aligned_memory(tensor.bytes());
-    reorder(value.constant, memory.get(), value.shape, order, element_bytes(value.type));
+    reorder(value.read(), memory.get(), value.shape, order, element_bytes(value.type));
     tensor.constant = memory.get();
     tensor.memory = memory;
   }

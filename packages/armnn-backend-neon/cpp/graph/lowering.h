@@ -24,8 +24,20 @@ struct Value {
   bool is_static = true; /* rank and dimensions are known */
   Shape shape;
   Quantization quantization;
-  const void *constant = nullptr;
+  const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
+  std::string identity; /* of the constant: no other one ever has it; empty: unknown */
+  bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
+  mutable bool is_read = false; /* lowering read the constant's elements */
+
+  bool is_constant() const { return address != nullptr; }
+  /* The elements of a constant, to be read now: only what is read like this, or by a run, is stored
+   * with a program.
+   */
+  const void *read() const {
+    is_read = true;
+    return address;
+  }
 };
 
 /* A parameter of a layer, as the host says it. */
@@ -80,7 +92,9 @@ class Lowering {
   /* An input in an order. */
   TensorId in(size_t i, const Order &order);
   TensorId in(size_t i) { return in(i, plain_order(input(i).shape.size())); }
-  /* A constant input's memory, in plain order. Refuses one that is computed. */
+  /* Refuses an input that is computed. */
+  void require_constant(size_t i, std::string_view what) const;
+  /* A constant input's memory, in plain order, to be read now. Refuses one that is computed. */
   const float *constant(size_t i, std::string_view what) const;
   /* A new tensor. */
   TensorId temporary(armnn_data_type type, Shape shape);

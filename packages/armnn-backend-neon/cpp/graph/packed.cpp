@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
 
 namespace cpuacc {
 
@@ -13,27 +14,60 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
   return std::shared_ptr<void>(memory, std::free);
 }
 
-std::shared_ptr<const void> PackedWeights::get(const void *source, std::shared_ptr<const void> keeper,
-                                               const std::string &recipe, size_t bytes,
-                                               const std::function<void(void *)> &fill) {
-  const auto key = std::make_pair(source, recipe);
+std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Fill &fill) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto found = entries_.find(key);
-    if (found != entries_.end()) {
-      if (std::shared_ptr<const void> packed = found->second.lock()) return packed;
+    if (found != entries_.end() && found->second.bytes == bytes) {
+      if (std::shared_ptr<const void> packed = found->second.memory.lock()) return packed;
     }
   }
   const std::shared_ptr<void> memory = aligned_memory(bytes);
   fill(memory.get());
-  /* The packed form holds the source: as long as an entry lives, its key means what it meant. */
-  const auto packed = std::shared_ptr<const void>(memory.get(), [memory, keeper](const void *) {});
   const std::lock_guard<std::mutex> guard(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    entry = entry->second.expired() ? entries_.erase(entry) : std::next(entry);
+    entry = entry->second.memory.expired() ? entries_.erase(entry) : std::next(entry);
   }
-  entries_[key] = packed;
-  return packed;
+  entries_[key] = {memory, bytes};
+  return memory;
+}
+
+void ProgramWeights::add_source(const void *source, size_t value, std::string identity) {
+  sources_[source] = {value, std::move(identity), false};
+}
+
+void ProgramWeights::add_left_out(const void *source, size_t value) {
+  sources_[source] = {value, "", true};
+}
+
+void ProgramWeights::add_stored(Entry entry) {
+  const auto key = std::make_pair(entry.value, entry.recipe);
+  stored_[key] = std::move(entry);
+}
+
+std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::string &recipe,
+                                                size_t bytes, const Fill &fill) {
+  const auto known = sources_.find(source);
+  if (known != sources_.end()) {
+    const auto &[value, identity, is_left_out] = known->second;
+    const auto stored = stored_.find({value, recipe});
+    if (stored != stored_.end() && stored->second.bytes == bytes) {
+      entries_.push_back(stored->second);
+      return stored->second.memory;
+    }
+    if (is_left_out) {
+      throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
+    }
+    if (!identity.empty()) {
+      const auto packed = shared_.get(identity + " " + recipe, bytes, fill);
+      entries_.push_back({value, recipe, bytes, packed});
+      return packed;
+    }
+  }
+  const std::shared_ptr<void> memory = aligned_memory(bytes);
+  fill(memory.get());
+  if (known != sources_.end()) entries_.push_back({known->second.value, recipe, bytes, memory});
+  return memory;
 }
 
 }  // namespace cpuacc

@@ -3,33 +3,83 @@
 #ifndef CPUACC_GRAPH_PACKED_H_
 #define CPUACC_GRAPH_PACKED_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cpuacc {
 
 /* Memory aligned to 64 bytes; throws std::bad_alloc. */
 std::shared_ptr<void> aligned_memory(size_t bytes);
 
+using Fill = std::function<void(void *)>;
+
+/* What the programs of a backend packed, as long as one of them has it. */
 class PackedWeights {
  public:
-  /* Returns what fill wrote, or what it wrote earlier for the same source and recipe while somebody
-   * still has it.
+  /* Returns what fill wrote, or what it wrote earlier for the same key and size.
    *
-   * Args: source: the constant; keeper: keeps the source's address from being used anew; recipe: all
-   * that the packing depends on.
+   * Args: key: the identity of the source, which no other one ever has, and all that the packing
+   * depends on.
    */
-  std::shared_ptr<const void> get(const void *source, std::shared_ptr<const void> keeper,
-                                  const std::string &recipe, size_t bytes,
-                                  const std::function<void(void *)> &fill);
+  std::shared_ptr<const void> get(const std::string &key, size_t bytes, const Fill &fill);
 
  private:
+  struct Entry {
+    std::weak_ptr<const void> memory;
+    size_t bytes;
+  };
   std::mutex mutex_;
-  std::map<std::pair<const void *, std::string>, std::weak_ptr<const void>> entries_;
+  std::map<std::string, Entry> entries_;
+};
+
+/* What one program packed or, if it was stored, had packed. */
+class ProgramWeights {
+ public:
+  /* The packed form of a constant of the host's. */
+  struct Entry {
+    size_t value; /* index of the constant in the host's graph */
+    std::string recipe;
+    size_t bytes;
+    std::shared_ptr<const void> memory;
+  };
+
+  explicit ProgramWeights(PackedWeights &shared) : shared_(shared) {}
+
+  /* Makes a constant of the host's known; identity is empty if it may have that of another one. */
+  void add_source(const void *source, size_t value, std::string identity);
+  /* Makes a constant known of which only packed forms are there. */
+  void add_left_out(const void *source, size_t value);
+  /* Makes a packed form known that was stored. */
+  void add_stored(Entry entry);
+
+  /* Returns the packed form of a constant: what was stored, what another program packed, or what
+   * fill writes.
+   *
+   * Args: recipe: all that the packing depends on. Throws std::runtime_error if the constant was left
+   * out and no such form of it is there.
+   */
+  std::shared_ptr<const void> get(const void *source, const std::string &recipe, size_t bytes,
+                                  const Fill &fill);
+
+  PackedWeights &shared() { return shared_; }
+  const std::vector<Entry> &entries() const { return entries_; }
+
+ private:
+  struct Source {
+    size_t value;
+    std::string identity;
+    bool is_left_out;
+  };
+  PackedWeights &shared_;
+  std::map<const void *, Source> sources_;
+  std::map<std::pair<size_t, std::string>, Entry> stored_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace cpuacc

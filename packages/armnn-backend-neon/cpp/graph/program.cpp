@@ -41,13 +41,42 @@ size_t arrange(std::vector<Lease> &leases) {
   return total;
 }
 
-Program::Program(Graph graph, const Kernels &kernels, PackedWeights &packed, std::shared_ptr<Pool> pool)
-    : graph_(std::move(graph)), kernels_(kernels), pool_(std::move(pool)) {
+Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool)
+    : graph_(std::move(graph)),
+      kernels_(kernels),
+      weights_(std::move(weights)),
+      pool_(std::move(pool)) {
   fuse(graph_);
-  const Setup setup{graph_.tensors, kernels_, packed, pool_->threads()};
+  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads()};
   std::vector<size_t> scratch_bytes;
   for (const auto &operation : graph_.operations) scratch_bytes.push_back(operation->prepare(setup));
+  drop_unread_constants();
   place(scratch_bytes);
+}
+
+std::set<const void *> Program::read_constants() const {
+  std::set<const void *> read;
+  for (const auto &operation : graph_.operations) {
+    for (const TensorId id : operation->inputs) {
+      if (id != kNone && graph_[id].constant != nullptr) read.insert(graph_[id].constant);
+    }
+  }
+  return read;
+}
+
+/* What was packed or computed into something else while compiling need not stay in memory twice. */
+void Program::drop_unread_constants() {
+  std::vector<bool> is_read(graph_.tensors.size());
+  for (const auto &operation : graph_.operations) {
+    for (TensorId id : operation->inputs) {
+      for (; id != kNone; id = graph_[id].alias) is_read[static_cast<size_t>(id)] = true;
+    }
+  }
+  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
+    if (is_read[i]) continue;
+    graph_.tensors[i].constant = nullptr;
+    graph_.tensors[i].memory.reset();
+  }
 }
 
 void Program::place(const std::vector<size_t> &scratch_bytes) {

@@ -4,7 +4,7 @@
 #define CPUACC_GRAPH_PROGRAM_H_
 
 #include <memory>
-#include <string>
+#include <set>
 #include <vector>
 
 #include "graph/ir.h"
@@ -28,10 +28,13 @@ size_t arrange(std::vector<Lease> &leases);
 class Program {
  public:
   /* Fuses, prepares and places the operations of a graph. */
-  Program(Graph graph, const Kernels &kernels, PackedWeights &packed, std::shared_ptr<Pool> pool);
+  Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool);
 
   size_t arena_bytes() const { return arena_bytes_; }
   const Graph &graph() const { return graph_; }
+  const ProgramWeights &weights() const { return weights_; }
+  /* The constants that a run reads as they are. */
+  std::set<const void *> read_constants() const;
   const Kernels &kernels() const { return kernels_; }
   Pool &pool() const { return *pool_; }
 
@@ -65,11 +68,13 @@ class Program {
     TensorId tensor;
     size_t index;
   };
+  void drop_unread_constants();
   void place(const std::vector<size_t> &scratch_bytes);
   void lease_tensors(std::vector<Lease> &leases, std::vector<TensorId> &owners) const;
 
   Graph graph_;
   const Kernels &kernels_;
+  ProgramWeights weights_;
   std::shared_ptr<Pool> pool_;
   std::vector<size_t> offsets_; /* in the arena, by tensor that owns its memory */
   std::vector<size_t> scratch_; /* in the arena, by operation */

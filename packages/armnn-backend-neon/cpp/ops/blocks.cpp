@@ -33,7 +33,7 @@ void lower_tile(Lowering &l) {
 
 void lower_reverse(Lowering &l) {
   require_alike(l);
-  require(l.input(1).constant != nullptr, "the axes must be constant", 1);
+  require(l.input(1).is_constant(), "the axes must be constant", 1);
   require(l.input(1).type == ARMNN_SIGNED32 || l.input(1).type == ARMNN_SIGNED64,
           "the axes must be Signed32 or Signed64", 1);
   const Shape &shape = l.input(0).shape;
@@ -41,8 +41,8 @@ void lower_reverse(Lowering &l) {
   const int64_t count = elements(l.input(1).shape);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t said = l.input(1).type == ARMNN_SIGNED64
-                             ? static_cast<const int64_t *>(l.input(1).constant)[i]
-                             : static_cast<const int32_t *>(l.input(1).constant)[i];
+                             ? static_cast<const int64_t *>(l.input(1).read())[i]
+                             : static_cast<const int32_t *>(l.input(1).read())[i];
     const auto axis = static_cast<size_t>(whole_axis(said, shape.size()));
     require(move.from[axis] >= 0, "an axis is named twice", 1);
     move.from_offset += (shape[axis] - 1) * move.from[axis];

@@ -91,9 +91,10 @@ class Convolution final : public WithEpilogue {
       }
     };
     packed_ = setup.packed.get(
-        weights.constant, weights.memory,
+        weights.constant,
         layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
         group_bytes_ * static_cast<size_t>(groups_), fill);
+    inputs[1] = kNone;
     const size_t zero_bytes = static_cast<size_t>(layout_.depth) * sizeof(float);
     const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
     std::memset(zeros.get(), 0, zero_bytes);
@@ -230,7 +231,7 @@ void lower_depthwise(Lowering &l) {
   Windows windows = windows_of(l, order);
   windows.window_height = weights[1];
   windows.window_width = weights[2];
-  l.constant(1, "the weights");
+  l.require_constant(1, "the weights");
   const int64_t channels = weights[3];
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
@@ -296,7 +297,7 @@ void lower_convolution(Lowering &l) {
   Windows windows = windows_of(l, order);
   windows.window_height = weights[is_last ? 1 : 2];
   windows.window_width = weights[is_last ? 2 : 3];
-  l.constant(1, "the weights");
+  l.require_constant(1, "the weights");
   const int64_t depth = weights[is_last ? 3 : 1];
   const int64_t taps = windows.window_height * windows.window_width;
   require(depth > 0 && windows.channels % depth == 0, "the weights do not fit to the channels", 1);

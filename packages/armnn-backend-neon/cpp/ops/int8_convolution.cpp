@@ -47,9 +47,10 @@ class Int8Convolution final : public WithBounds {
       }
     };
     packed_ = setup.packed.get(
-        weights.constant, weights.memory,
+        weights.constant,
         "int8 " + layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
         group_bytes_ * static_cast<size_t>(groups_), fill);
+    inputs[1] = kNone;
     fold(kernels);
     zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
     return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
@@ -238,8 +239,8 @@ class Int8Depthwise final : public WithBounds {
 };
 
 const uint8_t *constant_weights(const Lowering &l) {
-  require(l.input(1).constant != nullptr, "the weights must be constant", 1);
-  return static_cast<const uint8_t *>(l.input(1).constant);
+  require(l.input(1).is_constant(), "the weights must be constant", 1);
+  return static_cast<const uint8_t *>(l.input(1).read());
 }
 
 /* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */

@@ -76,9 +76,9 @@ Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bo
   }
   if (!has_bias) return sums;
   const Value &bias = l.input(2);
-  require(bias.type == ARMNN_SIGNED32 && bias.constant != nullptr && elements(bias.shape) == columns,
+  require(bias.type == ARMNN_SIGNED32 && bias.is_constant() && elements(bias.shape) == columns,
           "the bias must be constant and Signed32", 2);
-  const auto *steps = static_cast<const int32_t *>(bias.constant);
+  const auto *steps = static_cast<const int32_t *>(bias.read());
   sums.bias.assign(steps, steps + columns);
   return sums;
 }
@@ -230,9 +230,10 @@ size_t Int8Product::prepare(const Setup &setup) {
                 sums_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory) + i * matrix_bytes_);
     }
   };
-  packed_ = setup.packed.get(right.constant, right.memory,
+  packed_ = setup.packed.get(right.constant,
                              "int8 " + layout_.recipe() + " " + setup.kernels.name, matrix_bytes_ * count,
                              fill);
+  inputs[1] = kNone;
   folded_.resize(folded_bytes_ / sizeof(int32_t) * count);
   const int32_t *bias = sums_.bias.empty() ? nullptr : sums_.bias.data();
   for (size_t i = 0; i < count; ++i) {

@@ -33,10 +33,11 @@ class IntegerProduct final : public Operation {
     cut_ = cut_int8(w.batch * w.output_height * w.output_width, layout_, 1, setup.threads, kernels);
     if (weights.constant != nullptr) {
       const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
-      packed_ = setup.packed.get(weights.constant, weights.memory, recipe,
+      packed_ = setup.packed.get(weights.constant, recipe,
                                  int8_packed_bytes(layout_, kernels), [&](void *memory) {
                                    pack(static_cast<const uint8_t *>(weights.constant), kernels, memory);
                                  });
+      inputs[1] = kNone;
     }
     pointer_bytes_ = pointer_bytes(cut_, layout_);
     const int64_t panels = (layout_.columns + kernels.columns - 1) / kernels.columns;
@@ -122,7 +123,7 @@ TensorId zero_point_of(Lowering &l, size_t i, const Value &operand) {
   const Value &zero = l.input(i);
   require(zero.type == operand.type, "a zero point must have the data type of its operand", number);
   const int64_t count = elements(zero.shape);
-  const auto *bytes = static_cast<const uint8_t *>(zero.constant);
+  const auto *bytes = static_cast<const uint8_t *>(zero.read());
   const bool is_alike = bytes != nullptr && count > 0 &&
                         std::all_of(bytes, bytes + count, [&](uint8_t byte) { return byte == bytes[0]; });
   require(count == 1 || is_alike, "different zero points are not computed here", number);

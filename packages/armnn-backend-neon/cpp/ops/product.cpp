@@ -108,9 +108,10 @@ class Product final : public WithEpilogue {
         pack_all(static_cast<const float *>(right.constant), static_cast<std::byte *>(memory),
                  setup.kernels, 0, matrices_);
       };
-      packed_ = setup.packed.get(right.constant, right.memory,
+      packed_ = setup.packed.get(right.constant,
                                  layout_.recipe() + " " + setup.kernels.name,
                                  panel_bytes_ * static_cast<size_t>(matrices_), fill);
+      inputs[1] = kNone;
     }
     const size_t pointers = pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
     return pointers + (packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_));

@@ -82,9 +82,10 @@ size_t Recurrence::prepare(const Setup &setup) {
   if (weights.constant != nullptr) {
     const std::string recipe = "recurrence " + std::to_string(matrices().size()) + " " +
                                std::to_string(reading_.units) + " " + setup.kernels.name;
-    packed_ = setup.packed.get(weights.constant, weights.memory, recipe, way_bytes_ * ways, [&](void *to) {
+    packed_ = setup.packed.get(weights.constant, recipe, way_bytes_ * ways, [&](void *to) {
       pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(to));
     });
+    inputs[kWeights] = kNone;
   }
   if (inputs[kLengths] != kNone) has_wide_lengths_ = setup[inputs[kLengths]].type == ARMNN_SIGNED64;
   const int64_t chains = chain_floats() * setup.threads;

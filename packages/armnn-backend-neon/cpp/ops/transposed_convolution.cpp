@@ -87,7 +87,7 @@ class TransposedConvolution final : public WithEpilogue {
       const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " +
                                  std::to_string(part.x.offset) + " " + part.layout.recipe() + " " +
                                  setup.kernels.name;
-      part.packed = setup.packed.get(weights.constant, weights.memory, recipe,
+      part.packed = setup.packed.get(weights.constant, recipe,
                                      packed_bytes(part.layout, setup.kernels), fill);
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
       part.cut = cut_product(rows, part.layout.columns, 1, setup.threads, setup.kernels);
@@ -97,6 +97,7 @@ class TransposedConvolution final : public WithEpilogue {
       const int64_t sums = part.cut.rows_per_task * part.layout.columns;
       block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
     }
+    inputs[1] = kNone;
     pointer_bytes_ = pointers;
     thread_bytes_ = pointers + (block + 63) / 64 * 64;
     const size_t zero_bytes = static_cast<size_t>(window_.depth) * sizeof(float);
@@ -221,7 +222,7 @@ void lower_transposed(Lowering &l) {
                       weights[0], is_last};
   w.window_height = window.height;
   w.window_width = window.width;
-  l.constant(1, "the weights");
+  l.require_constant(1, "the weights");
   require(window.depth == w.channels, "groups are not computed here", 1);
   require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
   require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);

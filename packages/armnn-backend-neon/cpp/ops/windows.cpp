@@ -46,7 +46,7 @@ Windows windows_of(const Lowering &lowering, const Order &order) {
 
 TensorId bias_of(Lowering &lowering) {
   if (!lowering.has_input(2)) return kNone;
-  lowering.constant(2, "the bias");
+  lowering.require_constant(2, "the bias");
   return lowering.in(2);
 }
 

@@ -71,9 +71,10 @@ class WinogradConvolution final : public WithEpilogue {
       pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
     };
     packed_ = setup.packed.get(
-        weights.constant, weights.memory,
+        weights.constant,
         "winograd " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
+    inputs[1] = kNone;
     const int64_t most = kTransformedBytes / (points_ * line_ * static_cast<int64_t>(sizeof(float)));
     const int64_t wanted = setup.threads == 1 ? 1 : 2 * setup.threads;
     const int64_t share = (tiles_ + wanted - 1) / wanted;

@@ -29,10 +29,22 @@ def test_a_constant_lives_until_it_was_dropped_as_often_as_it_was_held() -> None
 def test_an_array_with_gaps_is_described_by_a_dense_copy() -> None:
     held, array = Constants(), np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::2]
     reference, tensor = held.lend(array)
-    assert reference == id(array)
+    assert held.lend(array)[0] == reference
     assert list((ctypes.c_int32 * 4).from_address(tensor.contents.data)) == [0, 2, 3, 5]
     assert tensor.contents.shape[:2] == [2, 2]
     assert not tensor.contents.strides
+
+
+def test_no_other_constant_gets_the_number_of_a_dead_one() -> None:
+    held, seen = Constants(), []
+    for _ in range(100):  # the same address comes back
+        array = np.zeros(3, np.float32)
+        reference, _ = held.lend(array)
+        held.drop(reference)
+        assert held.lend(array)[0] == reference
+        held.drop(reference)
+        seen.append(reference)
+    assert len(set(seen)) == 100
 
 
 @pytest.mark.parametrize("reference", [None, 0, 12345])

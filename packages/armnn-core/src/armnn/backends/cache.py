@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import mmap
 import os
 import stat
 import tempfile
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from armnn.backends.base import ProfilingSink
 
 SUFFIX: Final = ".armnn-program"
@@ -62,18 +65,24 @@ class ProgramCache:
                 f"{stat.S_IMODE(mode):o}), expected its owner only; chmod go-w mends that"
             )
 
-    def read(self, *key: str) -> bytes | None:
-        """Return what was stored under a key, None if there is nothing or it cannot be read."""
+    def read(self, *key: str) -> memoryview | None:
+        """Return what was stored under a key, None if there is nothing or it cannot be read.
+
+        The bytes are those of the file, in memory only where they are read.
+        """
         try:
-            return self._path(key).read_bytes()
+            with self._path(key).open("rb") as file:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except FileNotFoundError:
             return None
+        except ValueError:  # mmap refuses an empty file
+            return memoryview(b"")
         except OSError as error:
             _log.warning("a compiled program cannot be read: %s", error)
             return None
 
-    def write(self, data: bytes, *key: str) -> None:
-        """Store bytes under a key, all of them or none."""
+    def write(self, pieces: Iterable[bytes | memoryview], *key: str) -> None:
+        """Store bytes, given in pieces, under a key: all of them or none."""
         path = self._path(key)
         try:
             descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
@@ -82,7 +91,7 @@ class ProgramCache:
             return
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
+                file.writelines(pieces)
             os.replace(name, path)
         except OSError as error:
             Path(name).unlink(missing_ok=True)

@@ -11,6 +11,8 @@ import ctypes
 import time
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from armnn.backends.native.calls import guarded
 from armnn.backends.native.codes import attempt
 from armnn.backends.native.devices import read_devices, spelling_of
@@ -95,7 +97,7 @@ def _read(
     graph: NativeGraph,
     model: NativeModelContext,
     envelope: Envelope,
-    data: bytes,
+    data: memoryview,
 ) -> NativeProgram:
     found, payload = unpack(data)
     difference = envelope.difference(found)
@@ -113,12 +115,13 @@ def _read(
             unknown = f"the backend's verdict on it is {verdict.value}, which nobody knows"
             raise _StaleError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
+    content = np.frombuffer(payload, np.uint8)
     failure = attempt(
         library.required("deserialize"),
         backend.pointer,
         device,
-        payload,
-        len(payload),
+        content.ctypes.data,
+        len(content),
         ctypes.byref(pointer),
     )
     if failure is not None:
@@ -142,5 +145,5 @@ def _store(
     failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
     if failure is not None:
         return failure.text or f"serialize failed with code {failure.code}"
-    cache.write(envelope.pack(b"".join(pieces)), *key)
+    cache.write(envelope.pack(pieces), *key)
     return ""

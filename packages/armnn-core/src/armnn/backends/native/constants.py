@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Constants by reference: a backend that keeps one needs no copy of the weights.
 
-A constant is known by the identity of its array. It is lent while a graph exists, and kept as long
-as a backend says so (``armnn_graph.keep`` and ``drop``).
+A constant is known by a number that its array has for life and no other one ever gets. It is lent
+while a graph exists, and kept as long as a backend says so (``armnn_graph.keep`` and ``drop``).
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +30,7 @@ class _Held:
     """A constant that graphs or backends hold.
 
     Attributes:
-        array: The data as the network has it; its identity is the reference.
+        array: The data as the network has it.
         arena: What the tensor points to.
         tensor: The description of the data, which C reads.
         count: How often it is held.
@@ -52,12 +54,14 @@ class Constants:
 
     def __init__(self) -> None:
         self._held: dict[int, _Held] = {}
+        self._numbers: dict[int, tuple[weakref.ref[NDArray[Any]], int]] = {}
+        self._next_number = itertools.count(1)
         self._lock = threading.RLock()
 
     def lend(self, array: NDArray[Any]) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
         """Hold an array once more; return its reference and its description."""
-        reference = id(array)
         with self._lock:
+            reference = self._number_of(array)
             if reference not in self._held:
                 self._held[reference] = _Held(array)
             self._held[reference].count += 1
@@ -82,7 +86,22 @@ class Constants:
             held = self._find(reference)
             held.count -= 1
             if not held.count:
-                del self._held[id(held.array)]
+                del self._held[self._number_of(held.array)]
+
+    def _number_of(self, array: NDArray[Any]) -> int:
+        """Return the number of an array: unlike its id, it does not come back after its death."""
+        address = id(array)
+        known = self._numbers.get(address)
+        if known is not None and known[0]() is array:
+            return known[1]
+
+        def forget(dead: weakref.ref[NDArray[Any]]) -> None:
+            if self._numbers.get(address, (None,))[0] is dead:
+                del self._numbers[address]
+
+        number = next(self._next_number)
+        self._numbers[address] = (weakref.ref(array, forget), number)
+        return number
 
     def __len__(self) -> int:
         return len(self._held)

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,16 +54,20 @@ class Envelope:
         """Return it as JSON, the same text for the same values."""
         return json.dumps(dataclasses.asdict(self), sort_keys=True)
 
-    def pack(self, payload: bytes) -> bytes:
-        """Return the file of a program.
+    def pack(self, payload: Sequence[bytes]) -> list[bytes]:
+        """Return the file of a program, in pieces; the program comes in pieces too.
 
         Raises:
             EnvelopeError: The header or the program is too large.
         """
         header = self.json().encode()
-        _check_sizes(len(header), len(payload))
-        body = _PREFIX.pack(MAGIC, VERSION, len(header), len(payload)) + header + payload
-        return body + hashlib.sha256(body).digest()
+        size = sum(map(len, payload))
+        _check_sizes(len(header), size)
+        pieces = [_PREFIX.pack(MAGIC, VERSION, len(header), size), header, *payload]
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+        return [*pieces, digest.digest()]
 
     def difference(self, found: Envelope) -> str:
         """Return why a program in another envelope does not fit; "" if it does."""
@@ -73,12 +78,13 @@ class Envelope:
         return ""
 
 
-def unpack(data: bytes) -> tuple[Envelope, bytes]:
+def unpack(data: bytes | memoryview) -> tuple[Envelope, memoryview]:
     """Return the envelope and the program of a file.
 
     Raises:
         EnvelopeError: The file is not what :meth:`Envelope.pack` writes, byte by byte.
     """
+    data = memoryview(data)
     if len(data) < _PREFIX.size:
         raise EnvelopeError(f"it has {len(data)} bytes, expected at least {_PREFIX.size}")
     magic, version, header_size, payload_size = _PREFIX.unpack_from(data)
@@ -94,7 +100,7 @@ def unpack(data: bytes) -> tuple[Envelope, bytes]:
     if hashlib.sha256(body).digest() != digest:
         raise EnvelopeError("its sha256 is not that of its content")
     start = _PREFIX.size + header_size
-    return _envelope_of(body[_PREFIX.size : start]), body[start:]
+    return _envelope_of(bytes(body[_PREFIX.size : start])), body[start:]
 
 
 def _check_sizes(header_size: int, payload_size: int) -> None:

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "abi/blob.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+#include "abi/bytes.h"
+#include "build.h" /* made by hatch_build.py */
+
+namespace cpuacc {
+namespace {
+
+/* Of one build only, so that neither format nor packing needs a number of its own. */
+constexpr char kMagic[] = "CpuAcc program of " CPUACC_BUILD;
+constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+
+enum class Constant : uint8_t { none, stored, left_out };
+
+size_t constant_bytes(const Value &value) {
+  return static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
+}
+
+/* Two sums of products over 8 bytes at a time: which packed weights are the same. */
+std::array<uint64_t, 2> digest_of(const void *data, size_t size) {
+  std::array<uint64_t, 2> sums = {0x9e3779b97f4a7c15u ^ size, 0xc2b2ae3d27d4eb4fu + size};
+  const auto *bytes = static_cast<const char *>(data);
+  for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + i, std::min(sizeof word, size - i));
+    sums[0] = (sums[0] ^ word) * 0x9fb21c651e98df25u;
+    sums[0] ^= sums[0] >> 29;
+    sums[1] = (sums[1] + word) * 0xd6e8feb86659fd93u;
+    sums[1] ^= sums[1] >> 32;
+  }
+  return sums;
+}
+
+void write_value(Writer &writer, const Value &value) {
+  writer.text(value.name);
+  writer.number<int32_t>(value.type);
+  writer.number<uint8_t>(value.is_static ? 1 : 0);
+  writer.list(value.shape);
+  writer.list(value.quantization.scales);
+  writer.list(value.quantization.zero_points);
+  writer.number<int32_t>(value.quantization.axis);
+  const Constant kind = value.is_left_out ? Constant::left_out
+                                          : value.is_constant() ? Constant::stored : Constant::none;
+  writer.number(static_cast<uint8_t>(kind));
+  if (kind == Constant::stored) writer.data(value.address, constant_bytes(value));
+}
+
+void check_shape(const Value &value) {
+  if (value.shape.size() > 8) refuse("a tensor has rank " + std::to_string(value.shape.size()));
+  uint64_t bytes = 16; /* of the largest element */
+  for (const int64_t dimension : value.shape) {
+    const auto count = static_cast<uint64_t>(std::max<int64_t>(dimension, 0));
+    if ((value.is_static && dimension < 0) || count > kMostBytes || bytes * count > kMostBytes) {
+      refuse("a tensor has a dimension of " + std::to_string(dimension));
+    }
+    bytes *= std::max<uint64_t>(count, 1);
+  }
+}
+
+Value read_value(Reader &reader) {
+  Value value;
+  value.name = reader.text();
+  value.type = reader.number<int32_t>();
+  value.is_static = reader.number<uint8_t>() != 0;
+  value.shape = reader.list<int64_t>();
+  check_shape(value);
+  value.quantization.scales = reader.list<float>();
+  value.quantization.zero_points = reader.list<int32_t>();
+  value.quantization.axis = reader.number<int32_t>();
+  if (value.quantization.zero_points.size() != value.quantization.scales.size() ||
+      value.quantization.axis >= static_cast<int32_t>(value.shape.size())) {
+    refuse("a tensor's quantisation does not fit");
+  }
+  const auto kind = static_cast<Constant>(reader.number<uint8_t>());
+  value.is_left_out = kind == Constant::left_out;
+  if (kind == Constant::none) return value;
+  if (!value.is_static || element_bytes(value.type) == 0) refuse("a constant has no size");
+  if (kind != Constant::stored) return value;
+  size_t size = 0;
+  const void *data = reader.data(size);
+  if (size != constant_bytes(value)) refuse("a constant has another size than its tensor");
+  const std::shared_ptr<void> memory = aligned_memory(size);
+  std::memcpy(memory.get(), data, size);
+  value.address = memory.get();
+  value.memory = memory;
+  return value;
+}
+
+void write_layer(Writer &writer, const Layer &layer) {
+  writer.number(layer.id);
+  writer.text(layer.type);
+  writer.list(layer.inputs);
+  writer.list(layer.outputs);
+  writer.number<uint64_t>(layer.attributes.size());
+  for (const auto &[name, attribute] : layer.attributes) {
+    writer.text(name);
+    writer.list(attribute.integers);
+    writer.list(attribute.reals);
+  }
+}
+
+std::vector<int32_t> read_indices(Reader &reader, int32_t least, size_t count) {
+  const std::vector<int32_t> indices = reader.list<int32_t>();
+  for (const int32_t index : indices) {
+    if (index < least || index >= static_cast<int64_t>(count)) {
+      refuse("a layer names tensor " + std::to_string(index) + " of " + std::to_string(count));
+    }
+  }
+  return indices;
+}
+
+Layer read_layer(Reader &reader, size_t position, size_t values) {
+  Layer layer;
+  layer.id = reader.number<int32_t>();
+  if (layer.id != static_cast<int32_t>(position)) refuse("the layers are not numbered in order");
+  layer.type = reader.text();
+  layer.inputs = read_indices(reader, -1, values);
+  layer.outputs = read_indices(reader, 0, values);
+  for (uint64_t left = reader.count(); left > 0; --left) {
+    const std::string name = reader.text();
+    Attribute &attribute = layer.attributes[name];
+    attribute.integers = reader.list<int64_t>();
+    attribute.reals = reader.list<double>();
+  }
+  return layer;
+}
+
+ImportedGraph read_graph(Reader &reader) {
+  ImportedGraph graph;
+  for (uint64_t left = reader.count(); left > 0; --left) graph.values.push_back(read_value(reader));
+  const size_t values = graph.values.size();
+  for (uint64_t left = reader.count(); left > 0; --left) {
+    graph.layers.push_back(read_layer(reader, graph.layers.size(), values));
+    graph.names.push_back(reader.text());
+  }
+  graph.inputs = read_indices(reader, 0, values);
+  graph.outputs = read_indices(reader, 0, values);
+  return graph;
+}
+
+/* Gives each constant that was left out a stretch of zeros as large as it was, and of its own. */
+std::shared_ptr<const void> stand_in(ImportedGraph &graph) {
+  size_t total = 0;
+  const auto room = [](const Value &value) {
+    return (constant_bytes(value) + kDataAlignment) / kDataAlignment * kDataAlignment;
+  };
+  for (const Value &value : graph.values) {
+    if (value.is_left_out) total += room(value);
+    if (total > kMostBytes) refuse("its constants are too large");
+  }
+  if (total == 0) return nullptr;
+  void *memory = mmap(nullptr, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  const auto *next = static_cast<const char *>(memory);
+  for (Value &value : graph.values) {
+    if (!value.is_left_out) continue;
+    value.address = next;
+    next += room(value);
+  }
+  return std::shared_ptr<const void>(memory, [total](const void *mapped) {
+    munmap(const_cast<void *>(mapped), total);
+  });
+}
+
+ProgramWeights::Entry read_packed(Reader &reader, size_t values, PackedWeights &shared) {
+  ProgramWeights::Entry entry;
+  entry.value = static_cast<size_t>(reader.number<uint64_t>());
+  if (entry.value >= values) refuse("packed weights belong to no tensor");
+  entry.recipe = reader.text();
+  const auto first = reader.number<uint64_t>();
+  const auto second = reader.number<uint64_t>();
+  const void *data = reader.data(entry.bytes);
+  const std::string key = "digest " + std::to_string(first) + " " + std::to_string(second);
+  entry.memory = shared.get(key + " " + entry.recipe, entry.bytes,
+                            [&](void *memory) { std::memcpy(memory, data, entry.bytes); });
+  return entry;
+}
+
+}  // namespace
+
+void write_blob(const Options &options, const ImportedGraph &graph, const ProgramWeights &weights,
+                const std::string &level, const Write &write) {
+  Writer writer(write);
+  writer.text(kMagic);
+  writer.text(level);
+  writer.number(options.threads);
+  writer.number<uint8_t>(options.allows_fast_math ? 1 : 0);
+  writer.number<uint64_t>(graph.values.size());
+  for (const Value &value : graph.values) write_value(writer, value);
+  writer.number<uint64_t>(graph.layers.size());
+  for (size_t i = 0; i < graph.layers.size(); ++i) {
+    write_layer(writer, graph.layers[i]);
+    writer.text(graph.names[i]);
+  }
+  writer.list(graph.inputs);
+  writer.list(graph.outputs);
+  std::map<std::pair<size_t, std::string>, const ProgramWeights::Entry *> entries;
+  for (const auto &entry : weights.entries()) entries[{entry.value, entry.recipe}] = &entry;
+  writer.number<uint64_t>(entries.size());
+  for (const auto &[key, entry] : entries) {
+    writer.number<uint64_t>(entry->value);
+    writer.text(entry->recipe);
+    for (const uint64_t sum : digest_of(entry->memory.get(), entry->bytes)) writer.number(sum);
+    writer.data(entry->memory.get(), entry->bytes);
+  }
+  writer.flush();
+}
+
+StoredProgram read_blob(const void *data, size_t size, const std::string &level, PackedWeights &shared) {
+  Reader reader(data, size);
+  StoredProgram stored;
+  if (reader.text() != kMagic) refuse("another build of CpuAcc wrote it");
+  const std::string written = reader.text();
+  if (written != level) refuse("it is for the level " + written + ", expected " + level);
+  stored.options.threads = reader.number<int32_t>();
+  stored.options.allows_fast_math = reader.number<uint8_t>() != 0;
+  if (stored.options.threads < 0) refuse("it is for less than one thread");
+  stored.graph = read_graph(reader);
+  stored.zeros = stand_in(stored.graph);
+  for (uint64_t left = reader.count(); left > 0; --left) {
+    stored.packed.push_back(read_packed(reader, stored.graph.values.size(), shared));
+  }
+  if (!reader.is_at_end()) refuse("something follows its end");
+  return stored;
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs as bytes: the graph as it was imported, with constants as the program has them. Reading
+ * lowers the graph again, which takes what was packed from the bytes.
+ */
+#ifndef CPUACC_ABI_BLOB_H_
+#define CPUACC_ABI_BLOB_H_
+
+#include <string>
+#include <vector>
+
+#include "abi/bytes.h"
+#include "abi/importing.h"
+#include "graph/packed.h"
+
+namespace cpuacc {
+
+/* What the user asked of a program. */
+struct Options {
+  int32_t threads = 0; /* 0: as many as there are CPUs to use */
+  bool allows_fast_math = false;
+};
+
+struct StoredProgram {
+  Options options;
+  ImportedGraph graph;
+  std::vector<ProgramWeights::Entry> packed;
+  std::shared_ptr<const void> zeros; /* what constants read as that were left out */
+};
+
+/* Writes a program for the level of kernels that it was compiled for. */
+void write_blob(const Options &options, const ImportedGraph &graph, const ProgramWeights &weights,
+                const std::string &level, const Write &write);
+
+/* Reads what write_blob wrote, by the same build and for the same level. Throws Failure with
+ * ARMNN_INCOMPATIBLE_BLOB for anything else; what it returns has indices and sizes that fit.
+ */
+StoredProgram read_blob(const void *data, size_t size, const std::string &level, PackedWeights &shared);
+
+}  // namespace cpuacc
+
+#endif
