@@ -157,7 +157,7 @@ def test_without_a_note_and_without_the_probe_a_file_is_opened_to_learn_its_id(
 def test_what_a_trusted_file_lacks_is_told_with_its_stage_when_it_is_opened(build: Build) -> None:
     folder = build(NAME, "-DNULL_FACTORY", note('{"id": "MockAdd", "api": "1.0"}')).parent
     registry = BackendRegistry(options(folder, probe="off"))
-    with pytest.raises(BackendUnavailableError, match=r"cannot be opened: NativeLoadError: .*NULL"):
+    with pytest.raises(BackendUnavailableError, match=r"cannot be opened: '.*NULL"):
         registry.get("MockAdd")
     (entry,) = [entry for entry in registry.entries() if not entry.is_static]
     assert (entry.state, entry.stage) == (BackendState.FAILED, "factory")
@@ -356,6 +356,16 @@ def test_a_file_that_changed_since_the_scan_is_not_loaded(build: Build) -> None:
     path.touch()
     with pytest.raises(BackendUnavailableError, match=r"has changed since it was examined; make a"):
         registry.get("MockAdd")
+
+
+def test_a_file_that_is_gone_since_the_scan_is_told(build: Build) -> None:
+    path = build(NAME)
+    registry = BackendRegistry(options(path.parent))
+    path.unlink()
+    reason = r"cannot be opened: the file .* cannot be read any more: No such file .*; make a new"
+    with pytest.raises(BackendUnavailableError, match=reason):
+        registry.get("MockAdd")
+    assert [entry.stage for entry in registry.entries() if not entry.is_static] == ["file"]
 
 
 def test_a_record_of_someone_else_is_not_loaded(build: Build) -> None:

@@ -28,6 +28,13 @@ _one_at_a_time: Final = threading.Lock()
 """Two runtimes that are made at once must not try the same files out twice."""
 
 
+class _ChangedFileError(BackendUnavailableError):
+    """A file is no longer what was examined; the core reads the attributes from the error."""
+
+    stage = "file"
+    remedy = "make a new runtime"
+
+
 class DynamicBackends(BackendSource):
     """Backends that are files named ``<vendor>_<name>_backend.so[.version]``."""
 
@@ -54,16 +61,20 @@ class DynamicBackends(BackendSource):
         """Open a file and return its backend; any number of runtimes may do so.
 
         Raises:
-            BackendUnavailableError: The file has changed since it was examined.
+            BackendUnavailableError: The file has changed since it was examined, or is gone.
             NativeLoadError: It cannot be used.
         """
         from armnn.backends.native import NativeBackend, NativeLibrary  # late, see below
 
         state = record.state if isinstance(record, FileRecord) else None
-        if FileState.of(os.stat(record.path)) != state:
-            raise BackendUnavailableError(
-                f"the file {record.path!r} has changed since it was examined; make a new runtime"
-            )
+        try:
+            is_the_same = FileState.of(os.stat(record.path)) == state
+        except OSError as error:
+            raise _ChangedFileError(
+                f"the file {record.path!r} cannot be read any more: {error.strerror}"
+            ) from error
+        if not is_the_same:
+            raise _ChangedFileError(f"the file {record.path!r} has changed since it was examined")
         return NativeBackend(NativeLibrary.open(record.path, id=record.id))
 
     def lint(self, path: str) -> Sequence[str]:

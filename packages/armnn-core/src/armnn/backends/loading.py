@@ -130,9 +130,13 @@ class FoundBackend:
             raise
         except BaseException as error:  # SystemExit too: a plug-in must not end the process
             what = "imported" if self.entry.is_static else "opened"
-            reason = f"cannot be {what}: {describe_error(error)}"
-            # A source may say at which check it was; the others have no such word.
-            raise self._failed(reason, str(getattr(error, "stage", ""))) from error
+            is_ours = isinstance(error, BackendUnavailableError)
+            reason = (
+                f"cannot be {what}: {str(error).rstrip('.') if is_ours else describe_error(error)}"
+            )
+            # A source may say at which check it was and what to do; the others have no such words.
+            words = (str(getattr(error, name, "")) for name in ("stage", "remedy"))
+            raise self._failed(reason, *words) from error
         self.entry = replace(self.entry, import_seconds=time.perf_counter() - start)
         return found
 
@@ -173,11 +177,10 @@ class FoundBackend:
                 ),
             )
 
-    def _failed(self, reason: str, stage: str = "") -> _RefusedError:
-        remedy = "its authors can help"
-        if self.entry.distribution:
+    def _failed(self, reason: str, stage: str = "", remedy: str = "") -> _RefusedError:
+        if not remedy and self.entry.distribution:
             remedy = f"reinstall {self.entry.distribution} or tell its authors"
-        return _RefusedError(BackendState.FAILED, reason, remedy, stage)
+        return _RefusedError(BackendState.FAILED, reason, remedy or "its authors can help", stage)
 
 
 class _RefusedError(Exception):
