@@ -35,7 +35,8 @@ def tower() -> Network:
         weights = net.add_constant(w)
         padded = net.add_pad(x, pad_list=((0, 0), (1, 1), (1, 1), (0, 0)))
         deep = net.add_convolution2d(padded, weights, data_layout=DataLayout.NHWC)
-        x = net.add_addition(net.add_activation(deep, function=armnn.ActivationFunction.TANH), x)
+        bounded = net.add_activation(deep, function=armnn.ActivationFunction.TANH, a=1.0, b=1.0)
+        x = net.add_addition(bounded, x)
     net.add_output("y", net.add_mean(x, axis=(1, 2), keep_dims=False))
     return net
 

@@ -17,17 +17,19 @@ constexpr int kTall = 1;
 
 template <int N>
 inline void finish(const Elementwise &f, Floats (&sums)[N]) {
-  if (f.function == Function::identity) return;
   if (f.function == Function::clamp) {
     CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = bounded(sums[i], f.a, f.b);
   } else if (f.function == Function::hard_swish) {
     const Known<Function::hard_swish> function{f.a, f.b};
     CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = function(sums[i]);
-  } else {
+  } else if (f.function != Function::identity) {
     Floats spilled[N];
     CPUACC_UNROLL for (int i = 0; i < N; ++i) spilled[i] = sums[i];
     apply_all(f, spilled, N);
     CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = spilled[i];
+  }
+  if (f.is_scaled()) {
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = sums[i] * f.scale + f.shift;
   }
 }
 

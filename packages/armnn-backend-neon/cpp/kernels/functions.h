@@ -212,6 +212,12 @@ inline void with_known(const Elementwise &f, const Body &body) {
   }
 }
 
+/* In place, over n vectors: what comes after the function. */
+[[maybe_unused]] inline void scale_all(const Elementwise &f, Floats *x, int64_t n) {
+  if (!f.is_scaled()) return;
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] * f.scale + f.shift;
+}
+
 /* In place, over n vectors. */
 [[maybe_unused]] __attribute__((noinline)) void apply_all(const Elementwise &f, Floats *x, int64_t n) {
   with_known(f, [&](auto function) {

@@ -59,10 +59,15 @@ enum class Pooling : int32_t { maximum, average, l2 };
 /* How quantised elements are stored. */
 enum class Integer : int32_t { unsigned8, signed8, signed16 };
 
+/* scale * function(x) + shift. Only kernels with an epilogue look at scale and shift. */
 struct Elementwise {
   Function function;
   float a;
   float b;
+  float scale = 1.0f;
+  float shift = 0.0f;
+
+  bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
 /* A tile of a product: rows x columns of C = epilogue(sum over taps and depth of A * B).

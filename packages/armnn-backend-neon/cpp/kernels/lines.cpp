@@ -62,9 +62,32 @@ float reduce_line(Reduction reduction, const float *x, int64_t n) {
   return reduction == Reduction::mean ? result / static_cast<float>(n) : result;
 }
 
+/* Several vectors of columns at a time, so that memory is read in long runs; returns how many columns
+ * are done.
+ */
+inline int64_t reduce_wide_columns(Reduction reduction, const float *x, int64_t count, int64_t stride,
+                                   float *y, int64_t n) {
+  constexpr int kWide = 6;
+  int64_t i = 0;
+  for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
+    Floats sums[kWide];
+    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) sums[v] = splat(neutral(reduction));
+    for (int64_t j = 0; j < count; ++j) {
+      const float *p = x + j * stride + i;
+      CPUACC_UNROLL for (int v = 0; v < kWide; ++v) {
+        sums[v] = combine(reduction, sums[v], load(p + v * kLanes));
+      }
+    }
+    const float divisor = reduction == Reduction::mean ? static_cast<float>(count) : 1.0f;
+    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) store(y + i + v * kLanes, sums[v] / divisor);
+  }
+  return i;
+}
+
 void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                     int64_t n) {
-  for (int64_t i = 0; i < n; i += kLanes) {
+  int64_t i = reduce_wide_columns(reduction, x, count, stride, y, n);
+  for (; i < n; i += kLanes) {
     const int64_t left = n - i;
     Floats sum = splat(neutral(reduction));
     for (int64_t j = 0; j < count; ++j) {

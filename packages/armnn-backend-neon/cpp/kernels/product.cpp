@@ -39,6 +39,7 @@ inline void finish_part(const ProductTile &tile, Floats (&sums)[R][V]) {
     }
   }
   apply_all(tile.function, &sums[0][0], R * V);
+  scale_all(tile.function, &sums[0][0], R * V);
   for (int v = 0; v < V; ++v) {
     const int64_t left = tile.column_count - v * kLanes;
     if (left <= 0) break;
@@ -79,18 +80,21 @@ template <int R, int V>
 inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
   add_bias_and_residual<R, V>(tile, sums);
   const Elementwise &f = tile.function;
-  switch (f.function) {
-    case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b});
-    case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b});
-    case Function::hard_swish: return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b});
-    default: break;
+  if (!f.is_scaled()) {
+    switch (f.function) {
+      case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b});
+      case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b});
+      case Function::linear: return store_all<R, V>(tile, sums, Known<Function::linear>{f.a, f.b});
+      case Function::hard_swish: return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b});
+      default: break;
+    }
   }
   Floats spilled[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, spilled, Known<Function::identity>{f.a, f.b});
+  store_all<R, V>(tile, spilled, Known<Function::linear>{f.scale, f.shift});
 }
 
 template <int R, int V>
@@ -98,6 +102,10 @@ void product(const ProductTile &tile) {
   Floats sums[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
+  }
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    __builtin_prefetch(tile.c + r * tile.c_stride, 1);
+    if (tile.residual != nullptr) __builtin_prefetch(tile.residual + r * tile.residual_stride);
   }
   const float *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {

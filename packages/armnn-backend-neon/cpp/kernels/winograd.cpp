@@ -113,6 +113,7 @@ inline void output_vector(const WinogradOutput &tile, int64_t c, const Lanes &la
     } else if (tile.function.function != Function::identity) {
       apply_all(tile.function, made, M);
     }
+    scale_all(tile.function, made, M);
     for (int64_t i = 0; i < M && i < tile.rows; ++i) {
       lanes.put(tile.to + i * tile.row_stride + j * tile.column_stride + c, made[i]);
     }

@@ -65,6 +65,28 @@ class WindowPointers {
   int64_t x_ = 0;
 };
 
+/* Copies the rows that another finds, with fillers between, so that they do not crowd a few sets of
+ * the nearest cache.
+ */
+class CopiedRows {
+ public:
+  CopiedRows(WindowPointers found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
+
+  void operator()(int64_t row, const float **pointers, int64_t stride) {
+    found_(row, pointers, stride);
+    std::copy(*pointers, *pointers + depth_, to_);
+    *pointers = to_;
+    to_ += depth_ + kFiller;
+  }
+
+  static constexpr int64_t kFiller = 16;
+
+ private:
+  WindowPointers found_;
+  float *to_;
+  int64_t depth_;
+};
+
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Convolution final : public WithEpilogue {
  public:
@@ -81,6 +103,12 @@ class Convolution final : public WithEpilogue {
     const Tensor &weights = setup[inputs[1]];
     cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,
                        groups_, setup.threads, setup.kernels);
+    copies_rows_ = layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
+                   windows_.channels * windows_.stride_x % kCrowding == 0;
+    if (copies_rows_) {
+      const int64_t tiles = kCopiedFloats / layout_.depth / setup.kernels.rows;
+      cut_.rows_per_task = std::min(cut_.rows_per_task, std::max<int64_t>(1, tiles) * setup.kernels.rows);
+    }
     group_bytes_ = (packed_bytes(layout_, setup.kernels) + 63) / 64 * 64;
     const auto fill = [&](void *memory) {
       for (int64_t g = 0; g < groups_; ++g) {
@@ -99,20 +127,29 @@ class Convolution final : public WithEpilogue {
     const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
     std::memset(zeros.get(), 0, zero_bytes);
     zeros_ = zeros;
-    return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+    return thread_bytes() * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
-    const size_t pointers = pointer_bytes(cut_, layout_);
+    const size_t bytes = thread_bytes();
     const int64_t tasks = cut_.tasks();
     frame.pool.run(groups_ * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table =
-          reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+          reinterpret_cast<const float **>(frame.scratch() + bytes * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
     });
   }
 
  private:
+  /* Channels whose rows lie so that each begins in the same set of the nearest cache, or in one of two. */
+  static constexpr int64_t kCrowding = 512;
+  static constexpr int64_t kCopiedFloats = 64 * 1024; /* of one task */
+
+  size_t thread_bytes() const {
+    const int64_t copies = copies_rows_ ? cut_.rows_per_task * (layout_.depth + CopiedRows::kFiller) : 0;
+    return pointer_bytes(cut_, layout_) + static_cast<size_t>(copies) * sizeof(float);
+  }
+
   void run_one(const Frame &frame, const float **table, int64_t group, int64_t task) const {
     const int64_t channels = groups_ * layout_.columns;
     const int64_t first = group * layout_.columns;
@@ -124,8 +161,14 @@ class Convolution final : public WithEpilogue {
     const ProductTask product{layout_, reinterpret_cast<const float *>(packed),
                               frame.out<float>(outputs[0]) + first, channels,
                               {bias, residual, function_}};
-    run_task(product, cut_, task, frame.kernels, table,
-             WindowPointers(windows_, input, static_cast<const float *>(zeros_.get())));
+    const WindowPointers found(windows_, input, static_cast<const float *>(zeros_.get()));
+    if (copies_rows_) {
+      std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
+      auto *copies = reinterpret_cast<float *>(behind);
+      run_task(product, cut_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
+    } else {
+      run_task(product, cut_, task, frame.kernels, table, WindowPointers(found));
+    }
   }
 
   Windows windows_;
@@ -133,6 +176,7 @@ class Convolution final : public WithEpilogue {
   int64_t groups_;
   int64_t group_stride_;
   Cut cut_{};
+  bool copies_rows_ = false;
   size_t group_bytes_ = 0;
   std::shared_ptr<const void> packed_;
   std::shared_ptr<const void> zeros_;

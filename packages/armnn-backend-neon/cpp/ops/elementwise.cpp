@@ -173,8 +173,40 @@ Operands operands_of(Lowering &l) {
   throw Refusal{"the operands do not broadcast"};
 }
 
+/* The arithmetic with one number as a function of the other operand, which it may be part of what
+ * made it; identity if it is none.
+ */
+Elementwise as_function(Arithmetic operation, float number, bool is_left) {
+  switch (operation) {
+    case Arithmetic::add: return {Function::linear, 1.0f, number};
+    case Arithmetic::multiply: return {Function::linear, number, 0.0f};
+    case Arithmetic::subtract:
+      return is_left ? Elementwise{Function::linear, -1.0f, number}
+                     : Elementwise{Function::linear, 1.0f, -number};
+    default: return {Function::identity, 0.0f, 0.0f};
+  }
+}
+
+/* Whether an operand is one number and the other one has the output's shape: then that is lowered. */
+bool lower_with_number(Lowering &l, Arithmetic operation) {
+  for (size_t i = 0; i < 2; ++i) {
+    const Value &one = l.input(i);
+    if (one.constant == nullptr || elements(one.shape) != 1) continue;
+    if (l.input(1 - i).constant != nullptr || l.input(1 - i).shape != l.output().shape) continue;
+    const Elementwise function =
+        as_function(operation, *static_cast<const float *>(one.constant), i == 0);
+    if (function.function == Function::identity) continue;
+    const Order order = l.order(1 - i);
+    const TensorId from = l.in(1 - i, order);
+    l.add<Apply>(from, l.out(0, order), function);
+    return true;
+  }
+  return false;
+}
+
 void lower_arithmetic(Lowering &l, Arithmetic operation) {
   require_floats(l);
+  if (lower_with_number(l, operation)) return;
   const Operands operands = operands_of(l);
   l.add<Combine>(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast,
                  operation);

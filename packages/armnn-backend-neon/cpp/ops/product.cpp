@@ -68,7 +68,17 @@ size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
 }
 
 bool WithEpilogue::absorb(const Elementwise &function) {
-  if (function_.function != Function::identity) return false;
+  if (function.function == Function::linear && function_.function == Function::linear) {
+    function_.a *= function.a;
+    function_.b = function_.b * function.a + function.b;
+    return true;
+  }
+  if (function_.function != Function::identity) {
+    if (function.function != Function::linear || !has_scale()) return false;
+    function_.scale *= function.a;
+    function_.shift = function_.shift * function.a + function.b;
+    return true;
+  }
   function_ = function;
   return true;
 }

@@ -124,6 +124,9 @@ class WithEpilogue : public Operation {
   bool absorb_sum(TensorId other) override;
 
  protected:
+  /* Whether its kernels look at the function's scale and shift. */
+  virtual bool has_scale() const { return true; }
+
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_residual_ = false; /* it is the last input then */
 };

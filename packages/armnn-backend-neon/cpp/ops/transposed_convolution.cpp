@@ -28,6 +28,27 @@ Phase phase_of(int64_t offset, int64_t stride, int64_t window, int64_t pad, int6
   return {first, count, (first + pad - offset) / stride, offset, taps};
 }
 
+/* The places of two phases, row after row. */
+struct Places {
+  int64_t columns, rows;
+  int64_t image, y, x;
+
+  Places(const Phase &down, const Phase &across, int64_t first)
+      : columns(across.count),
+        rows(down.count),
+        image(first / (columns * rows)),
+        y(first / columns % rows),
+        x(first % columns) {}
+
+  void step() {
+    if (++x < columns) return;
+    x = 0;
+    if (++y < rows) return;
+    y = 0;
+    ++image;
+  }
+};
+
 /* A product whose rows are the places of two phases, and whose columns are a block of outputs. */
 struct Part {
   Phase y, x;
@@ -154,26 +175,29 @@ class TransposedConvolution final : public WithEpilogue {
     const ProductTask product{part.layout, static_cast<const float *>(part.packed.get()), block,
                               part.layout.columns, {bias, nullptr, function_}};
     const float *input = frame.in<float>(inputs[0]);
+    Places from(part.y, part.x, first);
     run_task(product, cut, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
-             [&](int64_t row, const float **pointers, int64_t stride) {
-               point(part, input, first + row, pointers, stride);
+             [&](int64_t, const float **pointers, int64_t stride) {
+               point(part, input, from, pointers, stride);
+               from.step();
              });
     float *out = frame.out<float>(outputs[0]);
+    Places to(part.y, part.x, first);
     for (int64_t row = 0; row < cut.rows; ++row) {
-      scatter(part, block + row * part.layout.columns, first + row, out);
+      scatter(part, block + row * part.layout.columns, to, out);
+      to.step();
     }
   }
 
-  void point(const Part &part, const float *input, int64_t row, const float **pointers,
+  void point(const Part &part, const float *input, const Places &at, const float **pointers,
              int64_t stride) const {
     const Windows &w = windows_;
-    const int64_t x = part.x.lead + row % part.x.count;
-    const int64_t y = part.y.lead + row / part.x.count % part.y.count;
-    const int64_t image = row / (part.x.count * part.y.count);
+    const int64_t x = part.x.lead + at.x;
+    const int64_t y = part.y.lead + at.y;
     for (int64_t i = 0; i < part.y.taps; ++i) {
       for (int64_t j = 0; j < part.x.taps; ++j) {
         const bool is_inside = y - i >= 0 && y - i < w.height && x - j >= 0 && x - j < w.width;
-        const int64_t place = ((image * w.height + y - i) * w.width + x - j) * w.channels;
+        const int64_t place = ((at.image * w.height + y - i) * w.width + x - j) * w.channels;
         pointers[(i * part.x.taps + j) * stride] =
             is_inside ? input + place : static_cast<const float *>(zeros_.get());
       }
@@ -181,15 +205,15 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   /* Carries one row of the product to its places in the output. */
-  void scatter(const Part &part, const float *from, int64_t row, float *out) const {
+  void scatter(const Part &part, const float *from, const Places &at, float *out) const {
     const Windows &w = windows_;
-    const int64_t x = part.x.first + row % part.x.count * w.stride_x;
-    const int64_t y = part.y.first + row / part.x.count % part.y.count * w.stride_y;
-    const int64_t image = row / (part.x.count * part.y.count);
+    const int64_t x = part.x.first + at.x * w.stride_x;
+    const int64_t y = part.y.first + at.y * w.stride_y;
     const int64_t run = part.block_width * window_.columns;
-    float *to = out + ((image * w.output_height + y) * w.output_width + x) * window_.columns;
+    const int64_t line = w.output_width * window_.columns;
+    float *to = out + (at.image * w.output_height + y) * line + x * window_.columns;
     for (int64_t i = 0; i < part.block_height; ++i) {
-      std::copy(from + i * run, from + (i + 1) * run, to + i * w.output_width * window_.columns);
+      for (int64_t j = 0; j < run; ++j) to[i * line + j] = from[i * run + j];
     }
   }
 
