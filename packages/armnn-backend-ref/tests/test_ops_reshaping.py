@@ -39,15 +39,22 @@ def to_nchw(x):
     ("shape", "target"),
     [((2, 6), (3, 4)), ((2, 3), (6,)), ((1,), ()), ((), (1, 1)), ((0, 3), (5, 0))],
 )
-def test_reshape_keeps_the_order(compute, shape, target):
-    y = compute(ReshapeDescriptor(target_shape=target), numbered(*shape))
+def test_reshape_keeps_the_order(run_layer, shape, target):
+    (y,) = run_layer("Reshape", [numbered(*shape)], ReshapeDescriptor(target_shape=target))
     assert y.shape == target
     assert y.ravel().tolist() == list(range(int(np.prod(shape))))
 
 
-def test_reshape_reads_a_strided_input_in_the_order_of_its_axes(compute):
-    y = compute(ReshapeDescriptor(target_shape=(6,)), numbered(2, 3).T)
+def test_reshape_reads_a_strided_input_in_the_order_of_its_axes(run_layer):
+    (y,) = run_layer("Reshape", [numbered(2, 3).T], ReshapeDescriptor(target_shape=(6,)))
     assert y.tolist() == [0, 3, 1, 4, 2, 5]
+
+
+def test_what_is_left_of_nothing_is_told_by_the_dimensions_that_are_not_copied(run_layer):
+    """NumPy alone could not tell: any number times 0 is 0."""
+    d = ReshapeDescriptor(target_shape=(0, 0, 2, -1), zero_copies=True)
+    (y,) = run_layer("Reshape", [numbered(4, 0, 2, 3)], d)
+    assert y.shape == (4, 0, 2, 3)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

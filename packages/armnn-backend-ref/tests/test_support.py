@@ -15,7 +15,7 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
 from armnn.layers.indexing import ScatterNdDescriptor
-from armnn.layers.matmul import FullyConnectedDescriptor
+from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor
@@ -232,6 +232,14 @@ PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
                 "Pooling2d",
                 [info(S32, 1, 1, 2, 2)],
                 Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE),
+            ),
+        ),
+        (
+            f"the input 'input' is Signed64, expected {REAL_TYPES} for adjoint_y True",
+            (
+                "BatchMatMul",
+                [info(S64, 2, 2), info(S64, 2, 2)],
+                BatchMatMulDescriptor(adjoint_y=True),
             ),
         ),
         (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from armnn.layers.activation import ActivationDescriptor
 from armnn.layers.elementwise import ElementwiseBinaryDescriptor, ElementwiseUnaryDescriptor
 from armnn.layers.indexing import ScatterNdDescriptor
-from armnn.layers.matmul import FullyConnectedDescriptor
+from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
 from armnn.layers.recurrent import QLstmDescriptor
@@ -197,6 +197,16 @@ def poolable(layer: Layer) -> str:
         and d.pool_type is PoolingAlgorithm.MAX
     )
     return _taken_for(layer, "pool_type", NUMBERS if exact else REAL)
+
+
+def multiplies(layer: Layer) -> str:
+    """Integers have products, but an adjoint matrix is made of determinants of real numbers."""
+    d = layer.descriptor
+    for parameter in ("adjoint_x", "adjoint_y"):
+        if isinstance(d, BatchMatMulDescriptor) and getattr(d, parameter):
+            reason = takes("input", REAL)(layer)
+            return f"{reason} for {parameter} True" if reason else ""
+    return takes("input", NUMBERS)(layer)
 
 
 def rowwise(layer: Layer) -> str:

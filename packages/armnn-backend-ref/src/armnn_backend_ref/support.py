@@ -26,6 +26,7 @@ from armnn_backend_ref.rules import (
     has_pixels,
     has_steps,
     local_brightness,
+    multiplies,
     plain_bits,
     poolable,
     reducible,
@@ -84,7 +85,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         alike("weights", "weights_zero_point"),
     ),
     "FullyConnected": _CONVOLUTION,
-    "BatchMatMul": (takes("input", NUMBERS), alike("input", "other", "output")),
+    "BatchMatMul": (multiplies, alike("input", "other", "output")),
     "Einsum": (takes("inputs", NUMBERS), alike("inputs", "output")),
     "MatMulInteger": (
         takes("input", BYTES),

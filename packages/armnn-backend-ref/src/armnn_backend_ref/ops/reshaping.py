@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         DepthToSpaceDescriptor,
         PadDescriptor,
         PermuteDescriptor,
-        ReshapeDescriptor,
         SpaceToBatchNdDescriptor,
         SpaceToDepthDescriptor,
         TileDescriptor,
         TransposeDescriptor,
     )
+    from armnn.tensor import TensorInfo
     from armnn_backend_ref.ops._registry import Array
 
 _PAD_MODES: dict[PaddingMode, Literal["reflect", "symmetric"]] = {
@@ -36,14 +36,10 @@ _PAD_MODES: dict[PaddingMode, Literal["reflect", "symmetric"]] = {
 }
 
 
-@op("Reshape", moves=True)
-def reshape(d: ReshapeDescriptor, x: Array) -> Array:
+@op("Reshape", moves=True, typed=True)
+def reshape(_d: Descriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
     """Return the elements in the same order with another shape."""
-    target = [
-        x.shape[axis] if dim == 0 and d.zero_copies else dim
-        for axis, dim in enumerate(d.target_shape)
-    ]
-    return x.reshape(target)
+    return x.reshape(outputs[0].static_shape)
 
 
 @op("Permute", moves=True)
