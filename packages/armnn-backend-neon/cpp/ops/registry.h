@@ -15,6 +15,7 @@ struct LayerType {
   Lower lower;
 };
 
+std::vector<LayerType> attention_layers();
 std::vector<LayerType> block_layers();
 std::vector<LayerType> casting_layers();
 std::vector<LayerType> comparing_layers();
@@ -23,6 +24,7 @@ std::vector<LayerType> cumulating_layers();
 std::vector<LayerType> dynamic_layers();
 std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> extreme_layers();
+std::vector<LayerType> image_normalization_layers();
 std::vector<LayerType> indexing_layers();
 std::vector<LayerType> integer_product_layers();
 std::vector<LayerType> joining_layers();

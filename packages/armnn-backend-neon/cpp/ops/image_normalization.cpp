@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Normalisation of images: of groups of channels, of single ones, of each pixel. */
+#include <algorithm>
+#include <cmath>
+
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+/* [lines, members, spatial]: each line by its own mean and variance, then each member by its factor
+ * and offset.
+ */
+class NormalizeGroups final : public Operation {
+ public:
+  struct Sizes {
+    int64_t lines, members, spatial;
+    int64_t groups; /* lines of one item of the batch */
+  };
+
+  /* Args: gamma, beta: [groups * members]; kNone: the numbers stand for all. */
+  NormalizeGroups(TensorId from, TensorId gamma, TensorId beta, TensorId to, Sizes sizes, float eps,
+                  float factor, float offset)
+      : Operation({from, gamma, beta}, {to}), sizes_(sizes), eps_(eps), factor_(factor), offset_(offset) {}
+
+  void run(const Frame &frame) const override {
+    const auto &[lines, members, spatial, groups] = sizes_;
+    const float *x = frame.in<float>(inputs[0]);
+    const float *gamma = inputs[1] == kNone ? nullptr : frame.in<float>(inputs[1]);
+    const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    float *y = frame.out<float>(outputs[0]);
+    const int64_t length = members * spatial;
+    const double line_ns = static_cast<double>(length) * 4 * kElementNs;
+    frame.pool.run(lines, line_ns, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        float *line = y + i * length;
+        frame.kernels.normalize(x + i * length, nullptr, nullptr, line, length, eps_, true);
+        for (int64_t j = 0; j < members; ++j) {
+          const int64_t channel = i % groups * members + j;
+          const Elementwise scale{Function::linear, gamma == nullptr ? factor_ : gamma[channel],
+                                  beta == nullptr ? offset_ : beta[channel]};
+          frame.kernels.elementwise(scale, line + j * spatial, line + j * spatial, spatial);
+        }
+      }
+    });
+  }
+
+ private:
+  Sizes sizes_;
+  float eps_;
+  float factor_;
+  float offset_;
+};
+
+/* The order in which the channels lie before the spatial axes, whatever the layer's data_layout. */
+Order channels_first(const Lowering &l) {
+  const size_t rank = l.input(0).shape.size();
+  Order order = plain_order(rank);
+  if (l.layer().integer("data_layout", 1) == 2) {
+    order.pop_back();
+    order.insert(order.begin() + 1, static_cast<int32_t>(rank - 1));
+  }
+  return order;
+}
+
+Order channels_behind(const Lowering &l) {
+  const size_t rank = l.input(0).shape.size();
+  return l.layer().integer("data_layout", 1) == 2 ? plain_order(rank) : channels_last(rank);
+}
+
+void lower_groups(Lowering &l, int64_t groups, TensorId gamma, TensorId beta, float factor, float offset) {
+  const Order order = channels_first(l);
+  const Shape shape = in_memory(l.input(0).shape, order);
+  require(groups > 0 && shape[1] % groups == 0, "the groups do not divide the channels");
+  const NormalizeGroups::Sizes sizes{elements(shape) == 0 ? 0 : shape[0] * groups, shape[1] / groups,
+                                     elements(shape, 2, shape.size()), groups};
+  const TensorId from = l.in(0, order);
+  l.add<NormalizeGroups>(from, gamma, beta, l.out(0, order), sizes,
+                         static_cast<float>(l.layer().real("eps", 1e-5)), factor, offset);
+}
+
+void lower_group_normalization(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() >= 2, "the rank must be 2 or more", 0);
+  const int64_t channels = in_memory(l.input(0).shape, channels_first(l))[1];
+  const auto each = [&](size_t i) {
+    if (!l.has_input(i)) return kNone;
+    require(l.input(i).shape == Shape{channels}, "there must be a number for each channel",
+            static_cast<int32_t>(i));
+    return l.in(i);
+  };
+  const TensorId gamma = each(1);
+  lower_groups(l, l.layer().integer("num_groups", 1), gamma, each(2), 1.0f, 0.0f);
+}
+
+void lower_instance_normalization(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
+  const Layer &layer = l.layer();
+  const int64_t channels = in_memory(l.input(0).shape, channels_first(l))[1];
+  lower_groups(l, std::max<int64_t>(channels, 1), kNone, kNone, static_cast<float>(layer.real("gamma", 1.0)),
+               static_cast<float>(layer.real("beta", 0.0)));
+}
+
+/* What becomes of the channels of each pixel, side by side in memory. */
+class Pixels : public Operation {
+ public:
+  Pixels(TensorId from, TensorId to) : Operation({from}, {to}) {}
+
+  size_t prepare(const Setup &setup) override {
+    channels_ = setup[outputs[0]].shape.back();
+    pixels_ = channels_ == 0 ? 0 : setup[outputs[0]].count() / channels_;
+    return static_cast<size_t>(channels_ * setup.threads) * sizeof(float);
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    const double pixel_ns = static_cast<double>(channels_) * kFunctionNs;
+    frame.pool.run(pixels_, pixel_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      float *squares = reinterpret_cast<float *>(frame.scratch()) + channels_ * thread;
+      for (int64_t i = begin; i < end; ++i) {
+        const float *pixel = x + i * channels_;
+        frame.kernels.arithmetic(Arithmetic::multiply, pixel, 1, pixel, 1, squares, channels_);
+        compute(frame.kernels, pixel, squares, y + i * channels_);
+      }
+    });
+  }
+
+ protected:
+  /* Writes y; may overwrite the squares. */
+  virtual void compute(const Kernels &kernels, const float *x, float *squares, float *y) const = 0;
+
+  int64_t channels_ = 0;
+
+ private:
+  int64_t pixels_ = 0;
+};
+
+class L2Normalize final : public Pixels {
+ public:
+  L2Normalize(TensorId from, TensorId to, float eps) : Pixels(from, to), eps_(eps) {}
+
+ private:
+  void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
+    const float sum = kernels.reduce_line(Reduction::sum, squares, channels_);
+    const float factor = 1.0f / std::sqrt(sum < eps_ ? eps_ : sum);
+    kernels.elementwise({Function::linear, factor, 0.0f}, x, y, channels_);
+  }
+
+  float eps_;
+};
+
+void lower_l2_normalization(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() >= 2, "the rank must be 2 or more", 0);
+  const Order order = channels_behind(l);
+  const TensorId from = l.in(0, order);
+  l.add<L2Normalize>(from, l.out(0, order), static_cast<float>(l.layer().real("eps", 1e-12)));
+}
+
+/* x * (k + alpha * sum of the neighbours' squares)^-beta */
+class LocalResponse final : public Pixels {
+ public:
+  LocalResponse(TensorId from, TensorId to, int64_t radius, float alpha, float beta, float k)
+      : Pixels(from, to), radius_(radius), alpha_(alpha), beta_(beta), k_(k) {}
+
+ private:
+  void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
+    std::copy(squares, squares + channels_, y);
+    for (int64_t away = 1; away <= std::min(radius_, channels_ - 1); ++away) {
+      kernels.arithmetic(Arithmetic::add, y, 1, squares + away, 1, y, channels_ - away);
+      kernels.arithmetic(Arithmetic::add, y + away, 1, squares, 1, y + away, channels_ - away);
+    }
+    kernels.elementwise({Function::linear, alpha_, k_}, y, y, channels_);
+    if (beta_ == 0.5f) {
+      kernels.elementwise({Function::rsqrt, 0.0f, 0.0f}, y, y, channels_);
+    } else if (beta_ == 1.0f) {
+      kernels.elementwise({Function::reciprocal, 0.0f, 0.0f}, y, y, channels_);
+    } else {
+      kernels.elementwise({Function::log, 0.0f, 0.0f}, y, y, channels_);
+      kernels.elementwise({Function::linear, -beta_, 0.0f}, y, y, channels_);
+      kernels.elementwise({Function::exp, 0.0f, 0.0f}, y, y, channels_);
+    }
+    kernels.arithmetic(Arithmetic::multiply, x, 1, y, 1, y, channels_);
+  }
+
+  int64_t radius_;
+  float alpha_;
+  float beta_;
+  float k_;
+};
+
+void lower_local_response(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
+  const Layer &layer = l.layer();
+  require(layer.integer("norm_channel_type", 0) == 0, "only neighbouring channels are computed here");
+  const int64_t size = layer.integer("norm_size", 0);
+  require(size >= 0, "norm_size must not be negative");
+  const Order order = channels_behind(l);
+  const TensorId from = l.in(0, order);
+  l.add<LocalResponse>(from, l.out(0, order), size / 2, static_cast<float>(layer.real("alpha", 0.0)),
+                       static_cast<float>(layer.real("beta", 0.0)), static_cast<float>(layer.real("k", 0.0)));
+}
+
+}  // namespace
+
+std::vector<LayerType> image_normalization_layers() {
+  return {
+      {"GroupNormalization", lower_group_normalization},
+      {"InstanceNormalization", lower_instance_normalization},
+      {"L2Normalization", lower_l2_normalization},
+      {"Normalization", lower_local_response},
+  };
+}
+
+}  // namespace cpuacc
