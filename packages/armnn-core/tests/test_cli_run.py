@@ -255,6 +255,17 @@ def test_the_latency_counts_the_measured_runs_only(
     assert "(1 run); loaded in" in text(model(), "--warmup", "0")
 
 
+def test_a_cache_folder_keeps_the_prepared_model(
+    model: Callable[..., str], document: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "cache"
+    first = document(model(), "--cache-dir", str(folder))
+    assert list(folder.iterdir())
+    second = document(model(), "--cache-dir", str(folder))
+    assert second["outputs"] == first["outputs"]
+    assert 1 < first["peak_memory_mb"] < 10_000
+
+
 def test_the_report_says_who_refused_and_why(
     model: Callable[..., str],
     document: Callable[..., dict[str, Any]],

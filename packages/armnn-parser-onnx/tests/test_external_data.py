@@ -127,7 +127,9 @@ def saved(folder: Path, model: Callable[..., onnx.ModelProto]) -> Path:
 
 
 def test_a_model_with_external_data_is_parsed(saved: Path) -> None:
-    constant = parse(saved).find("w")
+    network = parse(saved)
+    constant = network.find("w")
+    assert not network.is_self_contained
     assert constant.data is not None
     np.testing.assert_array_equal(constant.data, DATA)
 

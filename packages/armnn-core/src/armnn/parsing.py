@@ -54,7 +54,7 @@ def parse(source: str | PathLike[str] | bytes, *, suffix: str | None = None) -> 
                 'suffix="onnx"'
             )
         return _parser(suffix, "the bytes of a model")(source)
-    file = _checked_file(source)
+    file = checked_file(source)
     return _parser(file.suffix if suffix is None else suffix, repr(str(file)))(file)
 
 
@@ -71,7 +71,7 @@ def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
             be imported.
         ParseError: The model is malformed.
     """
-    file = _checked_file(path)
+    file = checked_file(path)
     parser = _parser(file.suffix, repr(str(file)))
     found = Survey()
     if "survey" not in signature(parser).parameters:
@@ -79,7 +79,21 @@ def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
     return parser(file, survey=found), found
 
 
-def _checked_file(path: str | PathLike[str]) -> Path:
+def parser_version(suffix: str) -> str:
+    """Return the distribution that reads files of a suffix, with its version; "" if none does."""
+    name = suffix.removeprefix(".").lower()
+    return next(
+        (str(entry.distribution) for entry in installed_parsers() if entry.name.lower() == name), ""
+    )
+
+
+def checked_file(path: str | PathLike[str]) -> Path:
+    """Return the path of a model file.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: It is a folder.
+    """
     file = Path(fspath(path))
     if not file.exists():
         raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")

@@ -28,10 +28,14 @@ class ExternalData:
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
+
+    Attributes:
+        was_read: Whether a tensor was read from another file.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        self.was_read = False
 
     def read(self, tensor: TensorProto, size: int) -> bytes:
         """Return the ``size`` bytes of a tensor.
@@ -39,6 +43,7 @@ class ExternalData:
         Raises:
             ParseError: The entry is malformed, points out of the folder, or its file is too short.
         """
+        self.was_read = True
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
         path = self._confined_path(entries.get("location", ""), what)

@@ -56,6 +56,7 @@ def parse(source: str | os.PathLike[str] | bytes, *, survey: Survey | None = Non
     _add_inputs(model, graph)
     convert_model(with_functions_inlined(model.proto), opset, graph)
     _add_outputs(model, graph)
+    network.is_self_contained = not model.external_data.was_read
     if survey is None or not survey.refused:
         network.remove_unused()
     return network

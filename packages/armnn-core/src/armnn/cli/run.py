@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -89,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             latency=latency,
             report=loaded.report,
             show_report=arguments.report,
+            peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             files=_write_files(targets, outputs, arguments.profile, recorder),
         )
     if arguments.json:
@@ -108,6 +110,7 @@ def _load(
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
         profiler=recorder,
+        cache_dir=arguments.cache_dir,
     )
 
 

@@ -114,6 +114,12 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
 
 def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
+        "--cache-dir",
+        metavar="DIR",
+        help="keep the prepared model in a folder that only you may write to, and take it from "
+        "there the next time",
+    )
+    group.add_argument(
         "--iterations",
         type=positive_number,
         default=1,

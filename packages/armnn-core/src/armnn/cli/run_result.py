@@ -73,6 +73,7 @@ class RunResult:
         latency: Of the measured runs.
         report: Which layer ran where.
         show_report: Whether the report was asked for.
+        peak_memory_mb: The most memory that the process ever used, in MiB.
         files: What was written, by what it is.
     """
 
@@ -86,6 +87,7 @@ class RunResult:
     latency: Latency
     report: Report
     show_report: bool
+    peak_memory_mb: float
     files: Mapping[str, str]
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,6 +102,7 @@ class RunResult:
         if self.labels is not None:
             found["labels"] = self.labels.source
         found["latency"] = self.latency.as_dict()
+        found["peak_memory_mb"] = self.peak_memory_mb
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]

@@ -42,6 +42,8 @@ class Network(LayerBuilders):
         quantized_arithmetic: How quantised layers round; the parser of a format that defines it
             sets it.
         origin: The operator that layers are being added for; a parser sets it.
+        is_self_contained: Whether all of it comes from the model's one file; a parser that reads
+            other files sets it to False.
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
@@ -50,6 +52,7 @@ class Network(LayerBuilders):
         self.declared_shapes: dict[str, Shape] = {}
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
+        self.is_self_contained = True
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0

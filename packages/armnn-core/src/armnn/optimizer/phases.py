@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.sharing import SharedConstants
+    from armnn.types import QuantizedArithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +56,11 @@ class Participants:
     def all(self) -> tuple[Candidate, ...]:
         """Every backend that a layer may end up on."""
         return (*self.candidates, *self.named)
+
+    def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
+        """Tell every backend how the network's quantised layers round."""
+        for candidate in (*self.all, *self.evaluators):
+            candidate.model.quantized_arithmetic = arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +147,7 @@ def prepare_specialisation(
         if options.rewrite:
             rewrite(head, evaluate)
         for part in (head, segments.rest):
-            if part is not None:
+            if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
         assignment = Assignment(participants.candidates, participants.named)

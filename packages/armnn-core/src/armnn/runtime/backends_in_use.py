@@ -49,7 +49,7 @@ class BackendsInUse:
 
     def participants(
         self,
-        network: Network,
+        network: Network | None,
         backends: Sequence[str] | None,
         backend_options: BackendOptions,
         options: OptimizerOptions,
@@ -57,6 +57,14 @@ class BackendsInUse:
         cache: ProgramCache | None = None,
     ) -> Participants:
         """Return who takes part in preparing a network.
+
+        Args:
+            network: The network; None if it is not parsed yet, then its hints are not heard.
+            backends: The ids that the user named.
+            backend_options: Options by backend id.
+            options: The caller's decisions.
+            profiler: Where the phases are recorded, if anywhere.
+            cache: Where programs are kept, if anywhere.
 
         Raises:
             UnknownBackendError: A backend that is named does not exist.
@@ -72,15 +80,27 @@ class BackendsInUse:
             if wish not in ids
         ]
         ids.update(dict.fromkeys(backend.id for backend in named))
-        hints = dict.fromkeys(layer.backend_hint for layer in network.layers)
+        layers = () if network is None else network.layers
+        hints = dict.fromkeys(layer.backend_hint for layer in layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
         participants = self._join(chosen, named, backend_options, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
-        for candidate in (*participants.all, *participants.evaluators):
-            candidate.model.quantized_arithmetic = network.quantized_arithmetic
+        if network is not None:
+            participants.compute_as(network.quantized_arithmetic)
         return participants
+
+    def described(self, participants: Participants) -> list[str]:
+        """Return the backends that take part, each with all that tells it from an older one."""
+        entries = {entry.id: entry for entry in reversed(self.registry.entries())}
+        everyone = (*participants.candidates, *participants.named, *participants.evaluators)
+        known = [entries.get(candidate.id) for candidate in everyone]
+        return [
+            f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version}"
+            for entry in known
+            if entry is not None
+        ]
 
     def contexts_of(self, participants: Participants) -> tuple[BackendContext, ...]:
         """Return the contexts of the backends that take part and have one."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
+    from armnn.runtime.stored_network import StoredNetwork
 
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
@@ -36,7 +37,11 @@ class NetworkPlans:
     """
 
     def __init__(
-        self, optimized: OptimizedNetwork, make_plan: MakePlan, limit: int, segment: int = 0
+        self,
+        optimized: OptimizedNetwork | StoredNetwork,
+        make_plan: MakePlan,
+        limit: int,
+        segment: int = 0,
     ) -> None:
         if segment == MOST_SEGMENTS:
             raise GraphError(

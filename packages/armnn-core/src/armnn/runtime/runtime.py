@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armnn.backends import CreationOptions
 from armnn.graph import Network
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
-from armnn.parsing import parse
+from armnn.parsing import checked_file, parse
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.gate import Gate
 from armnn.runtime.loaded_network import LoadedNetwork
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from armnn.backends.registry import BackendRegistry
     from armnn.runtime.backends_in_use import BackendOptions
     from armnn.runtime.loaded_network import InputShapes
+    from armnn.runtime.stored_network import StoredNetwork
 
 
 class Runtime:
@@ -135,30 +136,27 @@ class Runtime:
         Raises:
             ModelFileError: The file cannot be read or understood.
         """
+        optimized: OptimizedNetwork | StoredNetwork
+        wishes: dict[str, Any] = {
+            "backends": backends,
+            "backend_options": backend_options,
+            "layer_backends": layer_backends,
+            "strict": strict,
+            "cache_dir": cache_dir,
+        }
+        source = None
         if isinstance(model, Network):
-            network, source = model, None
+            optimized = self.optimize(model, profiler=profiler, **wishes)
         else:
-            with phase(profiler, "parse"):
-                network = parse(model)
-            arguments = {
-                "backends": backends,
-                "backend_options": backend_options,
-                "layer_backends": layer_backends,
-                "strict": strict,
-                "shapes": shapes,
-                "quantize": quantize,
-                "cache_dir": cache_dir,
-            }
-            source = ModelSource.of(Path(fspath(model)), arguments, self.options)
-        optimized = self.optimize(
-            network,
-            backends,
-            backend_options=backend_options,
-            layer_backends=layer_backends,
-            strict=strict,
-            profiler=profiler,
-            cache_dir=cache_dir,
-        )
+            file = checked_file(model)
+            arguments = {**wishes, "shapes": shapes, "quantize": quantize}
+            source = ModelSource.of(file, arguments, self.options)
+            if cache_dir is None:
+                with phase(profiler, "parse"):
+                    network = parse(file)
+                optimized = self.optimize(network, profiler=profiler, **wishes)
+            else:
+                optimized = self._stored(file, source, profiler)
         with phase(profiler, "load"):
             loaded = self._load(optimized, source, quantize=quantize)
             for each in shapes:
@@ -197,7 +195,7 @@ class Runtime:
         self.close()
 
     def profiling_contexts(
-        self, network: OptimizedNetwork, sink: ProfilingSink
+        self, network: OptimizedNetwork | StoredNetwork, sink: ProfilingSink
     ) -> list[ProfilingContext]:
         """Return the backends' parts of profiling for one run of a network."""
         found = (c.backend.create_profiling_context(sink) for c in network.participants.all)
@@ -205,8 +203,27 @@ class Runtime:
 
     # -- inside ---------------------------------------------------------------------------------
 
+    def _stored(
+        self, file: Path, source: ModelSource, profiler: ProfilingSink | None
+    ) -> OptimizedNetwork | StoredNetwork:
+        """Return a model from the cache that its source names; what is not there is made."""
+        from armnn.runtime.stored_network import (
+            open_model,
+        )  # imported late: few networks have a cache
+
+        wishes = source.arguments
+        with self._gate:
+            options = OptimizerOptions(
+                strict=wishes["strict"], layer_backends=dict(wishes["layer_backends"] or {})
+            )
+            return open_model(file, source, options, self._backends, profiler)
+
     def _load(
-        self, network: OptimizedNetwork, source: ModelSource | None, *, quantize: bool = False
+        self,
+        network: OptimizedNetwork | StoredNetwork,
+        source: ModelSource | None,
+        *,
+        quantize: bool = False,
     ) -> LoadedNetwork:
         with self._gate:
             with self._lock:

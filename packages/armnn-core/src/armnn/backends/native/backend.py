@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from armnn.backends.base import Backend, BackendContext, ModelContext
 from armnn.backends.native.allocator import NativeAllocator
+from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.codes import attempt, call
 from armnn.backends.native.compiling import compile_layer, compile_view
 from armnn.backends.native.devices import NativeDevice, read_capabilities, read_devices
@@ -137,6 +138,16 @@ class NativeBackend(Backend):
             ArmnnError: It failed.
         """
         return compile_view(self.start(), self.api_version, view, _own(model))
+
+    def stored_program(
+        self, fingerprint: str, names: tuple[str, ...], model: ModelContext
+    ) -> NativeProgram:
+        """Return a program that the network's cache has; see ``blobs.stored_program``.
+
+        Raises:
+            StaleProgramError: It is not there, or does not fit any more.
+        """
+        return stored_program(self.start(), _own(model), fingerprint, names)
 
     def create_context(self, options: CreationOptions) -> BackendContext:
         """Create the C backend with the runtime's options, and give it the user's allocator.

@@ -37,7 +37,7 @@ _VERDICTS: Final = {
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
 
 
-class _StaleError(Exception):
+class StaleProgramError(Exception):
     """A stored program cannot be used; the text says why."""
 
 
@@ -56,27 +56,76 @@ def cached_program(
     if cache is None or not (library.function("serialize") and library.function("deserialize")):
         return compile_now()
     start = time.perf_counter_ns()
-    envelope = _envelope_of(backend, graph, model)
-    key = (envelope.backend, envelope.device, envelope.graph_fingerprint, *envelope.options)
-    data = cache.read(*key)
+    envelope = _envelope_of(backend, graph.sign(), model)
     outcome = "compiled and stored"
-    if data is not None:
-        try:
-            program = _read(backend, graph, model, envelope, data)
-        except (_StaleError, EnvelopeError) as error:
-            outcome = f"compiled again: {error}"
-        else:
+    try:
+        program = _stored(backend, model, cache, envelope, graph.names)
+    except StaleProgramError as error:
+        outcome = f"compiled again: {error}"
+    else:
+        if program is not None:
             cache.note(library.id, graph.title, "taken from the cache", start)
             return program
     program = compile_now()
-    reason = _store(program, envelope, cache, key)
+    reason = _store(program, envelope, cache)
     if reason:
         outcome = f"compiled, not stored: {reason}"
+    else:
+        program.fingerprint = envelope.graph_fingerprint
     cache.note(library.id, graph.title, outcome, start)
     return program
 
 
-def _envelope_of(backend: NativeObject, graph: NativeGraph, model: NativeModelContext) -> Envelope:
+def stored_program(
+    backend: NativeObject, model: NativeModelContext, fingerprint: str, names: tuple[str, ...]
+) -> NativeProgram:
+    """Return a program that the cache of the network has, whose graph is not at hand.
+
+    Args:
+        backend: Who compiled it.
+        model: What the backend knows of the network.
+        fingerprint: What :attr:`NativeProgram.fingerprint` said.
+        names: The names of its layers, by node id.
+
+    Raises:
+        StaleProgramError: It is not there, or does not fit any more.
+    """
+    cache = model.cache
+    if cache is None:
+        raise StaleProgramError("there is no cache")
+    start = time.perf_counter_ns()
+    envelope = _envelope_of(backend, fingerprint, model)
+    program = _stored(backend, model, cache, envelope, names)
+    if program is None:
+        raise StaleProgramError("the program is not there")
+    cache.note(backend.library.id, program.title, "taken from the cache", start)
+    return program
+
+
+def _stored(
+    backend: NativeObject,
+    model: NativeModelContext,
+    cache: ProgramCache,
+    envelope: Envelope,
+    names: tuple[str, ...],
+) -> NativeProgram | None:
+    """Return the program of an envelope, None if there is none."""
+    data = cache.read(*_key(envelope))
+    if data is None:
+        return None
+    try:
+        program = _read(backend, model, envelope, names, data)
+    except EnvelopeError as error:
+        raise StaleProgramError(str(error)) from error
+    program.fingerprint = envelope.graph_fingerprint
+    return program
+
+
+def _key(envelope: Envelope) -> tuple[str, ...]:
+    return (envelope.backend, envelope.device, envelope.graph_fingerprint, *envelope.options)
+
+
+def _envelope_of(backend: NativeObject, fingerprint: str, model: NativeModelContext) -> Envelope:
     library = backend.library
     device = model.device
     if device is None:
@@ -87,22 +136,22 @@ def _envelope_of(backend: NativeObject, graph: NativeGraph, model: NativeModelCo
         api_version=str(library.api_version),
         device="" if device is None else device.id,
         device_fingerprint="" if device is None else device.fingerprint,
-        graph_fingerprint=graph.sign(),
+        graph_fingerprint=fingerprint,
         options=tuple(f"{key}={spelling_of(value)}" for key, value in model.options.items()),
     )
 
 
 def _read(
     backend: NativeObject,
-    graph: NativeGraph,
     model: NativeModelContext,
     envelope: Envelope,
+    names: tuple[str, ...],
     data: memoryview,
 ) -> NativeProgram:
     found, payload = unpack(data)
     difference = envelope.difference(found)
     if difference:
-        raise _StaleError(difference)
+        raise StaleProgramError(difference)
     library, device = backend.library, device_pointer(model.device)
     check_blob = library.function("check_blob")
     if check_blob is not None:
@@ -110,10 +159,10 @@ def _read(
         text = arena.text(found.json())
         failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(verdict))
         if failure is not None:
-            raise _StaleError(failure.text or f"check_blob failed with code {failure.code}")
+            raise StaleProgramError(failure.text or f"check_blob failed with code {failure.code}")
         if verdict.value not in _GOOD:
             unknown = f"the backend's verdict on it is {verdict.value}, which nobody knows"
-            raise _StaleError(_VERDICTS.get(verdict.value, unknown))
+            raise StaleProgramError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
     content = np.frombuffer(payload, np.uint8)
     failure = attempt(
@@ -125,13 +174,11 @@ def _read(
         ctypes.byref(pointer),
     )
     if failure is not None:
-        raise _StaleError(failure.text or f"deserialize failed with code {failure.code}")
-    return NativeProgram(backend, pointer.value, graph.names)
+        raise StaleProgramError(failure.text or f"deserialize failed with code {failure.code}")
+    return NativeProgram(backend, pointer.value, names)
 
 
-def _store(
-    program: NativeProgram, envelope: Envelope, cache: ProgramCache, key: tuple[str, ...]
-) -> str:
+def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> str:
     """Store a program; return why not, or "" if it was tried."""
     pieces: list[bytes] = []
 
@@ -145,5 +192,5 @@ def _store(
     failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
     if failure is not None:
         return failure.text or f"serialize failed with code {failure.code}"
-    cache.write(envelope.pack(pieces), *key)
+    cache.write(envelope.pack(pieces), *_key(envelope))
     return ""

@@ -21,9 +21,10 @@ class NativeProgram(NativeObject):
 
     Attributes:
         names: The names of its layers, by node id.
+        fingerprint: Of the graph, if it is stored under that; else "".
     """
 
-    __slots__ = ("backend", "names")
+    __slots__ = ("backend", "fingerprint", "names")
 
     def __init__(self, backend: NativeObject, pointer: int | None, names: tuple[str, ...]) -> None:
         """Own what compile or deserialize returned.
@@ -40,6 +41,7 @@ class NativeProgram(NativeObject):
         super().__init__(library, pointer, library.required("program_destroy"), backend)
         self.backend = backend
         self.names = names
+        self.fingerprint = ""
 
     @property
     def title(self) -> str:

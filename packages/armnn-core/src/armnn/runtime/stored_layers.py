@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""A prepared network as JSON and arrays, and back; compiled programs stay in the program cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from armnn import types
+from armnn.errors import ArmnnError
+from armnn.graph import Network
+from armnn.layers import LAYERS
+from armnn.optimizer import Prepared, Refusal, Report, ReportRow
+from armnn.optimizer.boundaries import place_tensors
+from armnn.optimizer.segments import Segments
+from armnn.runtime.stored_file import StaleFileError
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Value
+    from armnn.layers import Descriptor
+    from armnn.optimizer import Participants
+
+
+_E = TypeVar("_E", bound=types.ArmnnEnum)
+
+
+class UnstorableError(Exception):
+    """A network cannot be stored; the text says why."""
+
+
+def member_of(kind: type[_E], number: int) -> _E:
+    """Return the member of an enumeration that has a number.
+
+    Raises:
+        StaleFileError: None has.
+    """
+    for member in kind:
+        if member == number:
+            return member
+    raise StaleFileError(f"{kind.__name__} has no {number!r}")
+
+
+def encoded_info(info: TensorInfo) -> list[Any]:
+    """Return a tensor info as JSON."""
+    return [info.shape, int(info.data_type), info.scales, info.zero_points, info.axis]
+
+
+def decoded_info(stored: list[Any]) -> TensorInfo:
+    """Return the tensor info of :func:`encoded_info`."""
+    shape, data_type, scales, zero_points, axis = stored
+    return TensorInfo(shape, member_of(DataType, data_type), scales, zero_points, axis)
+
+
+def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return a prepared network as JSON and the arrays that this names by position.
+
+    Raises:
+        UnstorableError: It waits for data, lies in several kinds of memory, or holds something else
+            than programs that are stored.
+    """
+    if prepared.segments.rest is not None:
+        raise UnstorableError("a part of it is prepared when data is known")
+    network, arrays = prepared.network, list[Any]()
+    order = [
+        layer for layer in network.topological_order() if layer.type not in ("Input", "Output")
+    ]
+    order = [*network.inputs, *order, *network.outputs]
+    numbers = {
+        value: [number, value.index]
+        for number, layer in enumerate(order)
+        for value in layer.outputs
+    }
+    layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
+    rows = [row.as_dict() for row in prepared.report]
+    return {"name": network.name, "layers": layers, "report": rows}, arrays
+
+
+def _encoded_layer(
+    layer: Layer, numbers: dict[Value, list[int]], arrays: list[NDArray[Any]]
+) -> dict[str, Any]:
+    stored: dict[str, Any] = {
+        "type": layer.type,
+        "name": layer.name,
+        "backend": layer.backend,
+        "inputs": [None if value is None else numbers[value] for value in layer.inputs],
+        "outputs": [encoded_info(value.info) for value in layer.outputs],
+        "parameters": _encoded_parameters(layer.descriptor),
+    }
+    if layer.data is not None:
+        stored["data"] = len(arrays)
+        arrays.append(layer.data)
+    if layer.compiled is not None:
+        from armnn.backends.native.program import NativeProgram  # late: it is loaded by now, or not
+
+        if not isinstance(layer.compiled, NativeProgram) or not layer.compiled.fingerprint:
+            raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
+        stored["program"] = [layer.compiled.fingerprint, layer.compiled.names]
+    if layer.type in ("MemCopy", "MemImport"):
+        raise UnstorableError("its tensors lie in several kinds of memory")
+    return stored
+
+
+def _encoded_parameters(descriptor: Descriptor) -> dict[str, Any]:
+    """Return the parameters that have other values than their defaults."""
+    values = {field: getattr(descriptor, field.name) for field in dataclasses.fields(descriptor)}
+    return {field.name: _plain(value) for field, value in values.items() if value != field.default}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, types.ArmnnEnum):
+        return int(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise UnstorableError(f"a parameter is {value!r}")
+
+
+def decoded(
+    stored: dict[str, Any], arrays: Sequence[NDArray[np.uint8]], participants: Participants
+) -> Prepared:
+    """Return the prepared network of :func:`encoded`, its constants where the arrays lie.
+
+    Raises:
+        StaleFileError: It is not what was stored, or a program does not fit any more.
+    """
+    try:
+        return _decoded(stored, arrays, participants)
+    except StaleFileError:
+        raise
+    except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise StaleFileError(f"it makes no network: {error!r}") from error
+
+
+def _decoded(
+    stored: dict[str, Any], arrays: Sequence[NDArray[np.uint8]], participants: Participants
+) -> Prepared:
+    network = Network(stored["name"])
+    layers: list[Layer] = []
+    for row in stored["layers"]:
+        layers.append(_decoded_layer(row, network, layers, arrays))
+        if "program" in row:
+            layers[-1].compiled = _program(row, participants)
+    preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
+    placement = place_tensors(network, preferences, participants.factories)
+    if len(network) != len(layers):
+        raise StaleFileError("its tensors lie in other kinds of memory now")
+    report = Report(tuple(_decoded_row(row) for row in stored["report"]))
+    return Prepared(network, placement, report, Segments(network, None))
+
+
+def _decoded_layer(
+    row: dict[str, Any],
+    network: Network,
+    layers: Sequence[Layer],
+    arrays: Sequence[NDArray[np.uint8]],
+) -> Layer:
+    infos = [decoded_info(each) for each in row["outputs"]]
+    if "data" in row:
+        (info,) = infos
+        data = arrays[row["data"]].view(info.data_type.numpy_dtype).reshape(info.static_shape)
+        return network.add_constant(data, info, name=row["name"]).producer
+    inputs = [None if at is None else layers[at[0]].outputs[at[1]] for at in row["inputs"]]
+    kind = LAYERS[row["type"]].descriptor
+    descriptor = _decoded_descriptor(kind, row["parameters"])
+    layer = network.add(row["type"], inputs, descriptor, name=row["name"], outputs=infos)
+    if list(layer.output_infos) != infos:
+        raise StaleFileError(f"the layer {layer.name!r} has other outputs than it had")
+    layer.backend = row["backend"]
+    return layer
+
+
+def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
+    annotations = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    values = {name: _typed(annotations[name], value) for name, value in parameters.items()}
+    return kind(**values)
+
+
+def _typed(annotation: str, value: Any) -> Any:
+    """Return a JSON value as a field of that declared type holds it."""
+    if isinstance(value, list):
+        return tuple(_typed(annotation, item) for item in value)
+    named = re.search(r"\b[A-Z]\w+", annotation)
+    return value if named is None else member_of(getattr(types, named[0]), value)
+
+
+def _program(row: dict[str, Any], participants: Participants) -> object:
+    from armnn.backends.native.backend import NativeBackend  # late: few models are stored
+    from armnn.backends.native.blobs import StaleProgramError
+
+    (candidate,) = [each for each in participants.all if each.id == row["backend"]]
+    if not isinstance(candidate.backend, NativeBackend):
+        raise StaleFileError(f"the backend {candidate.id!r} is no native one any more")
+    fingerprint, names = row["program"]
+    try:
+        return candidate.backend.stored_program(fingerprint, tuple(names), candidate.model)
+    except StaleProgramError as error:
+        raise StaleFileError(f"of its program {row['name']!r}, {error}") from error
+
+
+def _decoded_row(row: dict[str, Any]) -> ReportRow:
+    refusals = tuple(Refusal(**each) for each in row["refusals"])
+    return ReportRow(
+        row["layer"],
+        row["type"],
+        row["backend"],
+        refusals,
+        row["compiled_into"],
+        row["specialisation"],
+    )

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What a cache has of one model: what the model says of itself, and one file per input shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.runtime.stored_file import VERSION, StaleFileError, pack, unpack
+from armnn.runtime.stored_layers import (
+    UnstorableError,
+    decoded,
+    decoded_info,
+    encoded,
+    encoded_info,
+    member_of,
+)
+from armnn.tensor import format_shape
+from armnn.types import QuantizedArithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from armnn.backends.cache import ProgramCache
+    from armnn.graph import Network
+    from armnn.optimizer import OptimizedNetwork, Participants, Prepared
+    from armnn.tensor import TensorInfo
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model whatever the shapes of its inputs are; see OptimizedNetwork."""
+
+    name: str
+    metadata: dict[str, str]
+    inputs: dict[str, TensorInfo]
+    outputs: dict[str, TensorInfo]
+    value_inputs: dict[str, int]
+    is_static: bool
+    quantized_arithmetic: QuantizedArithmetic
+
+    @classmethod
+    def of(cls, network: OptimizedNetwork, arithmetic: QuantizedArithmetic) -> ModelFacts:
+        """Return the facts of a network."""
+        return cls(
+            network.name,
+            network.metadata,
+            network.inputs,
+            network.outputs,
+            dict(network.value_inputs),
+            network.is_static,
+            arithmetic,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as JSON."""
+        stored = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        for side in ("inputs", "outputs"):
+            stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
+        return stored | {"quantized_arithmetic": int(self.quantized_arithmetic)}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> ModelFacts:
+        """Return the facts of :meth:`as_json`.
+
+        Raises:
+            StaleFileError: It is something else.
+        """
+        try:
+            for side in ("inputs", "outputs"):
+                stored[side] = {name: decoded_info(info) for name, info in stored[side].items()}
+            arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
+            return cls(**stored, quantized_arithmetic=arithmetic)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise StaleFileError(f"it is no model: {error!r}") from error
+
+
+class ModelStore:
+    """What a cache has of one model.
+
+    Args:
+        cache: The cache.
+        dependencies: All that the preparation of the model depends on.
+    """
+
+    def __init__(self, cache: ProgramCache, dependencies: Mapping[str, Any]) -> None:
+        self._cache = cache
+        text = json.dumps({**dependencies, "format": VERSION}, sort_keys=True)
+        self._key = hashlib.sha256(text.encode()).hexdigest()
+
+    def facts(self) -> ModelFacts | None:
+        """Return the facts of the model, None if the cache does not have them."""
+        start = time.perf_counter_ns()
+        data = self._cache.read("model", self._key)
+        if data is None:
+            return None
+        try:
+            return ModelFacts.from_json(unpack(data)[0])
+        except StaleFileError as error:
+            self._cache.note("model", self._key[:12], f"parsed again: {error}", start)
+            return None
+
+    def keep_facts(self, facts: ModelFacts) -> None:
+        """Store the facts of the model."""
+        self._cache.write(pack(facts.as_json(), ()), "model", self._key)
+
+    def prepared(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, NDArray[Any]],
+        facts: ModelFacts,
+        participants: Participants,
+    ) -> Prepared | None:
+        """Return the model as it was prepared for input shapes, None if it has to be done again."""
+        start = time.perf_counter_ns()
+        data = self._cache.read("prepared", self._key, *_spelled(shapes, values))
+        if data is None:
+            return None
+        try:
+            found = decoded(*unpack(data), participants)
+            _check_ports(found.network, shapes, facts)
+        except StaleFileError as error:
+            self._cache.note("model", _title(shapes), f"prepared again: {error}", start)
+            return None
+        self._cache.note("model", _title(shapes), "taken from the cache", start)
+        return found
+
+    def keep(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, NDArray[Any]],
+        prepared: Prepared,
+    ) -> None:
+        """Store the model as it was prepared for input shapes, if it can be stored."""
+        start = time.perf_counter_ns()
+        outcome = "prepared and stored"
+        try:
+            pieces = pack(*encoded(prepared))
+        except UnstorableError as error:
+            outcome = f"prepared, not stored: {error}"
+        else:
+            self._cache.write(pieces, "prepared", self._key, *_spelled(shapes, values))
+        self._cache.note("model", _title(shapes), outcome, start)
+
+
+def _check_ports(
+    network: Network, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
+) -> None:
+    """Check that a network takes and makes what the model does.
+
+    Raises:
+        StaleFileError: It does not.
+    """
+    taken = {layer.name: layer.output.info for layer in network.inputs}
+    wanted = {name: info.with_shape(shapes[name]) for name, info in facts.inputs.items()}
+    made = [layer.name for layer in network.outputs]
+    if taken != wanted or made != list(facts.outputs):
+        raise StaleFileError(f"it takes {taken} and makes {made}")
+
+
+def _spelled(
+    shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+) -> tuple[str, ...]:
+    """Return input shapes and values as parts of a key."""
+    parts = [f"{name}={shape}" for name, shape in shapes.items()]
+    for name, value in values.items():
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        parts.append(f"{name} is {value.dtype} {digest}")
+    return tuple(parts)
+
+
+def _title(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name}={format_shape(shape)}" for name, shape in shapes.items())

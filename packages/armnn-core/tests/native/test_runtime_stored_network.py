@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import armnn.runtime.runtime
+import armnn.runtime.stored_network
+from armnn import LoadedNetwork, Network, Runtime, TensorInfo
+from armnn.errors import ModelFileError
+from armnn.runtime.stored_file import MAGIC, StaleFileError, pack, unpack
+
+if TYPE_CHECKING:
+    from armnn.backends.native import NativeLibrary
+    from armnn.graph import Value
+
+X = np.array([[1.0, -2.0], [3.5, 0.0]], np.float32)
+THREE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
+
+
+def model(rows: int | str = 2, *, is_self_contained: bool = True) -> Network:
+    """y = (x + x) * 3 + x: sums of the mock, and a product, with a constant, of another backend."""
+    network = Network("model", {"author": "nobody"})
+    x = network.add_input("x", TensorInfo((rows, 2)))
+    double: Value = network.add_addition(x, x, name="double")
+    triple = network.add_multiplication(double, np.full((1, 2), 3, np.float32), name="triple")
+    network.add_output("y", network.add_addition(triple, x, name="sum"))
+    network.is_self_contained = is_self_contained
+    return network
+
+
+@pytest.fixture
+def load(
+    make_native_runtime: Callable[..., Runtime],
+    make_backend: Callable[..., Any],
+    mock: NativeLibrary,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., tuple[LoadedNetwork, list[Network]]]:
+    """Return what loads a file in a new runtime and tells which networks were parsed for that."""
+
+    def make(
+        network: Network | None = None, **arguments: Any
+    ) -> tuple[LoadedNetwork, list[Network]]:
+        parsed: list[Network] = []
+
+        def parse(_: Path) -> Network:
+            parsed.append(model() if network is None else network)
+            return parsed[-1]
+
+        monkeypatch.setattr(armnn.runtime.stored_network, "parse", parse)
+        path = tmp_path / "model.toy"
+        if not path.exists():
+            path.write_bytes(b"content")
+        runtime = make_native_runtime(mock, make_backend("Slow", {"Addition": "not here"}))
+        chosen: dict[str, Any] = {"backends": ["Mock", "Slow"], "cache_dir": tmp_path / "cache"} | arguments
+        return runtime.load_model(path, **chosen), parsed
+
+    return make
+
+
+Load = Callable[..., tuple[LoadedNetwork, list[Network]]]
+
+
+def test_the_second_time_nothing_is_parsed_and_all_is_as_before(load: Load) -> None:
+    first, parsed = load()
+    assert len(parsed) == 1
+    np.testing.assert_array_equal(first.run({"x": X})["y"], 7 * X)
+    second, parsed = load()
+    np.testing.assert_array_equal(second.run({"x": X})["y"], 7 * X)
+    assert parsed == []
+    for name in ("name", "metadata", "inputs", "outputs", "report"):
+        assert getattr(second, name) == getattr(first, name)
+    assert [row.backend for row in second.report] == ["Mock", "Slow", "Mock"]
+
+
+def test_open_shapes_are_stored_as_they_are_met(load: Load) -> None:
+    first, _ = load(model("rows"))
+    first.run({"x": X})
+    second, parsed = load(model("rows"))
+    assert second.inputs == {"x": TensorInfo(("rows", 2))}
+    np.testing.assert_array_equal(second.run({"x": X})["y"], 7 * X)
+    assert parsed == []
+    np.testing.assert_array_equal(second.run({"x": THREE})["y"], 7 * THREE)
+    assert len(parsed) == 1
+    third, parsed = load(model("rows"))
+    np.testing.assert_array_equal(third.run({"x": THREE})["y"], 7 * THREE)
+    assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"backends": ["Slow", "Mock"]},
+        {"backend_options": {"Mock": {"Tiles": 3}}},
+        {"layer_backends": {"triple": "Slow"}},
+        {"strict": False, "backends": ["Mock", "Slow", "Mock"]},
+    ],
+)
+def test_other_arguments_prepare_the_model_anew(load: Load, change: dict[str, Any]) -> None:
+    load()
+    loaded, parsed = load(**change)
+    assert len(parsed) == 1
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+
+
+def test_another_file_or_version_is_another_model(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load()
+    (tmp_path / "model.toy").write_bytes(b"other content")
+    assert len(load()[1]) == 1
+    monkeypatch.setattr(armnn.runtime.stored_network, "__version__", "99.0")
+    assert len(load()[1]) == 1
+    assert load()[1] == []
+
+
+def test_a_model_that_reads_other_files_is_parsed_each_time(load: Load) -> None:
+    for _ in range(2):
+        loaded, parsed = load(model(is_self_contained=False))
+        assert len(parsed) == 1
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+
+
+def test_what_is_compiled_to_nothing_that_can_be_stored_is_parsed_each_time(load: Load) -> None:
+    for _ in range(2):
+        loaded, parsed = load(model(1))  # the mock takes the product, and stores no constants
+        assert len(parsed) == 1
+        np.testing.assert_array_equal(loaded.run({"x": X[:1]})["y"], 7 * X[:1])
+
+
+def test_a_file_that_changed_is_not_parsed_for_other_shapes(load: Load, tmp_path: Path) -> None:
+    load(model("rows"))[0].run({"x": X})
+    loaded, _ = load(model("rows"))
+    (tmp_path / "model.toy").write_bytes(b"other content")
+    loaded.run({"x": X})
+    with pytest.raises(ModelFileError, match="has changed since it was loaded: load it again"):
+        loaded.run({"x": THREE})
+
+
+def test_whatever_is_damaged_is_made_again(load: Load, tmp_path: Path) -> None:
+    load()
+    for file in sorted((tmp_path / "cache").iterdir()):
+        good = file.read_bytes()
+        for bad in (b"", good[:-1], good[:40] + b"?" + good[41:]):
+            file.write_bytes(bad)
+            loaded, _ = load()
+            np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+            assert file.read_bytes() == good
+
+
+def test_a_missing_program_is_compiled_again(load: Load, tmp_path: Path) -> None:
+    load()
+    for file in sorted((tmp_path / "cache").iterdir()):
+        good = file.read_bytes()
+        file.unlink()
+        loaded, _ = load()
+        np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+        assert file.read_bytes() == good
+
+
+def signed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
+    """Return what changes the header of a file and signs it again."""
+
+    def damage(good: bytes) -> bytes:
+        header, arrays = unpack(memoryview(good))
+        change(header)
+        return b"".join(pack(header, arrays))
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda header: header["layers"].pop(),
+        lambda header: header["layers"].pop(0),
+        lambda header: header["layers"][0].update(type="Nothing"),
+        lambda header: header["layers"][0].update(outputs=[[[2, 2], 99, [], [], None]]),
+        lambda header: header["layers"][-1].update(inputs=[[77, 0]]),
+        lambda header: header["layers"][-2].update(parameters={"size": 5}),
+        lambda header: header.update(report=[{}]),
+        lambda header: header.update(layers=None),
+    ],
+)
+def test_a_network_that_makes_no_sense_is_prepared_again(
+    load: Load, tmp_path: Path, damage: Callable[[dict[str, Any]], None]
+) -> None:
+    load()
+    (file,) = [f for f in (tmp_path / "cache").iterdir() if b'"layers"' in f.read_bytes()]
+    good = file.read_bytes()
+    file.write_bytes(signed(damage)(good))
+    loaded, parsed = load()
+    np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+    assert len(parsed) == 1
+    assert file.read_bytes() == good
+
+
+def test_stored_bytes_are_read_back_as_they_were() -> None:
+    arrays: list[Any] = [np.arange(3), np.empty((0, 4)), np.array(1.5, np.float32)]
+    data = memoryview(b"".join(pack({"a": [1, None, 2.5]}, arrays)))
+    assert bytes(data[:8]) == MAGIC
+    header, found = unpack(data)
+    assert header == {"a": [1, None, 2.5]}
+    assert [each.tobytes() for each in found] == [array.tobytes() for array in arrays]
+    with pytest.raises(StaleFileError, match="its sha256 is not that of its content"):
+        unpack(data[:-1])
+    with pytest.raises(StaleFileError, match="it has 5 bytes, expected more"):
+        unpack(data[:5])
