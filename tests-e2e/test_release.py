@@ -93,7 +93,6 @@ def test_a_release_is_built_and_recorded_with_the_commit_it_was_built_from(check
 
 def test_a_release_can_be_made_once(checkout: Path) -> None:
     assert tool.release(checkout, PACKAGE, VERSION, checkout / "ignored") == []
-    commit(checkout)
     assert refusal(checkout) == (
         f"{PACKAGE} 7.8.9 is released already: got 7.8.9, expected a higher version."
     )

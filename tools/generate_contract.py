@@ -22,6 +22,7 @@ import dataclasses
 import enum
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,15 @@ def main() -> int:
         sys.path.insert(0, str(PACKAGES / package / "src"))
     from armnn_backend_api import BACKEND_API_VERSION
 
-    problem = update(FOLDER / f"python-{BACKEND_API_VERSION}.json", contract(), check=check)
-    if problem:
+    rows = contract()
+    problems = [update(FOLDER / f"python-{BACKEND_API_VERSION}.json", rows, check=check)]
+    for minor in range(BACKEND_API_VERSION.minor):
+        name = f"python-{BACKEND_API_VERSION.major}.{minor}.json"
+        earlier = json.loads((FOLDER / name).read_text(encoding="utf-8"))["contract"]
+        problems += [f"{problem}, as {name} says." for problem in breaks(earlier, rows)]
+    for problem in filter(None, problems):
         print(problem, file=sys.stderr)
-    return 1 if problem else 0
+    return 1 if any(problems) else 0
 
 
 def update(path: Path, rows: dict[str, Any], *, check: bool) -> str:
@@ -87,6 +93,60 @@ def update(path: Path, rows: dict[str, Any], *, check: bool) -> str:
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return the names whose rows differ."""
     return [name for name in sorted({**old, **new}) if old.get(name) != new.get(name)]
+
+
+def breaks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return what a contract takes away from, or alters in, that of an earlier minor version."""
+    found = []
+    old, new = _without_version(old), _without_version(new)
+    for name, row in old.items():
+        if name in new:
+            found += [f"{name} {problem}" for problem in _row_breaks(row, new[name])]
+        else:
+            found.append(f"{name} is gone")
+    return found
+
+
+def _without_version(rows: dict[str, Any]) -> dict[str, Any]:
+    """Return a contract without the one number that is there to grow."""
+    text = re.sub(r"BackendVersion\(major=\d+, minor=\d+\)", "its version", json.dumps(rows))
+    made: dict[str, Any] = json.loads(text)
+    return made
+
+
+def _row_breaks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    found = []
+    for part, value in old.items():
+        now = new.get(part)
+        if part == "fields":
+            added = (now or [])[len(value) :]
+            if not now or now[: len(value)] != value or any(" = " not in row for row in added):
+                found.append(f"has fields that differ or lack a default: {now!r}")
+        elif isinstance(value, dict):
+            found += [
+                f"has {key!r} as {(now or {}).get(key)!r}, it was {was!r}"
+                for key, was in value.items()
+                if not _extends(was, (now or {}).get(key))
+            ]
+        elif not _extends(value, now):
+            found.append(f"is {now!r}, it was {value!r}")
+    methods = new.get("methods", {}).items() - old.get("methods", {}).items()
+    found += [
+        f"has the new abstract method {name!r}, which older backends lack"
+        for name, text in sorted(methods)
+        if text.startswith("abstract") and name not in old.get("methods", {})
+    ]
+    return found
+
+
+def _extends(old: Any, new: Any) -> bool:
+    """Whether a row is as it was, or a signature with further parameters that have defaults."""
+    if old == new or not (isinstance(old, str) and isinstance(new, str)):
+        return bool(old == new)
+    before, _, returned = old.rpartition(") -> ")
+    now, _, returns = new.rpartition(") -> ")
+    added = now.removeprefix(f"{before}, ")
+    return bool(before) and returned == returns and added != now and " = " in added
 
 
 def contract() -> dict[str, Any]:

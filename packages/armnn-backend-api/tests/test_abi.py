@@ -25,6 +25,8 @@ import abi_model  # noqa: E402
 import generate_abi  # noqa: E402
 
 DESCRIPTION = tomllib.loads((Path(__file__).parents[1] / "abi.toml").read_text(encoding="utf-8"))
+MINOR = DESCRIPTION["api"]["minor"]
+NEXT = MINOR + 1
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 COMPILERS = {"c": ["gcc", "-std=c11"], "cpp": ["g++", "-std=c++17"]}
 DLPACK = """
@@ -49,13 +51,14 @@ def build(folder: Path, source: str, *flags: str, kind: str = "c", include: str 
 
 
 def younger() -> abi_model.Abi:
-    """API 1.1: the host has learnt one more function, and armnn_device a number."""
+    """The next minor: the host has learnt one more function, and armnn_device a number."""
     description = copy.deepcopy(DESCRIPTION)
-    description["api"]["minor"] = 1
+    description["api"]["minor"] = NEXT
     rows = {row["name"]: row["fields"] for row in description["struct"]}
-    sleep = {"name": "sleep", "returns": "void", "parameters": ["void *ctx"], "doc": "", "since": 1}
+    sleep = {"name": "sleep", "returns": "void", "parameters": ["void *ctx"], "doc": ""}
+    sleep["since"] = NEXT
     rows["armnn_host"].append(sleep)
-    rows["armnn_device"].append({"name": "watts", "type": "double", "doc": "", "since": 1})
+    rows["armnn_device"].append({"name": "watts", "type": "double", "doc": "", "since": NEXT})
     return abi_model.read(description)
 
 
@@ -66,7 +69,9 @@ def test_the_header_compiles_without_a_warning(tmp_path: Path, kind: str, before
 
 
 def test_the_compiler_the_mirror_and_the_golden_layout_agree(tmp_path: Path) -> None:
-    golden = json.loads((Path(ctypes_mirror.__file__).parent / "layouts" / "1.0.json").read_text())
+    golden = json.loads(
+        (Path(ctypes_mirror.__file__).parent / "layouts" / f"1.{MINOR}.json").read_text()
+    )
     expected, lines = {}, []
     for name, row in golden["layout"]["structs"].items():
         mirrored = getattr(
@@ -171,7 +176,7 @@ def test_the_note_is_in_its_elf_section(addition: Path) -> None:
     assert json.loads(note[20 : 20 + text_size].rstrip(b"\0")) == {"id": "AcmeAdd", "api": "1.0"}
 
 
-@pytest.mark.parametrize(("target", "has"), [(0, 0), (1, 1)])
+@pytest.mark.parametrize(("target", "has"), [(0, 0), (MINOR, 0), (NEXT, 1)])
 def test_a_reader_asks_whether_a_field_is_there(tmp_path: Path, target: int, has: int) -> None:
     folder = tmp_path / "include" / "armnn"
     folder.mkdir(parents=True)
@@ -194,7 +199,7 @@ int main(void) {{
 
 def released() -> dict[tuple[int, int], dict]:
     layout = abi_model.layout(abi_model.read(DESCRIPTION))
-    return {(1, 0): {"released": True, "layout": layout}}
+    return {(1, MINOR): {"released": True, "layout": layout}}
 
 
 def test_the_golden_check_accepts_what_a_minor_appends() -> None:
@@ -223,13 +228,15 @@ def test_the_golden_check_refuses_a_changed_row(change) -> None:
     change(next(s for s in description["struct"] if s["name"] == "armnn_execute_args")["fields"])
     problems = generate_abi.golden_problems(abi_model.read(description), released())
     assert problems
-    assert all("Backend API 1.0 is released: armnn_execute_args" in text for text in problems)
+    assert all(
+        f"Backend API 1.{MINOR} is released: armnn_execute_args" in text for text in problems
+    )
 
 
 def test_a_frozen_struct_never_grows() -> None:
     description = copy.deepcopy(DESCRIPTION)
     rows = next(s for s in description["struct"] if s["name"] == "armnn_option")["fields"]
-    rows.append({"name": "late", "type": "uint64_t", "doc": "", "since": 1})
+    rows.append({"name": "late", "type": "uint64_t", "doc": "", "since": NEXT})
     problems = generate_abi.golden_problems(abi_model.read(description), released())
     assert "armnn_option.late is new in a frozen struct" in problems[0]
 
@@ -246,7 +253,9 @@ def test_the_generated_files_are_current() -> None:
         assert path.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(("wanted", "code"), [("1.0", 0), ("1.1", 1), ("2.0", 1)])
+@pytest.mark.parametrize(
+    ("wanted", "code"), [("1.0", 0), (f"1.{MINOR}", 0), (f"1.{NEXT}", 1), ("2.0", 1)]
+)
 def test_cmake_finds_the_header(tmp_path: Path, wanted: str, code: int) -> None:
     (tmp_path / "add.c").write_text(ADDITION.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "CMakeLists.txt").write_text(
@@ -269,7 +278,7 @@ target_link_libraries(add PRIVATE ArmnnBackendApi::headers)
 def test_the_pkg_config_file_points_at_the_header() -> None:
     text = (Path(get_pkgconfig_dir()) / "armnn-backend-api.pc").read_text(encoding="utf-8")
     assert "includedir=${pcfiledir}/../include\n" in text
-    assert "Version: 1.0\n" in text
+    assert f"Version: 1.{MINOR}\n" in text
 
 
 def test_pkg_config_gives_the_flag_of_a_compiler(tmp_path: Path) -> None:
@@ -300,7 +309,7 @@ ARMNN_STATIC_ASSERT(ARMNN_BACKEND_API_SIZE <= sizeof(armnn_backend_api), "armnn_
         ("--includes", f"-I{get_include()}"),
         ("--cmake-dir", get_cmake_dir()),
         ("--pkgconfig-dir", get_pkgconfig_dir()),
-        ("--version", "1.0"),
+        ("--version", f"1.{MINOR}"),
     ],
 )
 def test_the_command_answers(capsys: pytest.CaptureFixture[str], option: str, answer: str) -> None:

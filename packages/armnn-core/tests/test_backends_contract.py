@@ -155,6 +155,55 @@ def test_a_released_contract_is_never_written_again(tool: ModuleType, tmp_path: 
     assert tool.update(path, {"A": 1}, check=True) == ""
 
 
+def the_contract(**changes: dict[str, Any]) -> dict[str, Any]:
+    point = {"kind": "dataclass", "frozen": True, "fields": ["x: int", "y: int = 2"]}
+    plan = {"kind": "class", "bases": ["ABC"], "methods": {"run": "(self, x: int) -> int"}}
+    colour = {"kind": "enumeration", "members": {"RED": 1}}
+    rows = {"Point": point, "Plan": plan, "Colour": colour}
+    return {name: {**row, **changes.get(name, {})} for name, row in rows.items()}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Point": {"fields": ["x: int", "y: int = 2", "z: int = 3"]}},
+        {"Plan": {"methods": {"run": "(self, x: int, y: int = 1) -> int", "stop": "(self)"}}},
+        {"Colour": {"members": {"RED": 1, "BLUE": 2}}},
+    ],
+)
+def test_a_minor_version_adds(tool: ModuleType, changes: Any) -> None:
+    assert tool.breaks(the_contract(), {**the_contract(**changes), "New": {}}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"Point": {"fields": ["x: int", "y: int = 2", "z: int"]}},
+            "has fields that differ or",
+        ),
+        (
+            {"Point": {"fields": ["y: int = 2", "x: int"]}},
+            "has fields that differ or",
+        ),
+        ({"Point": {"frozen": False}}, "is False, it was True"),
+        ({"Plan": {"methods": {}}}, "has 'run' as None, it was "),
+        ({"Plan": {"methods": {"run": "(self, x: int, y: int) -> int"}}}, "has 'run' as "),
+        ({"Plan": {"methods": {"run": "(self, x: int) -> str"}}}, "has 'run' as "),
+        (
+            {"Plan": {"methods": {"run": "(self, x: int) -> int", "go": "abstract (self)"}}},
+            "has the new abstract method 'go', which older backends lack",
+        ),
+        ({"Colour": {"members": {"RED": 2}}}, "has 'RED' as 2, it was 1"),
+    ],
+)
+def test_a_minor_version_takes_nothing_away(tool: ModuleType, changes: Any, problem: str) -> None:
+    (name,) = changes
+    (found,) = tool.breaks(the_contract(), the_contract(**changes))
+    assert found.startswith(f"{name} {problem}")
+    assert tool.breaks(the_contract(), {}) == [f"{name} is gone" for name in the_contract()]
+
+
 def test_the_order_of_fields_is_part_of_the_contract(tool: ModuleType) -> None:
     swapped = dataclasses.make_dataclass("Point", [("y", "int"), ("x", "int")])
     straight = dataclasses.make_dataclass("Point", [("x", "int"), ("y", "int")])

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from armnn.backends import (
+    BACKEND_API_VERSION,
     BackendRegistry,
     BackendState,
     BackendVersion,
@@ -114,7 +115,8 @@ def test_what_a_source_loads_is_checked_like_any_backend(tmp_path: Path) -> None
         with pytest.raises(
             IncompatibleBackendError,
             match=r"^Backend 'Newer' \(/opt/acme/Newer.so\) needs Backend API 1.7, this core "
-            r"provides 1.0; upgrade armnn-core or install an older build of the backend\.$",
+            rf"provides {BACKEND_API_VERSION}; upgrade armnn-core or install an older build of the "
+            r"backend\.$",
         ):
             registry.get("Newer")
         with pytest.raises(BackendUnavailableError, match=r"'Text' .* is not a library; build it"):

@@ -12,10 +12,12 @@ import pytest
 
 from armnn.cli.main import main
 from armnn.testing import backend_plugin, installed
+from armnn_backend_api import BACKEND_API_VERSION
 
 if TYPE_CHECKING:
     import pytest
 
+API = str(BACKEND_API_VERSION)
 PLUGINS = (
     backend_plugin("Acme", distribution="a-good"),
     backend_plugin("Broken", distribution="b-broken", source="import no_such_module\n"),
@@ -66,14 +68,14 @@ def test_the_list_has_every_state_and_imports_nothing(
         "import_seconds": None,
     }
     assert rows[2]["shadowed_by"] == "a_good:backend"
-    assert rows[3]["reason"] == "needs Backend API >=9, this core provides 1.0"
+    assert rows[3]["reason"] == f"needs Backend API >=9, this core provides {API}"
 
 
 def test_load_tries_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with installed(tmp_path, *PLUGINS, alone=True):
         assert main(["backends", "--load", "--json"]) == 0
     good, broken, shadowed, newer = json.loads(capsys.readouterr().out)
-    assert (good["state"], good["api_version"]) == ("loaded", "1.0")
+    assert (good["state"], good["api_version"]) == ("loaded", API)
     assert good["import_seconds"] > 0
     assert broken["state"] == "failed"
     assert "ModuleNotFoundError: No module named 'no_such_module'" in broken["reason"]
@@ -89,9 +91,9 @@ def test_the_table_shows_id_state_owner_versions_origin_and_reason(
     assert heading.split() == (
         ["id", "state", "distribution", "version", "API", "version", "origin", "reason"]
     )
-    assert rows[0].split() == ["Acme", "loaded", "a-good", "0.3.0", "1.0", "a_good:backend"]
+    assert rows[0].split() == ["Acme", "loaded", "a-good", "0.3.0", API, "a_good:backend"]
     assert rows[3].split()[:5] == ["Newer", "incompatible", "d-newer", "0.3.0", ">=9"]
-    assert "needs Backend API >=9, this core provides 1.0" in rows[3]
+    assert f"needs Backend API >=9, this core provides {API}" in rows[3]
 
 
 def test_a_path_without_the_loader_is_an_error(

@@ -53,7 +53,7 @@ def test_the_files_of_a_native_distribution_are_written(tmp_path: Path) -> None:
         "tests/test_conformance.py",
     ]
     source = (folder / "src/armnn_backend_acmenpu/backend.c").read_text()
-    api = str(BACKEND_API_VERSION)
+    api = f"{BACKEND_API_VERSION.major}.0"  # the oldest that it can do with
     assert rf'ARMNN_BACKEND_NOTE("{{\"id\": \"AcmeNpu\", \"api\": \"{api}\"}}");' in source
     assert "Acme_AcmeNpu_backend.so" in (folder / "hatch_build.py").read_text()
 
@@ -65,7 +65,7 @@ def test_the_project_declares_the_backend_and_what_it_needs(tmp_path: Path) -> N
         "AcmeNpu": "armnn_backend_acmenpu.backend:AcmeNpuBackend"
     }
     major = BACKEND_API_VERSION.major
-    needed = f"armnn-backend-api>={BACKEND_API_VERSION},<{major + 1}"
+    needed = f"armnn-backend-api>={major}.0,<{major + 1}"
     assert needed in project["dependencies"]
 
 

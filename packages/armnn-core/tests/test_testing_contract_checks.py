@@ -34,12 +34,38 @@ def with_members(**members: Any) -> type:
     [
         contract_checks.check_identity,
         contract_checks.check_description,
+        contract_checks.check_extensions,
         contract_checks.check_unknown_layer,
         contract_checks.check_future_items,
     ],
 )
 def test_a_good_backend_keeps_the_contract(make_subject: MakeSubject, check: Check) -> None:
     check(make_subject(misbehaving.SmallBackend))
+
+
+def _raise(_self: object, _name: str) -> None:
+    raise RuntimeError("no extensions")
+
+
+@pytest.mark.parametrize(
+    ("extension", "problem"),
+    [
+        (
+            lambda _, name: name,
+            r"extension\('armnn.async/1'\) is 'armnn.async/1': expected an Async",
+        ),
+        (
+            lambda _, name: 1 if "no_such" in name else None,
+            r"is 1: expected None, as there is none",
+        ),
+        (_raise, r"extension\('armnn.async/1'\) failed: no extensions"),
+    ],
+)
+def test_a_wrong_answer_about_an_extension_is_caught(
+    make_subject: MakeSubject, extension: Any, problem: str
+) -> None:
+    with pytest.raises(NonconformityError, match=problem):
+        contract_checks.check_extensions(make_subject(with_members(extension=extension)))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctypes import _Pointer
 
 API_MAJOR: Final = 1
-API_MINOR: Final = 0
+API_MINOR: Final = 1
 BACKEND_FORK_SAFE: Final = 1
 BACKEND_DETERMINISTIC: Final = 2
 DEVICE_CPU: Final = 1
@@ -346,6 +346,26 @@ class HostPython(ctypes.Structure):
     ctx: int | None
     api: _Pointer[Any]
     create: Callable[..., Any]
+
+
+class Async(ctypes.Structure):
+    """``armnn_async``."""
+
+    header: Header
+    submit: Callable[..., Any]
+    wait: Callable[..., Any]
+    release: Callable[..., Any]
+
+
+class Memory(ctypes.Structure):
+    """``armnn_memory``."""
+
+    header: Header
+    allocate: Callable[..., Any]
+    import_fd: Callable[..., Any]
+    export_fd: Callable[..., Any]
+    address: Callable[..., Any]
+    buffer_destroy: Callable[..., Any]
 
 
 RangeFn = ctypes.CFUNCTYPE(
@@ -775,6 +795,71 @@ HostPython._fields_ = [
     ("create", HostPythonCreate),
 ]
 
+AsyncSubmit = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(ExecuteArgs),
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+AsyncWait = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_int32),
+    ctypes.POINTER(Error),
+)
+AsyncRelease = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+Async._fields_ = [
+    ("header", Header),
+    ("submit", AsyncSubmit),
+    ("wait", AsyncWait),
+    ("release", AsyncRelease),
+]
+
+MemoryAllocate = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+MemoryImportFd = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_int32,
+    ctypes.c_uint64,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+MemoryExportFd = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_int32),
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.POINTER(Error),
+)
+MemoryAddress = ctypes.CFUNCTYPE(
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+MemoryBufferDestroy = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+Memory._fields_ = [
+    ("header", Header),
+    ("allocate", MemoryAllocate),
+    ("import_fd", MemoryImportFd),
+    ("export_fd", MemoryExportFd),
+    ("address", MemoryAddress),
+    ("buffer_destroy", MemoryBufferDestroy),
+]
+
 STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Error: int.from_bytes(b"AERR", "little"),
     Host: int.from_bytes(b"AHST", "little"),
@@ -790,5 +875,7 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     ExecuteArgs: int.from_bytes(b"AEXE", "little"),
     BackendApi: int.from_bytes(b"ABKD", "little"),
     HostPython: int.from_bytes(b"AHPY", "little"),
+    Async: int.from_bytes(b"AASY", "little"),
+    Memory: int.from_bytes(b"AMEM", "little"),
 }
 """The struct_id of each growable struct."""

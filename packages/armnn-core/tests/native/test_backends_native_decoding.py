@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from armnn import Network, TensorInfo
-from armnn.backends import BackendVersion
+from armnn.backends import BACKEND_API_VERSION
 from armnn.backends.native.decoding import DecodedGraph
 from armnn.backends.native.graph import NativeGraph
 from armnn.errors import UnimplementedError
 from armnn.testing.cases import all_cases, covered_layers
 from armnn.testing.running import layer_of
-
-V1 = BackendVersion(1, 0)
 
 
 @pytest.mark.parametrize("layer_type", covered_layers())
@@ -24,7 +22,7 @@ def test_every_layer_survives_the_way_to_c_and_back(layer_type: str) -> None:
         layer = layer_of(case)
         if not all(info.is_static for info in layer.output_infos):
             continue  # never offered to C
-        with NativeGraph.of_layer(layer, V1) as graph:
+        with NativeGraph.of_layer(layer, BACKEND_API_VERSION) as graph:
             (twin,) = DecodedGraph(graph.struct).layers
             assert (twin.type, twin.descriptor) == (layer.type, layer.descriptor)
             assert twin.output_infos == _as_floats(layer.output_infos)
@@ -55,13 +53,13 @@ def _as_floats(infos: tuple[TensorInfo | None, ...]) -> tuple[TensorInfo | None,
 def addition() -> NativeGraph:
     network, info = Network("sum"), TensorInfo((2,))
     total = network.add_addition(network.add_input("a", info), network.add_input("b", info))
-    return NativeGraph.of_layer(total.producer, V1)
+    return NativeGraph.of_layer(total.producer, BACKEND_API_VERSION)
 
 
 def softmax() -> NativeGraph:
     network = Network("softmax")
     layer = network.add_softmax(network.add_input("a", TensorInfo((2,)))).producer
-    return NativeGraph.of_layer(layer, V1)
+    return NativeGraph.of_layer(layer, BACKEND_API_VERSION)
 
 
 def rename_type(graph: Any) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from armnn.backends import BackendVersion
+from armnn.backends import BACKEND_API_VERSION, BackendVersion
 from armnn.backends.native import NativeLibrary, NativeLoadError
 from armnn.errors import BackendUnavailableError
+
+API = str(BACKEND_API_VERSION)
 
 Build = Callable[..., Path]
 
@@ -64,9 +66,9 @@ REFUSED = [
         "id",
         "GetBackendId has more than 256 bytes, expected a short text",
     ),
-    ("-DMOCK_MAJOR=2", "version", "it needs Backend API 2.0, this core provides 1.0"),
-    ("-DMOCK_MINOR=99", "version", "it needs Backend API 1.99, this core provides 1.0"),
-    ("-DMOCK_MAJOR=0", "version", "it needs Backend API 0.0, this core provides 1.0"),
+    ("-DMOCK_MAJOR=2", "version", f"it needs Backend API 2.0, this core provides {API}"),
+    ("-DMOCK_MINOR=99", "version", f"it needs Backend API 1.99, this core provides {API}"),
+    ("-DMOCK_MAJOR=0", "version", f"it needs Backend API 0.0, this core provides {API}"),
     ("-DMOCK_FACTORY=NULL", "factory", "BackendFactory returned NULL, expected the backend's"),
     (
         "-DMOCK_FACTORY=((char*)(uintptr_t)&table+1)",
@@ -214,7 +216,7 @@ handles = [ArrayHandle(info, np.ones(2, np.float32)) for _ in range(3)]
 workload = backend.create_workload(layer, ModelContext({{"Behaviour": "wait"}}))
 step = workload.bind(handles[:2], handles[2:])
 threading.Thread(target=step, daemon=True).start()
-while not step._context.is_running:
+while not step.context.is_running:
     time.sleep(0.001)
 """
     environment = {**os.environ, "MOCK_LAST_WORDS": str(words)}

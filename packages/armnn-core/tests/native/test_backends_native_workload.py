@@ -281,10 +281,10 @@ def test_memory_that_is_not_the_allocator_s_is_refused(mock: NativeLibrary) -> N
 def test_one_context_refuses_a_second_thread(mock: NativeLibrary) -> None:
     bound, ended = Bound(mock, "wait"), []
     thread = threading.Thread(target=lambda: ended.append(_outcome(bound.step)))
-    bound.step._context.is_running = True  # type: ignore[attr-defined]  # as if a thread were in
+    bound.step.context.is_running = True  # type: ignore[attr-defined]  # as if a thread were in
     thread.start()
     thread.join()
-    bound.step._context.is_running = False  # type: ignore[attr-defined]  # as above
+    bound.step.context.is_running = False  # type: ignore[attr-defined]  # as above
     assert "runs already in this execution context" in str(ended[0])
 
 

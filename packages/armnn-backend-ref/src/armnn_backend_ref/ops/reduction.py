@@ -53,10 +53,13 @@ def mean(d: MeanDescriptor, x: Array) -> Array:
 
 @op("ArgMinMax")
 def arg_min_max(d: ArgMinMaxDescriptor, x: Array) -> Array:
-    """Return the index of the first extreme element along ``d.axis``; NaN counts as extreme."""
+    """Return the index of an extreme element along ``d.axis``; NaN counts as extreme.
+
+    It is the first of equals, or the last one, which is the first from behind.
+    """
     find = np.argmin if d.function is ArgMinMaxFunction.MIN else np.argmax
-    places: Array = find(x, axis=d.axis)
-    return places
+    places: Array = find(np.flip(x, d.axis) if d.select_last_index else x, axis=d.axis)
+    return x.shape[d.axis] - 1 - places if d.select_last_index else places
 
 
 @op("CumSum")

@@ -16,6 +16,14 @@ from armnn.backends.base import (
 )
 from armnn.backends.discovery import refresh
 from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.extensions import (
+    ASYNC_EXECUTION,
+    SHARED_MEMORY,
+    AsyncExecution,
+    SharedBuffer,
+    SharedMemory,
+    Task,
+)
 from armnn.backends.memory import (
     ALIGNMENT,
     HOST_FACTORY_ID,
@@ -35,11 +43,14 @@ from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
 
 __all__ = [
     "ALIGNMENT",
+    "ASYNC_EXECUTION",
     "BACKEND_API_VERSION",
     "HOST_FACTORY_ID",
+    "SHARED_MEMORY",
     "SUPPORTED",
     "Allocator",
     "ArrayHandle",
+    "AsyncExecution",
     "Backend",
     "BackendContext",
     "BackendEntry",
@@ -55,11 +66,14 @@ __all__ = [
     "OptionValue",
     "ProfilingContext",
     "ProfilingSink",
+    "SharedBuffer",
+    "SharedMemory",
     "SourceRecord",
     "Step",
     "SubgraphView",
     "Substitution",
     "Support",
+    "Task",
     "TensorHandle",
     "TensorHandleFactories",
     "TensorHandleFactory",

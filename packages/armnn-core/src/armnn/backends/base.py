@@ -270,3 +270,12 @@ class Backend(ABC):
     def cache_file_count(self) -> int:
         """How many files one compiled network takes in a cache folder."""
         return 0
+
+    def extension(self, name: str) -> object | None:
+        """Return an optional feature, None if the backend lacks it. Since Backend API 1.1.
+
+        Args:
+            name: Name and version. armnn knows "armnn.async/1" (:class:`AsyncExecution`) and
+                "armnn.memory/1" (:class:`SharedMemory`); a vendor's begin with its own name.
+        """
+        return None

@@ -111,9 +111,10 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
         "distribution": f"armnn-backend-{lower}",
         "package": f"armnn_backend_{lower}",
         "library": f"{vendor}_{backend_id}_backend.so",
-        "api_version": str(BACKEND_API_VERSION),
+        # What the templates need, not the newest there is: older cores take the backend as well.
+        "api_version": f"{BACKEND_API_VERSION.major}.0",
         "api_major": str(BACKEND_API_VERSION.major),
-        "api_minor": str(BACKEND_API_VERSION.minor),
+        "api_minor": "0",
         "next_major": str(BACKEND_API_VERSION.major + 1),
         "year": str(datetime.datetime.now(datetime.UTC).year),
     }

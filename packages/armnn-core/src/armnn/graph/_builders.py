@@ -3457,12 +3457,13 @@ class LayerBuilders(Protocol):
         *,
         function: ArgMinMaxFunction = ArgMinMaxFunction.MIN,
         axis: int = -1,
+        select_last_index: bool = False,
         name: str | None = None,
         output: Requested = None,
     ) -> Value:
         """Add an ArgMinMax layer.
 
-        The index of the smallest or largest element along ``axis``, the first one of equals.
+        The index of the smallest or largest element along ``axis``.
 
         The axis goes.
 
@@ -3470,6 +3471,8 @@ class LayerBuilders(Protocol):
             input: Of any rank but 0.
             function: Which element is looked for.
             axis: The axis along which it is looked for; counted from the end if negative.
+            select_last_index: Whether the last one of equals is taken rather than the first, as in
+                ONNX; Arm NN has the first only. Since Backend API 1.1.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
                 None to leave it to the layer.
@@ -3483,6 +3486,7 @@ class LayerBuilders(Protocol):
             ArgMinMaxDescriptor(
                 function=function,
                 axis=axis,
+                select_last_index=select_last_index,
             ),
             name=name,
             outputs=[output],

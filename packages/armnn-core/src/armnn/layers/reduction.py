@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor, descriptor, parameter
 from armnn.layers._shapes import filled_length, normalized_axes, normalized_axis
 from armnn.layers._spec import Inputs, filling, layer, result, slot
 from armnn.tensor import Shape, format_shape
@@ -33,17 +33,20 @@ def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Sequence[Sh
 )
 @descriptor
 class ArgMinMaxDescriptor(Descriptor):
-    """The index of the smallest or largest element along ``axis``, the first one of equals.
+    """The index of the smallest or largest element along ``axis``.
 
     The axis goes.
 
     Attributes:
         function: Which element is looked for.
         axis: The axis along which it is looked for; counted from the end if negative.
+        select_last_index: Whether the last one of equals is taken rather than the first, as in
+            ONNX; Arm NN has the first only. Since Backend API 1.1.
     """
 
     function: ArgMinMaxFunction = ArgMinMaxFunction.MIN
     axis: int = -1
+    select_last_index: bool = parameter(False, since=(1, 1))
 
 
 def _reduced(

@@ -121,6 +121,19 @@ def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
                 yield case(data_type, title, d, [x], expected, outputs=[index_type], tags=tags)
 
 
+@cases(ArgMinMaxDescriptor, types=NUMBERS)
+def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
+    """The last of equals, which a backend of Backend API 1.0 is not asked for."""
+    x = tensor(data_type, np.array([[1, 3, 3, 1], [2, 2, 2, 2]]))
+    for function, places in ((ArgMinMaxFunction.MIN, [3, 3]), (ArgMinMaxFunction.MAX, [2, 3])):
+        d = ArgMinMaxDescriptor(function=function, axis=1, select_last_index=True)
+        title = f"{function.arm_name} last of equals"
+        yield case(data_type, title, d, [x], places, outputs=[DataType.SIGNED64])
+    d = ArgMinMaxDescriptor(function=ArgMinMaxFunction.MAX, axis=0, select_last_index=True)
+    one = tensor(data_type, np.array([[2, 1]]))
+    yield case(data_type, "last of one", d, [one], [0, 0], outputs=[DataType.SIGNED32], tags=[EDGE])
+
+
 @cases(ArgMinMaxDescriptor, types=FLOATS)
 def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
     """Infinities are numbers like others."""

@@ -18,6 +18,7 @@ from armnn.backends import (
     TensorHandleFactories,
     is_compatible,
 )
+from armnn.backends.extensions import KINDS
 from armnn.graph import Layer, Network
 from armnn.graph.layer import make_outputs
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _FAR_FUTURE = (999, 0)
 _OPTION_TYPES = (bool, int, float, str)
+_NO_SUCH_EXTENSION = "armnn.no_such_extension/1"
 
 
 @descriptor
@@ -82,6 +84,30 @@ def check_description(subject: Subject) -> None:
             raise NonconformityError(
                 f"handle_factory_preferences names {factory!r}, which the backend does not register"
             )
+
+
+def check_extensions(subject: Subject) -> None:
+    """An extension that armnn knows is of its kind, and one that does not exist is not there.
+
+    Raises:
+        NonconformityError: One of them is not, or the backend fails instead of answering.
+    """
+    answers = {}
+    for name in (*KINDS, _NO_SUCH_EXTENSION):
+        try:
+            answers[name] = subject.backend.extension(name)
+        except Exception as error:
+            raise NonconformityError(f"extension({name!r}) failed: {error}") from error
+    for name, kind in KINDS.items():
+        if answers[name] is not None and not isinstance(answers[name], kind):
+            raise NonconformityError(
+                f"extension({name!r}) is {answers[name]!r}: expected an {kind.__name__} or None"
+            )
+    if answers[_NO_SUCH_EXTENSION] is not None:
+        raise NonconformityError(
+            f"extension({_NO_SUCH_EXTENSION!r}) is {answers[_NO_SUCH_EXTENSION]!r}: expected None, "
+            "as there is none of that name"
+        )
 
 
 def check_unknown_layer(subject: Subject) -> None:

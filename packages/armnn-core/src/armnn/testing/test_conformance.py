@@ -61,6 +61,7 @@ def claimed(subject: Subject, request: pytest.FixtureRequest) -> LayerCase:
     [
         contract_checks.check_identity,
         contract_checks.check_description,
+        contract_checks.check_extensions,
         contract_checks.check_unknown_layer,
         contract_checks.check_future_items,
     ],

@@ -17,7 +17,7 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
+from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.elementwise import cast, compare, unary
 from armnn_parser_onnx.shapes import reshape_to_groups
@@ -189,35 +189,20 @@ _arg_operator("ArgMin", ArgMinMaxFunction.MIN)
 
 
 def _arg_min_max(operation: Operation, function: ArgMinMaxFunction) -> Value:
-    """Add ArgMinMax, which drops the axis; it comes back if it is to be kept.
-
-    The last of equal elements is the first one from behind.
-    """
+    """Add ArgMinMax, which drops the axis; it comes back if it is to be kept."""
     shape, value = operation.shape(), operation.input()
     if not shape:
         raise RefusedError("its input is a scalar, which has no axis")
     axis = operation.axis(operation.integer("axis"), len(shape))
-    keeps, last = operation.flag("keepdims"), operation.flag("select_last_index")
-    size = shape[axis]
-    if last and not isinstance(size, int):
-        raise NotKnownYetError("select_last_index needs the size of the axis, which is not known")
-    if last:
-        value = operation.network.add_reverse_v2(
-            value,
-            operation.integers_constant([axis], "axis"),
-            name=operation.layer_name("reversed"),
-        )
+    keeps = operation.flag("keepdims")
     index = operation.network.add_arg_min_max(
         value,
         function=function,
         axis=axis,
-        name=operation.layer_name("index" if keeps or last else ""),
+        select_last_index=operation.flag("select_last_index"),
+        name=operation.layer_name("index" if keeps else ""),
         output=DataType.SIGNED64,
     )
-    if last and isinstance(size, int):
-        end = operation.number(size - 1, index, "last")
-        part = "from_front" if keeps else ""
-        index = binary(operation, BinaryOperation.SUB, end, index, part)
     if not keeps:
         return index
     groups = [[i] for i in range(len(shape) - 1)]

@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define ARMNN_BACKEND_API_MAJOR 1
-#define ARMNN_BACKEND_API_MINOR 0
+#define ARMNN_BACKEND_API_MINOR 1
 /* The minor that this backend needs at least. Define it before including this file. */
 #ifndef ARMNN_BACKEND_TARGET_MINOR
 #define ARMNN_BACKEND_TARGET_MINOR 0
@@ -197,6 +197,10 @@ typedef struct armnn_backend armnn_backend;
 typedef struct armnn_program armnn_program;
 /* What one call of a program writes to. One thread at a time; different contexts run in parallel. */
 typedef struct armnn_context armnn_context;
+/* A call of a program that was submitted. One thread at a time. Since 1.1. */
+typedef struct armnn_task armnn_task;
+/* Memory that others can share. Thread safe. Since 1.1. */
+typedef struct armnn_buffer armnn_buffer;
 typedef struct armnn_header armnn_header;
 typedef struct armnn_string armnn_string;
 typedef struct armnn_option armnn_option;
@@ -216,6 +220,8 @@ typedef struct armnn_compile_args armnn_compile_args;
 typedef struct armnn_execute_args armnn_execute_args;
 typedef struct armnn_backend_api armnn_backend_api;
 typedef struct armnn_host_python armnn_host_python;
+typedef struct armnn_async armnn_async;
+typedef struct armnn_memory armnn_memory;
 
 /* The body of parallel_for: work on the indices from begin up to, not including, end. Must not
  * fail or throw.
@@ -702,7 +708,7 @@ struct armnn_backend_api {
    * time per context.
    */
   armnn_code (*execute)(armnn_context *context, const armnn_execute_args *args, armnn_error *error);
-  /* A further table by name and version, such as vendor.x/3; NULL: there is none. Owner: static.
+  /* A further table by name and version, such as armnn.async/1; NULL: there is none. Owner: static.
    * Thread: any.
    */
   const void *(*get_extension)(const char *name);
@@ -752,6 +758,71 @@ struct armnn_host_python {
 #define ARMNN_HOST_PYTHON_SIZE ARMNN_END(armnn_host_python, create)
 #define armnn_host_python_has_create(p) ARMNN_HAS_FN(p, armnn_host_python, create)
 
+/* The extension armnn.async/1 of a backend, since 1.1: calls that run while the caller does
+ * something else, and that end at their deadline. The host uses it in the place of execute for
+ * calls that somebody watches. Growable.
+ */
+struct armnn_async {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Starts what execute does, and returns. Once args.deadline_ns has passed, or the host's cancelled
+   * says so for args.call_id, the task ends within a few milliseconds, whatever it was doing.
+   * Written: task. Owner: args and all that they point to: the host's, until the task has ended;
+   * task: the host's, until release. Thread: one at a time per context, which has at most one task
+   * that has not ended.
+   */
+  armnn_code (*submit)(armnn_context *context, const armnn_execute_args *args, armnn_task **task, armnn_error *error);
+  /* Returns when the task has ended, with what execute would have returned, and has_ended not 0; or
+   * at until_ns (CLOCK_MONOTONIC; 0: never; 1: at once) with ARMNN_OK and has_ended 0. May be called
+   * again, with the same answer. Written: has_ended. Thread: one at a time per task.
+   */
+  armnn_code (*wait)(armnn_task *task, uint64_t until_ns, int32_t *has_ended, armnn_error *error);
+  /* Gives a task back; one that has not ended is stopped and waited for. Thread: any, once. */
+  void (*release)(armnn_task *task);
+};
+#define ARMNN_ASYNC_ID ARMNN_ID('A', 'A', 'S', 'Y')
+#define ARMNN_ASYNC_SIZE ARMNN_END(armnn_async, release)
+#define armnn_async_has_submit(p) ARMNN_HAS_FN(p, armnn_async, submit)
+#define armnn_async_has_wait(p) ARMNN_HAS_FN(p, armnn_async, wait)
+#define armnn_async_has_release(p) ARMNN_HAS_FN(p, armnn_async, release)
+
+/* The extension armnn.memory/1 of a backend, since 1.1: host memory that is shared by file
+ * descriptor, such as that of memfd_create or a dma-buf, so that a camera, another process and a
+ * backend work on the same bytes. Growable.
+ */
+struct armnn_memory {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Makes a buffer that can be exported, filled with zeros. size is in bytes, at least 1. Written:
+   * buffer. Owner: buffer: the host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*allocate)(armnn_backend *backend, uint64_t size, armnn_buffer **buffer, armnn_error *error);
+  /* Makes a buffer of bytes of a file; offset is a multiple of the page size.
+   * ARMNN_INVALID_ARGUMENT: the file does not reach that far or cannot be mapped for reading and
+   * writing. Written: buffer. Owner: fd: for the call, a backend that needs it longer duplicates it;
+   * buffer: the host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*import_fd)(armnn_backend *backend, int32_t fd, uint64_t offset, uint64_t size, armnn_buffer **buffer, armnn_error *error);
+  /* Gives a descriptor of the file that holds the buffer, and where in it the buffer starts.
+   * Written: fd, offset. Owner: fd: the host's, to be closed; the memory lives as long as anybody
+   * maps it. Thread: any.
+   */
+  armnn_code (*export_fd)(armnn_buffer *buffer, int32_t *fd, uint64_t *offset, armnn_error *error);
+  /* Its first byte, for armnn_tensor.data with ARMNN_DEVICE_CPU; the same at each call. Owner: the
+   * backend, until buffer_destroy. Thread: any.
+   */
+  void *(*address)(armnn_buffer *buffer);
+  /* Ends a buffer. Thread: any, once, not while a call works on it. */
+  void (*buffer_destroy)(armnn_buffer *buffer);
+};
+#define ARMNN_MEMORY_ID ARMNN_ID('A', 'M', 'E', 'M')
+#define ARMNN_MEMORY_SIZE ARMNN_END(armnn_memory, buffer_destroy)
+#define armnn_memory_has_allocate(p) ARMNN_HAS_FN(p, armnn_memory, allocate)
+#define armnn_memory_has_import_fd(p) ARMNN_HAS_FN(p, armnn_memory, import_fd)
+#define armnn_memory_has_export_fd(p) ARMNN_HAS_FN(p, armnn_memory, export_fd)
+#define armnn_memory_has_address(p) ARMNN_HAS_FN(p, armnn_memory, address)
+#define armnn_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_memory, buffer_destroy)
+
 /* Sizes on 64-bit machines. */
 #if UINTPTR_MAX == UINT64_MAX
 ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 16, "armnn_header");
@@ -787,6 +858,10 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_backend_api) == 232, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_backend_api, shutdown) == 232, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(sizeof(armnn_host_python) == 40, "armnn_host_python");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_host_python, create) == 40, "armnn_host_python");
+ARMNN_STATIC_ASSERT(sizeof(armnn_async) == 40, "armnn_async");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_async, release) == 40, "armnn_async");
+ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
 #endif
 /* armnn_tensor is DLPack 1.0's DLTensor; checked when dlpack.h was included first. */
 #ifdef DLPACK_DLPACK_H_

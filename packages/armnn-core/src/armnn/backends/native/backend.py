@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import Backend, BackendContext, ModelContext
+from armnn.backends.extensions import ASYNC_EXECUTION, SHARED_MEMORY
 from armnn.backends.native.allocator import NativeAllocator
 from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.codes import attempt, call
 from armnn.backends.native.compiling import compile_layer, compile_view
 from armnn.backends.native.devices import NativeDevice, read_capabilities, read_devices
+from armnn.backends.native.extension_tables import extension_address, extension_table
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.library import NativeLoadError
 from armnn.backends.native.lifetimes import NativeObject
@@ -21,6 +23,8 @@ from armnn.backends.native.memory import Arena
 from armnn.backends.native.model import DEVICE_OPTION, NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram, check_open
 from armnn.backends.native.query import query
+from armnn.backends.native.sharing import NativeSharedMemory
+from armnn.backends.native.tasks import NativeAsyncExecution
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
@@ -180,6 +184,20 @@ class NativeBackend(Backend):
         raise NotFoundError(
             f"backend {self.id!r} has no device {wanted!r}: expected one of {known or 'none'}"
         )
+
+    def extension(self, name: str) -> object | None:
+        """Return an optional feature; the address of its table where only a vendor knows it.
+
+        Raises:
+            BackendError: The table is not what the header describes.
+        """
+        if name == ASYNC_EXECUTION:
+            tasks = self.library.tasks
+            return None if tasks is None else NativeAsyncExecution(self.library, tasks)
+        if name == SHARED_MEMORY:
+            memory = extension_table(self.library, name, abi.Memory)
+            return None if memory is None else NativeSharedMemory(self.start(), memory)
+        return extension_address(self.library, name)
 
     def __repr__(self) -> str:
         return f"<NativeBackend {self.id!r} {self.source!r}>"

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from armnn.backends.extensions import ASYNC_EXECUTION
 from armnn.backends.loading import VALID_ID
+from armnn.backends.native.extension_tables import extension_table
 from armnn.backends.native.host import Host
 from armnn.backends.native.lifetimes import shut_down_at_exit
 from armnn.backends.native.table import (
@@ -22,9 +25,7 @@ from armnn.backends.native.table import (
 )
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
-
-if TYPE_CHECKING:
-    from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api import ctypes_mirror as abi
 
 UNDEFINED_ID: Final = "Unknown"
 """Arm NN's word for "no backend"; none may be called like that."""
@@ -124,6 +125,16 @@ class NativeLibrary:
                 library.path, "id", f"GetBackendId answers {library.id!r}, expected {id!r}"
             )
         return library
+
+    @functools.cached_property
+    def tasks(self) -> abi.Async | None:
+        """The extension by which its programs run beside their caller, if it has that.
+
+        Raises:
+            BackendError: Its table is not what the header describes.
+        """
+        table: abi.Async | None = extension_table(self, ASYNC_EXECUTION, abi.Async)
+        return table
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if the backend lacks it."""

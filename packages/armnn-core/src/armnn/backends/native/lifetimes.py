@@ -27,7 +27,7 @@ class NativeObject:
         is_running: Whether a thread is inside of a call that cannot be interrupted.
     """
 
-    __slots__ = ("__weakref__", "_held", "is_running", "library", "pointer")
+    __slots__ = ("__weakref__", "_finalizer", "_held", "is_running", "library", "pointer")
 
     def __init__(
         self,
@@ -48,11 +48,15 @@ class NativeObject:
         self.pointer = pointer
         self.is_running = False
         self._held: list[object] = []
-        _keeper.add(self, destroy, parent, self._held)
+        self._finalizer = _keeper.add(self, destroy, parent, self._held)
 
     def hold(self, thing: object) -> None:
         """Keep something of the host alive until the object was destroyed."""
         self._held.append(thing)
+
+    def end(self) -> None:
+        """Destroy it now, whoever still refers to it; nothing may be done with it afterwards."""
+        self._finalizer()
 
 
 class _Keeper:
@@ -70,7 +74,7 @@ class _Keeper:
         destroy: Callable[[int], object],
         parent: NativeObject | None,
         held: list[object],
-    ) -> None:
+    ) -> weakref.finalize[Any, Any]:
         number = next(self._numbers)
         # The finalizer holds the parent, so that even a garbage cycle is taken down in order.
         finalizer = weakref.finalize(
@@ -78,6 +82,7 @@ class _Keeper:
         )
         finalizer.atexit = False
         self._finalizers[number] = finalizer, weakref.ref(made)
+        return finalizer
 
     def add_library(self, library: NativeLibrary) -> None:
         self._libraries[library] = None

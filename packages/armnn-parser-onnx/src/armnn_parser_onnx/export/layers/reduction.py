@@ -30,7 +30,9 @@ def mean(op: Operation) -> str:
 @exports("ArgMinMax")
 def arg_min_max(op: Operation) -> str:
     """ArgMin or ArgMax; ONNX's indices have 64 bits."""
-    places = op.emit(f"Arg{op.d.function.arm_name}", op.x, axis=op.d.axis, keepdims=0)
+    last = int(op.d.select_last_index)
+    kind = f"Arg{op.d.function.arm_name}"
+    places = op.emit(kind, op.x, axis=op.d.axis, keepdims=0, select_last_index=last)
     return op.cast(places, op.layer.outputs[0].info.data_type)
 
 
