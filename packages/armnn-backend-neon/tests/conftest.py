@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The instruction-set levels that this machine can run."""
+"""The instruction-set levels that this machine can run, and layers of bytes on each of them."""
 
 from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+
+import armnn
+
+Array: TypeAlias = NDArray[Any]
 
 X86_FLAGS = {
     "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
@@ -47,3 +55,39 @@ def level(request: pytest.FixtureRequest) -> str:
     """A level that this machine has."""
     name: str = request.param
     return name
+
+
+@pytest.fixture
+def run_network(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
+    """A function that runs a network of one output on CpuAcc at a level."""
+    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+
+    def run(network: armnn.Network, threads: int = 2, **feeds: Array) -> Array:
+        options = {"CpuAcc": {"NumberOfThreads": threads}}
+        with armnn.Runtime() as runtime:
+            loaded = runtime.load_model(network, backends=["CpuAcc"], backend_options=options)
+            (result,) = loaded.run(feeds).values()
+            return np.array(result)
+
+    return run
+
+
+@pytest.fixture
+def check_bytes() -> Callable[..., None]:
+    """A function that compares bytes with real numbers in steps from a zero point.
+
+    They may be off by one step, but only where the real number is so close to a half that the last
+    rounding of a sum, which is scaled in float32 or fixed point, may fall either way.
+    """
+
+    def check(actual: Array, real: Array, zero_point: int, lowest: int = -256) -> None:
+        limits = np.iinfo(actual.dtype)
+        away = np.trunc(real + np.copysign(0.5, real)) + zero_point
+        expected = np.clip(away, max(limits.min, lowest), limits.max)
+        off = np.abs(actual - expected)
+        assert actual.shape == expected.shape
+        assert off.max(initial=0) <= 1
+        near_half = np.abs(np.abs(real - np.trunc(real)) - 0.5) < 1e-3
+        assert not np.any((off == 1) & ~near_half)
+
+    return check

@@ -28,6 +28,12 @@ Order channels_last(size_t rank) {
 
 bool is_plain(const Order &order) { return std::is_sorted(order.begin(), order.end()); }
 
+Order with_last(Order order, int64_t axis) {
+  order.erase(order.begin() + static_cast<Order::difference_type>(place_of(order, axis)));
+  order.push_back(static_cast<int32_t>(axis));
+  return order;
+}
+
 Shape in_memory(const Shape &shape, const Order &order) {
   Shape result(shape.size());
   for (size_t i = 0; i < shape.size(); ++i) result[i] = shape[static_cast<size_t>(order[i])];

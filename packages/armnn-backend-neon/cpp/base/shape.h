@@ -30,6 +30,8 @@ Order plain_order(size_t rank);
 /* N, the spatial axes, C for a layer that says N, C, spatial axes. */
 Order channels_last(size_t rank);
 bool is_plain(const Order &order);
+/* The order with an axis moved to the end. */
+Order with_last(Order order, int64_t axis);
 /* The shape in memory of a layer's shape. */
 Shape in_memory(const Shape &shape, const Order &order);
 /* Where in memory an axis of the layer is. */

@@ -13,7 +13,7 @@
 namespace cpuacc {
 
 /* What becomes of a sum of products: stored = bounded(round(scales[column] * sum) + zero_point),
- * halves away from zero.
+ * halves to even.
  */
 struct Requantization {
   const float *scales; /* of the first column, filled up to a whole vector */
@@ -64,6 +64,45 @@ struct Int8DepthwiseRow {
   Requantization requantization;
 };
 
+struct Int8PoolingRow {
+  bool takes_maximum; /* else the average */
+  const uint8_t *input; /* [height, width, channels] */
+  uint8_t *output; /* [output_width, channels] */
+  int64_t height, width, channels;
+  int64_t output_width;
+  int64_t window_height, window_width;
+  int64_t stride_x;
+  int64_t dilation_x, dilation_y;
+  int64_t top, left;
+  int64_t padded_bottom, padded_right; /* as in PoolingRow */
+  bool counts_padding;
+  bool is_signed;
+  int32_t input_zero_point;
+  float scale; /* steps of the output in one of the input */
+  /* Whether averages are rounded as they are stored, halves away from zero, as TensorFlow Lite does;
+   * only for outputs with the scale and the zero point of the input.
+   */
+  bool rounds_stored;
+  Requantization requantization; /* without scales */
+};
+
+/* z = (x * x_factor + y * y_factor + bias) >> shift, plus the zero point, bounded. */
+struct Int8Sum {
+  int32_t x_factor, y_factor;
+  int32_t bias;
+  int32_t shift;
+  bool is_signed;
+  Requantization requantization; /* without scales */
+};
+
+/* z = round((x - x_zero_point) * (y - y_zero_point) * scale), plus the zero point, bounded. */
+struct Int8Multiplication {
+  int32_t x_zero_point, y_zero_point;
+  float scale;
+  bool is_signed;
+  Requantization requantization; /* without scales */
+};
+
 struct Int8Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
@@ -72,6 +111,12 @@ struct Int8Kernels {
   int32_t lanes; /* int32_t in a vector */
   void (*product_tile)(const Int8Tile &tile);
   void (*depthwise_row)(const Int8DepthwiseRow &row);
+  void (*pooling_row)(const Int8PoolingRow &row);
+  /* A step is 1, or 0 for an operand that is one number. */
+  void (*sum)(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+              uint8_t *z, int64_t n);
+  void (*multiply)(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
+                   const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n);
 };
 
 }  // namespace cpuacc

@@ -89,23 +89,58 @@ inline Ints dot(Ints sum, Fours a, Fours b) {
 
 /* A Requantization as this level computes it. */
 struct Requantizer {
+  /* A float from here on holds whole numbers only: adding it rounds, and the number stands in the
+   * lowest bits.
+   */
+  static constexpr float kWhole = 12582912.0f;
+  static constexpr int32_t kWholeBits = 0x4b400000;
+
   Floats lowest, highest; /* before the zero point is added */
   Ints zero_point;
+  Ints lowest_stored, highest_stored;
 
   explicit Requantizer(const Requantization &r)
       : lowest(splat(static_cast<float>(r.lowest - r.zero_point))),
         highest(splat(static_cast<float>(r.highest - r.zero_point))),
-        zero_point(splat_int(r.zero_point)) {}
+        zero_point(splat_int(r.zero_point)),
+        lowest_stored(splat_int(r.lowest)),
+        highest_stored(splat_int(r.highest)) {}
 
   Bytes operator()(Ints sum, Floats scale) const { return stored(__builtin_convertvector(sum, Floats) * scale); }
 
-  /* The largest number below a half keeps what lies just below a half from going up. */
   Bytes stored(Floats real) const {
     const Floats inside = maximum(lowest, minimum(highest, real));
-    const Floats up = inside + with_sign_of(splat(0.49999997f), inside);
-    return __builtin_convertvector(__builtin_convertvector(up, Ints) + zero_point, Bytes);
+    const Ints whole = reinterpret_cast<Ints>(inside + kWhole) - kWholeBits;
+    return __builtin_convertvector(whole + zero_point, Bytes);
+  }
+
+  Bytes stored(Ints steps) const {
+    const Ints shifted = steps + zero_point;
+    const Ints above = shifted < lowest_stored ? lowest_stored : shifted;
+    return __builtin_convertvector(above > highest_stored ? highest_stored : above, Bytes);
   }
 };
+
+/* As many bytes as there are lanes, or the first n of them and zeros, as numbers. */
+template <typename T>
+struct Stored {
+  typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
+};
+
+template <typename T>
+inline Ints widened(const uint8_t *p) {
+  typename Stored<T>::Vector bytes;
+  std::memcpy(&bytes, p, sizeof bytes);
+  return __builtin_convertvector(bytes, Ints);
+}
+
+template <typename T>
+inline Ints widened(const uint8_t *p, int64_t n) {
+  if (n >= kLanes) return widened<T>(p);
+  typename Stored<T>::Vector bytes{};
+  std::memcpy(&bytes, p, static_cast<size_t>(n));
+  return __builtin_convertvector(bytes, Ints);
+}
 
 [[maybe_unused]] inline void store_bytes(void *p, Bytes x) { std::memcpy(p, &x, sizeof x); }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of elements and of pairs of elements, with broadcasting. */
+/* Functions of floats and of pairs of floats, with broadcasting. */
 #include <algorithm>
 
 #include "ops/elementwise.h"
+#include "ops/pairs.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -37,99 +38,18 @@ class Apply final : public Operation {
   int64_t count_ = 0;
 };
 
-/* An iteration over an output and two operands with the strides of each; the output lies densely. */
-struct Broadcast {
-  Shape shape;
-  Shape x;
-  Shape y;
-
-  bool is_plain_sum() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
-};
-
-/* The strides of an operand along the axes of the output in memory. */
-Shape operand_strides(const Shape &shape, const Order &order, const Order &output_order) {
-  Shape logical(output_order.size(), 0);
-  int64_t step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    const auto axis = static_cast<size_t>(order[i]);
-    if (shape[axis] != 1) logical[axis + output_order.size() - shape.size()] = step;
-    step *= shape[axis];
-  }
-  return in_memory(logical, output_order);
-}
-
-Broadcast merged(const Shape &shape, const Shape &x, const Shape &y) {
-  Broadcast result;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 1) continue;
-    const bool continues = !result.shape.empty() && result.x.back() == x[i] * shape[i] &&
-                           result.y.back() == y[i] * shape[i];
-    if (continues) {
-      result.shape.back() *= shape[i];
-      result.x.back() = x[i];
-      result.y.back() = y[i];
-    } else {
-      result.shape.push_back(shape[i]);
-      result.x.push_back(x[i]);
-      result.y.push_back(y[i]);
-    }
-  }
-  if (result.shape.empty()) result = {{1}, {1}, {1}};
-  return result;
-}
-
-class Pairs : public Operation {
- public:
-  Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast)
-      : Operation({x, y}, {to}), broadcast_(std::move(broadcast)) {}
-
-  void run(const Frame &frame) const override {
-    const float *x = frame.in<float>(inputs[0]);
-    const float *y = frame.in<float>(inputs[1]);
-    float *z = frame.out<float>(outputs[0]);
-    const size_t rank = broadcast_.shape.size();
-    const int64_t line = broadcast_.shape[rank - 1];
-    const int64_t x_step = broadcast_.x[rank - 1];
-    const int64_t y_step = broadcast_.y[rank - 1];
-    const int64_t pieces = line == 0 ? 0 : (line + kChunk - 1) / kChunk;
-    const int64_t lines = elements(broadcast_.shape, 0, rank - 1);
-    const double item_ns = static_cast<double>(std::min(line, kChunk)) * kElementNs;
-    frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % pieces * kChunk;
-        int64_t number = i / pieces;
-        int64_t at_x = first * x_step;
-        int64_t at_y = first * y_step;
-        const int64_t at_z = number * line + first;
-        for (size_t axis = rank - 1; axis-- > 0;) {
-          const int64_t index = number % broadcast_.shape[axis];
-          number /= broadcast_.shape[axis];
-          at_x += index * broadcast_.x[axis];
-          at_y += index * broadcast_.y[axis];
-        }
-        compute(frame.kernels, x + at_x, x_step, y + at_y, y_step, z + at_z,
-                std::min(kChunk, line - first));
-      }
-    });
-  }
-
- protected:
-  virtual void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y,
-                       int64_t y_step, float *z, int64_t n) const = 0;
-  Broadcast broadcast_;
-};
-
 class Combine final : public Pairs {
  public:
   Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
-      : Pairs(x, y, to, std::move(broadcast)), operation_(operation) {}
+      : Pairs(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
 
   bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain_sum(); }
 
  private:
-  void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y, int64_t y_step,
-               float *z, int64_t n) const override {
-    kernels.arithmetic(operation_, x, x_step, y, y_step, z, n);
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    kernels.arithmetic(operation_, static_cast<const float *>(x), x_step, static_cast<const float *>(y),
+                       y_step, static_cast<float *>(z), n);
   }
 
   Arithmetic operation_;
@@ -137,41 +57,16 @@ class Combine final : public Pairs {
 
 class Slopes final : public Pairs {
  public:
-  using Pairs::Pairs;
+  Slopes(TensorId x, TensorId y, TensorId to, Broadcast broadcast)
+      : Pairs(x, y, to, std::move(broadcast), sizeof(float)) {}
 
  private:
-  void compute(const Kernels &kernels, const float *x, int64_t x_step, const float *y, int64_t y_step,
-               float *z, int64_t n) const override {
-    kernels.prelu(x, x_step, y, y_step, z, n);
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    kernels.prelu(static_cast<const float *>(x), x_step, static_cast<const float *>(y), y_step,
+                  static_cast<float *>(z), n);
   }
 };
-
-struct Operands {
-  TensorId tensors[2];
-  Order order;
-  Broadcast broadcast;
-};
-
-/* Both operands in an order in which the innermost step of each is 0 or 1. */
-Operands operands_of(Lowering &l) {
-  const Shape &shape = l.output().shape;
-  for (const Order &order : {l.common_order(), plain_order(shape.size())}) {
-    Operands result{{kNone, kNone}, order, {}};
-    Order orders[2];
-    Shape strides[2];
-    for (size_t i = 0; i < 2; ++i) {
-      const size_t rank = l.input(i).shape.size();
-      orders[i] = rank == shape.size() ? order : plain_order(rank);
-      strides[i] = operand_strides(l.input(i).shape, orders[i], order);
-    }
-    result.broadcast = merged(in_memory(shape, order), strides[0], strides[1]);
-    const bool fits = result.broadcast.x.back() <= 1 && result.broadcast.y.back() <= 1;
-    if (!fits && !is_plain(order)) continue;
-    for (size_t i = 0; i < 2; ++i) result.tensors[i] = l.in(i, orders[i]);
-    return result;
-  }
-  throw Refusal{"the operands do not broadcast"};
-}
 
 /* The arithmetic with one number as a function of the other operand, which it may be part of what
  * made it; identity if it is none.
@@ -191,10 +86,10 @@ Elementwise as_function(Arithmetic operation, float number, bool is_left) {
 bool lower_with_number(Lowering &l, Arithmetic operation) {
   for (size_t i = 0; i < 2; ++i) {
     const Value &one = l.input(i);
-    if (one.constant == nullptr || elements(one.shape) != 1) continue;
-    if (l.input(1 - i).constant != nullptr || l.input(1 - i).shape != l.output().shape) continue;
+    if (!one.is_constant() || elements(one.shape) != 1) continue;
+    if (l.input(1 - i).is_constant() || l.input(1 - i).shape != l.output().shape) continue;
     const Elementwise function =
-        as_function(operation, *static_cast<const float *>(one.constant), i == 0);
+        as_function(operation, *static_cast<const float *>(one.read()), i == 0);
     if (function.function == Function::identity) continue;
     const Order order = l.order(1 - i);
     const TensorId from = l.in(1 - i, order);

@@ -46,12 +46,31 @@ Bounds bounds_of(armnn_data_type type) {
   return is_signed_int8(type) ? Bounds{-128, 127} : Bounds{0, 255};
 }
 
+bool Int8Sums::absorb(const Elementwise &function) {
+  if (function.function != Function::clamp) return false;
+  bounds.lowest = std::max(bounds.lowest, static_cast<int32_t>(function.b));
+  bounds.highest = std::min(bounds.highest, static_cast<int32_t>(function.a));
+  return true;
+}
+
+Int8Sums int8_conversion_of(const Lowering &l) {
+  const Value &data = l.input(0);
+  const Value &out = l.output();
+  require(is_int8(data) && is_int8(out), "input and output must have 8 bits");
+  Int8Sums sums;
+  sums.left_zero_point = data.quantization.zero_points[0];
+  sums.left_is_signed = is_signed_int8(data.type);
+  sums.zero_point = out.quantization.zero_points[0];
+  sums.bounds = bounds_of(out.type);
+  return sums;
+}
+
 Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bool has_bias) {
   const Value &data = l.input(0);
   const Value &weights = l.input(1);
   const Value &out = l.output();
   const Quantization &scale = weights.quantization;
-  require(is_int8(data) && is_int8(out), "data and output must have 8 bits");
+  Int8Sums sums = int8_conversion_of(l);
   const bool is_byte = weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 ||
                        weights.type == ARMNN_QSYMM_S8;
   const size_t count = scale.scales.size();
@@ -63,16 +82,11 @@ Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bo
   const bool is_alike = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
                                     [&](int32_t point) { return point == scale.zero_points[0]; });
   require(is_alike, "the weights must have one zero point", 1);
-  Int8Sums sums;
-  sums.left_zero_point = data.quantization.zero_points[0];
-  sums.left_is_signed = is_signed_int8(data.type);
   sums.right_zero_point = scale.zero_points[0];
   sums.right_is_signed = is_signed_int8(weights.type);
-  sums.zero_point = out.quantization.zero_points[0];
-  sums.bounds = bounds_of(out.type);
-  const double step = static_cast<double>(data.quantization.scales[0]) / out.quantization.scales[0];
   for (int64_t i = 0; i < columns; ++i) {
-    sums.multipliers.push_back(static_cast<float>(step * scale.scales[count == 1 ? 0 : static_cast<size_t>(i)]));
+    const float step = data.quantization.scales[0] * scale.scales[count == 1 ? 0 : static_cast<size_t>(i)];
+    sums.multipliers.push_back(step / out.quantization.scales[0]);
   }
   if (!has_bias) return sums;
   const Value &bias = l.input(2);
@@ -186,14 +200,6 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
       kernels.product_tile(tile);
     }
   }
-}
-
-/* Bounds come in the numbers that are stored. */
-bool WithBounds::absorb(const Elementwise &function) {
-  if (function.function != Function::clamp || sums_.multipliers.empty()) return false;
-  sums_.bounds.lowest = std::max(sums_.bounds.lowest, static_cast<int32_t>(function.b));
-  sums_.bounds.highest = std::min(sums_.bounds.highest, static_cast<int32_t>(function.a));
-  return true;
 }
 
 std::vector<float> WithBounds::filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const {

@@ -21,7 +21,7 @@ struct Bounds {
 };
 Bounds bounds_of(armnn_data_type type);
 
-/* How bytes are read and what becomes of their sums of products. */
+/* How bytes are read and what becomes of their sums. */
 struct Int8Sums {
   int32_t left_zero_point = 0; /* as stored */
   bool left_is_signed = true;
@@ -31,7 +31,13 @@ struct Int8Sums {
   std::vector<float> multipliers; /* of each column; empty: the sums are stored as int32_t */
   int32_t zero_point = 0;
   Bounds bounds{};
+
+  /* Takes over a bounding of what is stored. */
+  bool absorb(const Elementwise &function);
 };
+
+/* Those of a layer without weights: of its first input and its output. Refuses others than bytes. */
+Int8Sums int8_conversion_of(const Lowering &lowering);
 
 /* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
  * for each column or one for all. Refuses what is not computed in integers.
@@ -93,7 +99,7 @@ class WithBounds : public Operation {
   WithBounds(std::vector<TensorId> inputs, TensorId out, Int8Sums sums)
       : Operation(std::move(inputs), {out}), sums_(std::move(sums)) {}
 
-  bool absorb(const Elementwise &function) override;
+  bool absorb(const Elementwise &function) override { return sums_.absorb(function); }
 
  protected:
   /* The multipliers, filled up to a whole number of vectors or panels. */

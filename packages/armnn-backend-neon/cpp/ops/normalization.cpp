@@ -8,13 +8,6 @@
 namespace cpuacc {
 namespace {
 
-/* An order in which an axis is the last one in memory, else as the input lies. */
-Order with_last(Order order, int64_t axis) {
-  order.erase(order.begin() + static_cast<Order::difference_type>(place_of(order, axis)));
-  order.push_back(static_cast<int32_t>(axis));
-  return order;
-}
-
 class Softmax final : public Operation {
  public:
   Softmax(TensorId from, TensorId to, float beta, bool takes_logarithm)

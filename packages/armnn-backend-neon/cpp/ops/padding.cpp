@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What stands around a tensor: one value, or the tensor mirrored. */
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
+#include "ops/int8_product.h"
 #include "ops/moving.h"
 #include "ops/registry.h"
 
@@ -23,6 +25,20 @@ std::vector<std::byte> one_element(armnn_data_type type, double value) {
       require(value == 0.0, "padding with this data type must be 0");
       return std::vector<std::byte>(element_bytes(type));
   }
+}
+
+/* What stands for a real value in a quantised tensor. */
+std::vector<std::byte> filler_of(const Value &like, double value) {
+  if (!is_int8(like)) {
+    require(like.quantization.scales.empty(), "quantised padding of this type is not computed here", 0);
+    return one_element(like.type, value);
+  }
+  const Bounds bounds = bounds_of(like.type);
+  require(!std::isnan(value), "a quantised tensor holds no NaN");
+  const float steps = std::round(static_cast<float>(value) / like.quantization.scales[0]);
+  const double stored = std::clamp<double>(static_cast<double>(steps) + like.quantization.zero_points[0],
+                                           bounds.lowest, bounds.highest);
+  return {static_cast<std::byte>(static_cast<int32_t>(stored))};
 }
 
 /* The boxes of one axis: the input itself, and its mirror images before and behind it. */
@@ -67,7 +83,6 @@ void lower_mirrored(Lowering &l, const Order &order, const std::vector<int64_t> 
 }
 
 void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> &pads) {
-  require(l.input(0).quantization.scales.empty(), "quantised padding is not computed here", 0);
   const double value = l.layer().real("pad_value", 0.0);
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
@@ -77,7 +92,7 @@ void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> 
   }
   const TensorId source = l.in(0, order);
   l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move},
-               one_element(l.input(0).type, value));
+               filler_of(l.input(0), value));
 }
 
 void lower_pad(Lowering &l) {

@@ -52,23 +52,12 @@ class Pooling2d final : public Operation {
 void lower_pooling(Lowering &l) {
   require_floats(l);
   const Order order = image_order(l);
-  const Layer &layer = l.layer();
-  Windows windows = windows_of(l, order);
-  windows.window_height = layer.integer("pool_height", 0);
-  windows.window_width = layer.integer("pool_width", 0);
-  windows.stride_y = layer.integer("stride_y", 0);
-  windows.stride_x = layer.integer("stride_x", 0);
-  const int64_t pooling = layer.integer("pool_type", 0);
+  const Windows windows = pooling_windows_of(l, order);
+  const int64_t pooling = l.layer().integer("pool_type", 0);
   require(pooling >= 0 && pooling <= 2, "this kind of pooling is not computed here");
-  for (const int64_t number :
-       {windows.window_height, windows.window_width, windows.stride_y, windows.stride_x}) {
-    require(number >= 0 && number < (int64_t{1} << 24), "a window or stride is out of range");
-  }
-  if (windows.window_height == 0) windows.window_height = windows.height;
-  if (windows.window_width == 0) windows.window_width = windows.width;
   const TensorId input = l.in(0, order);
   l.add<Pooling2d>(input, l.out(0, order), windows, static_cast<Pooling>(pooling),
-                   layer.integer("padding_method", 1) == 0);
+                   l.layer().integer("padding_method", 1) == 0);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/cumulating.h"
+#include "ops/reduction.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -78,32 +79,39 @@ Order left_order(const Order &order, const std::vector<bool> &is_reduced, bool k
   return left;
 }
 
-void lower_reduction(Lowering &l, Reduction reduction) {
+}  // namespace
+
+ReducedAxes reduced_axes_of(const Lowering &l) {
   const Shape &shape = l.input(0).shape;
   const std::vector<bool> is_reduced = reduced_axes(l, shape.size());
-  Order order = l.order(0);
+  ReducedAxes result{l.order(0), {}, 1, 1, 1};
+  Order &order = result.order;
   if (!stand_together(is_reduced, shape, order)) {
     std::stable_partition(order.begin(), order.end(),
                           [&](int32_t axis) { return !is_reduced[static_cast<size_t>(axis)]; });
   }
-  int64_t outer = 1;
-  int64_t count = 1;
-  int64_t inner = 1;
   bool is_behind = false;
   for (const int32_t axis : order) {
     const int64_t size = shape[static_cast<size_t>(axis)];
     const bool counts = is_reduced[static_cast<size_t>(axis)];
     is_behind = is_behind || (counts && size != 1);
-    (counts ? count : is_behind ? inner : outer) *= size;
+    (counts ? result.count : is_behind ? result.inner : result.outer) *= size;
   }
-  const Order left = left_order(order, is_reduced, l.layer().integer("keep_dims", 0) != 0);
-  require(left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
+  result.left = left_order(order, is_reduced, l.layer().integer("keep_dims", 0) != 0);
+  require(result.left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
+  return result;
+}
+
+namespace {
+
+void lower_reduction(Lowering &l, Reduction reduction) {
+  const ReducedAxes axes = reduced_axes_of(l);
   if (l.input(0).type != ARMNN_FLOAT32) {
-    return lower_other_reduction(l, reduction, order, left, outer, count, inner);
+    return lower_other_reduction(l, reduction, axes.order, axes.left, axes.outer, axes.count, axes.inner);
   }
   require_floats(l);
-  const TensorId from = l.in(0, order);
-  l.add<Reduce>(from, l.out(0, left), reduction, outer, count, inner);
+  const TensorId from = l.in(0, axes.order);
+  l.add<Reduce>(from, l.out(0, axes.left), reduction, axes.outer, axes.count, axes.inner);
 }
 
 void lower_reduce(Lowering &l) {

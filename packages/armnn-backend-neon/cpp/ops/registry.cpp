@@ -36,7 +36,8 @@ Lower lower_of(std::string_view layer_type) {
 }
 
 Lower int8_lower_of(std::string_view layer_type) {
-  static const Table all = collect({int8_convolution_layers, int8_product_layers});
+  static const Table all = collect({int8_convolution_layers, int8_elementwise_layers, int8_pooling_layers,
+                                    int8_product_layers});
   return find(all, layer_type);
 }
 

@@ -43,6 +43,8 @@ std::vector<LayerType> transposed_convolution_layers();
 
 /* Those on 8-bit data. What they refuse is tried as the layer stands, then in floats. */
 std::vector<LayerType> int8_convolution_layers();
+std::vector<LayerType> int8_elementwise_layers();
+std::vector<LayerType> int8_pooling_layers();
 std::vector<LayerType> int8_product_layers();
 
 }  // namespace cpuacc

@@ -50,4 +50,20 @@ TensorId bias_of(Lowering &lowering) {
   return lowering.in(2);
 }
 
+Windows pooling_windows_of(const Lowering &lowering, const Order &order) {
+  const Layer &layer = lowering.layer();
+  Windows windows = windows_of(lowering, order);
+  windows.window_height = layer.integer("pool_height", 0);
+  windows.window_width = layer.integer("pool_width", 0);
+  windows.stride_y = layer.integer("stride_y", 0);
+  windows.stride_x = layer.integer("stride_x", 0);
+  for (const int64_t number :
+       {windows.window_height, windows.window_width, windows.stride_y, windows.stride_x}) {
+    require(number >= 0 && number < kFarthest, "a window or stride is out of range");
+  }
+  if (windows.window_height == 0) windows.window_height = windows.height;
+  if (windows.window_width == 0) windows.window_width = windows.width;
+  return windows;
+}
+
 }  // namespace cpuacc

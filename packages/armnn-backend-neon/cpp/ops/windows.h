@@ -20,6 +20,8 @@ struct Windows {
 Order image_order(const Lowering &lowering);
 /* All but the size of the window. */
 Windows windows_of(const Lowering &lowering, const Order &order);
+/* Those of Pooling2d, whole: a window of no size is the image. */
+Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
 /* The layer's third input, which must be constant; kNone without one. */
 TensorId bias_of(Lowering &lowering);

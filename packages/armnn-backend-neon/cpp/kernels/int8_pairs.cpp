@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums and products of pairs of bytes, each with a scale of its own. */
+#include "kernels/int8_vector.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Calls compute(x, y) for vectors of whole numbers and stores the bytes that it returns. */
+template <typename T, typename Compute>
+inline void over_pairs(const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step, uint8_t *z,
+                       int64_t n, const Compute &compute) {
+  const Ints one_x = x_step == 0 && n > 0 ? splat_int(static_cast<T>(*x)) : Ints{};
+  const Ints one_y = y_step == 0 && n > 0 ? splat_int(static_cast<T>(*y)) : Ints{};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    store_bytes(z + i, compute(x_step == 0 ? one_x : widened<T>(x + i), y_step == 0 ? one_y : widened<T>(y + i)));
+  }
+  if (i == n) return;
+  const Ints last_x = x_step == 0 ? one_x : widened<T>(x + i, n - i);
+  const Ints last_y = y_step == 0 ? one_y : widened<T>(y + i, n - i);
+  store_bytes(z + i, compute(last_x, last_y), n - i);
+}
+
+template <typename T>
+void sum_of(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+            uint8_t *z, int64_t n) {
+  const Requantizer requantize(sum.requantization);
+  over_pairs<T>(x, x_step, y, y_step, z, n, [&](Ints a, Ints b) {
+    return requantize.stored((a * sum.x_factor + b * sum.y_factor + sum.bias) >> sum.shift);
+  });
+}
+
+template <typename T>
+void product_of(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
+                const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n) {
+  const Requantizer requantize(multiplication.requantization);
+  const Floats scale = splat(multiplication.scale);
+  over_pairs<T>(x, x_step, y, y_step, z, n, [&](Ints a, Ints b) {
+    return requantize((a - multiplication.x_zero_point) * (b - multiplication.y_zero_point), scale);
+  });
+}
+
+void sum(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+         uint8_t *z, int64_t n) {
+  const auto compute = sum.is_signed ? sum_of<int8_t> : sum_of<uint8_t>;
+  compute(sum, x, x_step, y, y_step, z, n);
+}
+
+void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
+              const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n) {
+  const auto compute = multiplication.is_signed ? product_of<int8_t> : product_of<uint8_t>;
+  compute(multiplication, x, x_step, y, y_step, z, n);
+}
+
+}  // namespace
+
+void fill_int8_pairs(Int8Kernels &table) {
+  table.sum = sum;
+  table.multiply = multiply;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

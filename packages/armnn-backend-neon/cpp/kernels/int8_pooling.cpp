@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Maxima and averages of windows of bytes, channels last. */
+#include "kernels/int8_vector.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* The taps first .. last - 1 of a window that begins at start lie in 0 .. size - 1; counted of them
+ * lie before the end of the padding.
+ */
+struct Taps {
+  int64_t first, last, counted;
+};
+
+inline Taps taps_of(int64_t start, int64_t step, int64_t taps, int64_t size, int64_t padded_end) {
+  const int64_t first = start < 0 ? (-start + step - 1) / step : 0;
+  const int64_t end = start >= size ? 0 : (size - start + step - 1) / step;
+  const int64_t last = end < taps ? end : taps;
+  const int64_t padded = start >= padded_end ? 0 : (padded_end - start + step - 1) / step;
+  return {first < last ? first : last, last, padded < taps ? padded : taps};
+}
+
+template <typename T>
+inline Ints gathered(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
+                     int64_t c, int64_t n) {
+  Ints result = row.takes_maximum ? splat_int(-256) : Ints{};
+  for (int64_t i = rows.first; i < rows.last; ++i) {
+    const int64_t y = row.top + i * row.dilation_y;
+    const uint8_t *line = row.input + (y * row.width + left) * row.channels + c;
+    for (int64_t j = columns.first; j < columns.last; ++j) {
+      const Ints value = widened<T>(line + j * row.dilation_x * row.channels, n);
+      if (row.takes_maximum) {
+        result = value > result ? value : result;
+      } else {
+        result += value;
+      }
+    }
+  }
+  return result;
+}
+
+/* Of a window that holds so many elements. */
+struct Window {
+  int64_t inside;
+  int64_t divisor;
+};
+
+/* From the sum or the maximum of what is stored. A window without elements is zero. */
+inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, const Window &window, Ints sum) {
+  if (window.inside == 0 || window.divisor == 0) return requantize.stored(Floats{});
+  if (row.takes_maximum) return requantize(sum - row.input_zero_point, splat(row.scale));
+  if (!row.rounds_stored) {
+    const auto zeros = static_cast<int32_t>(window.inside * row.input_zero_point);
+    return requantize(sum - zeros, splat(row.scale / static_cast<float>(window.divisor)));
+  }
+  const Floats average = __builtin_convertvector(sum, Floats) / splat(static_cast<float>(window.divisor));
+  const Floats away = average + with_sign_of(splat(0.5f), average);
+  return requantize.stored(__builtin_convertvector(away, Ints) - requantize.zero_point);
+}
+
+template <typename T>
+void pool(const Int8PoolingRow &row) {
+  const Requantizer requantize(row.requantization);
+  const Taps rows = taps_of(row.top, row.dilation_y, row.window_height, row.height, row.padded_bottom);
+  for (int64_t x = 0; x < row.output_width; ++x) {
+    const int64_t left = row.left + x * row.stride_x;
+    const Taps columns = taps_of(left, row.dilation_x, row.window_width, row.width, row.padded_right);
+    const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
+    const Window window{inside, row.counts_padding ? rows.counted * columns.counted : inside};
+    for (int64_t c = 0; c < row.channels; c += kLanes) {
+      const int64_t n = row.channels - c;
+      const Ints sum = gathered<T>(row, rows, columns, left, c, n);
+      uint8_t *to = row.output + x * row.channels + c;
+      const Bytes stored = finished(row, requantize, window, sum);
+      n >= kLanes ? store_bytes(to, stored) : store_bytes(to, stored, n);
+    }
+  }
+}
+
+void pooling_row(const Int8PoolingRow &row) { row.is_signed ? pool<int8_t>(row) : pool<uint8_t>(row); }
+
+}  // namespace
+
+void fill_int8_pooling(Int8Kernels &table) { table.pooling_row = pooling_row; }
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

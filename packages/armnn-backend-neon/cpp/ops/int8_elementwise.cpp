@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of 8-bit integers by table, sums and products of pairs of them, softmax. */
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "ops/int8_product.h"
+#include "ops/pairs.h"
+#include "ops/quantizing.h"
+#include "ops/registry.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
+constexpr double kLookUpNs = 0.4;
+
+/* A function of bytes: all its values are computed in floats while it is prepared. */
+class LookUp final : public Operation {
+ public:
+  /* Args: bounding: what it does if it only bounds what is stored; else its function is identity. */
+  LookUp(TensorId from, TensorId to, Elementwise function, Elementwise bounding)
+      : Operation({from}, {to}), function_(function), bounding_(bounding) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &from = setup[inputs[0]];
+    const Tensor &to = setup[outputs[0]];
+    count_ = to.count();
+    std::array<uint8_t, 256> bytes;
+    std::array<float, 256> real;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+    const Kernels &kernels = setup.kernels;
+    kernels.dequantize[static_cast<int>(integer_of(from.type))](
+        bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
+    kernels.elementwise(function_, real.data(), real.data(), 256);
+    kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), table_.data(), 256,
+                                                            to.quantization.scales[0],
+                                                            to.quantization.zero_points[0]);
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const uint8_t *x = frame.in<uint8_t>(inputs[0]);
+    uint8_t *y = frame.out<uint8_t>(outputs[0]);
+    const double item_ns = kChunk * kLookUpNs;
+    frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+      const int64_t last = std::min(end * kChunk, count_);
+      for (int64_t i = begin * kChunk; i < last; ++i) y[i] = table_[x[i]];
+    });
+  }
+
+  const Elementwise *as_function() const override {
+    return bounding_.function == Function::clamp ? &bounding_ : nullptr;
+  }
+
+ private:
+  Elementwise function_;
+  Elementwise bounding_;
+  std::array<uint8_t, 256> table_{};
+  int64_t count_ = 0;
+};
+
+/* What a function does to stored numbers if it bounds them and their scale stays. */
+Elementwise bounding_of(const Lowering &l, const Elementwise &function) {
+  const Quantization &in = l.input(0).quantization;
+  const Quantization &out = l.output().quantization;
+  const bool is_alike = l.input(0).type == l.output().type && in.scales == out.scales &&
+                        in.zero_points == out.zero_points;
+  if (!is_alike || function.function != Function::clamp) return {Function::identity, 0.0f, 0.0f};
+  const Bounds bounds = bounds_of(l.output().type);
+  const auto stored = [&](float real) {
+    return std::clamp(std::round(real / out.scales[0]) + static_cast<float>(out.zero_points[0]),
+                      static_cast<float>(bounds.lowest), static_cast<float>(bounds.highest));
+  };
+  return {Function::clamp, stored(function.a), stored(function.b)};
+}
+
+void lower_function(Lowering &l, Elementwise function) {
+  require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
+  const Order order = l.common_order();
+  const TensorId from = l.in(0, order);
+  l.add<LookUp>(from, l.out(0, order), function, bounding_of(l, function));
+}
+
+void lower_activation(Lowering &l) {
+  const Layer &layer = l.layer();
+  const Elementwise function = activation_of(layer.integer("function", 0),
+                                             static_cast<float>(layer.real("a", 0.0)),
+                                             static_cast<float>(layer.real("b", 0.0)));
+  require(function.function != Function::identity, "this function is not computed here");
+  lower_function(l, function);
+}
+
+/* A requantisation. */
+void lower_quantize(Lowering &l) { lower_function(l, {Function::identity, 0.0f, 0.0f}); }
+
+/* Pairs of bytes of one type. */
+class Int8Pairs : public Pairs {
+ public:
+  Int8Pairs(const Operands &operands, TensorId to, Int8Sums sums)
+      : Pairs(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1), sums_(std::move(sums)) {}
+
+  bool absorb(const Elementwise &function) override { return sums_.absorb(function); }
+
+ protected:
+  Requantization requantization() const {
+    return {nullptr, sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+  }
+
+  Int8Sums sums_;
+};
+
+class Int8PairSum final : public Int8Pairs {
+ public:
+  Int8PairSum(const Operands &operands, TensorId to, Int8Sums sums, Int8Sum sum)
+      : Int8Pairs(operands, to, std::move(sums)), sum_(sum) {}
+
+ private:
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    Int8Sum sum = sum_;
+    sum.requantization = requantization();
+    kernels.int8.sum(sum, static_cast<const uint8_t *>(x), x_step, static_cast<const uint8_t *>(y), y_step,
+                     static_cast<uint8_t *>(z), n);
+  }
+
+  Int8Sum sum_;
+};
+
+class Int8PairProduct final : public Int8Pairs {
+ public:
+  Int8PairProduct(const Operands &operands, TensorId to, Int8Sums sums, Int8Multiplication multiplication)
+      : Int8Pairs(operands, to, std::move(sums)), multiplication_(multiplication) {}
+
+ private:
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    Int8Multiplication multiplication = multiplication_;
+    multiplication.requantization = requantization();
+    kernels.int8.multiply(multiplication, static_cast<const uint8_t *>(x), x_step,
+                          static_cast<const uint8_t *>(y), y_step, static_cast<uint8_t *>(z), n);
+  }
+
+  Int8Multiplication multiplication_;
+};
+
+/* Refuses operands of another type than the output's. */
+Int8Sums pair_sums_of(const Lowering &l) {
+  Int8Sums sums = int8_conversion_of(l);
+  const Value &other = l.input(1);
+  require(is_int8(other) && other.type == l.output().type && l.input(0).type == l.output().type,
+          "operands and output must have one type of 8 bits");
+  return sums;
+}
+
+/* The larger of the factors has 21 bits: sums of two such products fit into 32. */
+void lower_sum(Lowering &l, int32_t sign) {
+  Int8Sums sums = pair_sums_of(l);
+  const Quantization &x = l.input(0).quantization;
+  const Quantization &y = l.input(1).quantization;
+  const float x_scale = x.scales[0] / l.output().quantization.scales[0];
+  const float y_scale = y.scales[0] / l.output().quantization.scales[0];
+  const float larger = std::max(x_scale, y_scale);
+  require(larger >= 1.0f / 1024.0f && larger < 256.0f, "the scales are too far apart");
+  Int8Sum sum{};
+  sum.shift = 20 - std::ilogb(larger);
+  sum.x_factor = static_cast<int32_t>(std::lrint(std::ldexp(x_scale, sum.shift)));
+  sum.y_factor = sign * static_cast<int32_t>(std::lrint(std::ldexp(y_scale, sum.shift)));
+  sum.bias = (1 << (sum.shift - 1)) - sum.x_factor * x.zero_points[0] - sum.y_factor * y.zero_points[0];
+  sum.is_signed = sums.left_is_signed;
+  const Operands operands = operands_of(l);
+  l.add<Int8PairSum>(operands, l.out(0, operands.order), std::move(sums), sum);
+}
+
+void lower_multiplication(Lowering &l) {
+  Int8Sums sums = pair_sums_of(l);
+  const Quantization &x = l.input(0).quantization;
+  const Quantization &y = l.input(1).quantization;
+  const Int8Multiplication multiplication{x.zero_points[0], y.zero_points[0],
+                                          x.scales[0] * y.scales[0] / l.output().quantization.scales[0],
+                                          sums.left_is_signed, {}};
+  const Operands operands = operands_of(l);
+  l.add<Int8PairProduct>(operands, l.out(0, operands.order), std::move(sums), multiplication);
+}
+
+/* By the numbers of ElementwiseBinary. */
+void lower_binary(Lowering &l) {
+  switch (l.layer().integer("operation", 0)) {
+    case 0: return lower_sum(l, 1);
+    case 4: return lower_multiplication(l);
+    case 5: return lower_sum(l, -1);
+    default: throw Refusal{"this operation is not computed in integers"};
+  }
+}
+
+/* Lines of floats in scratch memory, one line at a time. */
+class Int8Softmax final : public Operation {
+ public:
+  Int8Softmax(TensorId from, TensorId to, float beta, bool takes_logarithm)
+      : Operation({from}, {to}), beta_(beta), takes_logarithm_(takes_logarithm) {}
+
+  size_t prepare(const Setup &setup) override {
+    from_ = setup[inputs[0]].quantization;
+    to_ = setup[outputs[0]].quantization;
+    from_type_ = static_cast<int>(integer_of(setup[inputs[0]].type));
+    to_type_ = static_cast<int>(integer_of(setup[outputs[0]].type));
+    length_ = setup[outputs[0]].shape.back();
+    lines_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
+    line_bytes_ = (static_cast<size_t>(length_) * sizeof(float) + 63) / 64 * 64;
+    return line_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Kernels &kernels = frame.kernels;
+    const auto *x = frame.in<uint8_t>(inputs[0]);
+    auto *y = frame.out<uint8_t>(outputs[0]);
+    const double line_ns = static_cast<double>(length_) * kFunctionNs;
+    frame.pool.run(lines_, line_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *line = reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        kernels.dequantize[from_type_](x + i * length_, line, length_, from_.scales[0], from_.zero_points[0]);
+        kernels.softmax(line, line, length_, beta_, takes_logarithm_);
+        kernels.quantize[to_type_](line, y + i * length_, length_, to_.scales[0], to_.zero_points[0]);
+      }
+    });
+  }
+
+ private:
+  float beta_;
+  bool takes_logarithm_;
+  Quantization from_;
+  Quantization to_;
+  int from_type_ = 0;
+  int to_type_ = 0;
+  int64_t length_ = 0;
+  int64_t lines_ = 0;
+  size_t line_bytes_ = 0;
+};
+
+void lower_softmax(Lowering &l, bool takes_logarithm) {
+  require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
+  require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
+  const int64_t axis = whole_axis(l.layer().integer("axis", -1), l.input(0).shape.size());
+  const Order order = with_last(l.order(0), axis);
+  const TensorId from = l.in(0, order);
+  l.add<Int8Softmax>(from, l.out(0, order), static_cast<float>(l.layer().real("beta", 1.0)),
+                     takes_logarithm);
+}
+
+}  // namespace
+
+std::vector<LayerType> int8_elementwise_layers() {
+  return {
+      {"Activation", lower_activation},
+      {"Addition", [](Lowering &l) { lower_sum(l, 1); }},
+      {"ElementwiseBinary", lower_binary},
+      {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
+      {"Multiplication", lower_multiplication},
+      {"Quantize", lower_quantize},
+      {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},
+      {"Subtraction", [](Lowering &l) { lower_sum(l, -1); }},
+  };
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of pairs of elements of which either may be broadcast. */
+#ifndef CPUACC_OPS_PAIRS_H_
+#define CPUACC_OPS_PAIRS_H_
+
+#include "graph/lowering.h"
+
+namespace cpuacc {
+
+/* An iteration over an output and two operands with the strides of each; the output lies densely. */
+struct Broadcast {
+  Shape shape;
+  Shape x;
+  Shape y;
+
+  bool is_plain_sum() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
+};
+
+/* Walks over the pairs line by line; what is computed of a line follows. */
+class Pairs : public Operation {
+ public:
+  Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
+      : Operation({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
+
+  void run(const Frame &frame) const override;
+
+ protected:
+  /* A step is 1, or 0 for an operand that is one number. */
+  virtual void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y,
+                       int64_t y_step, void *z, int64_t n) const = 0;
+  Broadcast broadcast_;
+
+ private:
+  int64_t element_bytes_;
+};
+
+struct Operands {
+  TensorId tensors[2];
+  Order order;
+  Broadcast broadcast;
+};
+
+/* Both operands in an order in which the innermost step of each is 0 or 1. */
+Operands operands_of(Lowering &lowering);
+
+}  // namespace cpuacc
+
+#endif
