@@ -153,9 +153,19 @@ def test_a_cycle_is_refused(model: Model) -> None:
     refused(made, r"node 'one' \(Add\): it reads 'b', which no input, initialiser or node before")
 
 
-def test_a_node_before_its_producer_is_refused(model: Model) -> None:
-    made = model([node("Relu", ["a"], ["y"]), node("Relu", ["x"], ["a"])], {"x": X})
-    refused(made, "reads 'a', which no input, initialiser or node before it makes")
+def test_nodes_may_stand_before_those_that_they_read(model: Model, run: Run) -> None:
+    """ONNX forbids it; onnxruntime reads it, and its float16 converter writes it."""
+    x, y = np.array([-2, 3], np.float32), helper.make_tensor_value_info("z", 1, None)
+    branch = helper.make_graph(
+        [node("Neg", ["b"], ["z"]), node("Add", ["a", "a"], ["b"])], "branch", [], [y]
+    )
+    nodes = [
+        node("If", ["c"], ["y"], then_branch=branch, else_branch=branch),
+        node("Relu", ["x"], ["a"]),
+    ]
+    made = model(nodes, {"x": x, "c": np.array(True)})
+    (result,) = run(made, {"x": x, "c": np.array(True)})
+    np.testing.assert_array_equal(result, [0, -6])
 
 
 def test_two_nodes_that_make_one_value_are_refused(model: Model) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
@@ -12,7 +13,7 @@ from armnn_parser_onnx.node import describe_node
 from armnn_parser_onnx.tensors import to_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from armnn_parser_onnx.external_data import ExternalData
 
@@ -88,7 +89,9 @@ def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
 
 
 def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """Return the nodes that an output depends on, in the order of the file.
+    """Return the nodes that an output depends on, in the order of the file where it can be kept.
+
+    ONNX wants a node after those that it reads; onnxruntime takes any order, and tools write it.
 
     Raises:
         ParseError: Two nodes make a value of one name.
@@ -102,13 +105,33 @@ def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
                     f"{described(graph.node[producers[name]])}"
                 )
     wanted: list[str] = [output.name for output in graph.output]
-    live: set[int] = set()
+    live: dict[int, list[int]] = {}
     while wanted:
         index = producers.get(wanted.pop(), -1)
         if index >= 0 and index not in live:
-            live.add(index)
-            wanted.extend(_mentioned(graph.node[index]))
-    return [graph.node[index] for index in sorted(live)]
+            names = list(_mentioned(graph.node[index]))
+            live[index] = [producers[name] for name in names if name in producers]
+            wanted.extend(names)
+    return [graph.node[index] for index in _in_order(live)]
+
+
+def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return nodes by what they read, of those that may come next the first; loops come last."""
+    waits = {index: set(read) for index, read in reads.items()}
+    readers: dict[int, list[int]] = {index: [] for index in reads}
+    for index, read in waits.items():
+        for other in sorted(read):
+            readers[other].append(index)
+    ready = sorted(index for index, read in waits.items() if not read)
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for reader in readers[index]:
+            waits[reader].discard(index)
+            if not waits[reader]:
+                heapq.heappush(ready, reader)
+    return order + sorted(reads.keys() - set(order))
 
 
 def described(node: onnx.NodeProto) -> str:
