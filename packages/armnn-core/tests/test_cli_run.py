@@ -258,10 +258,8 @@ def test_the_latency_counts_the_measured_runs_only(
 def test_a_cache_folder_keeps_the_prepared_model(
     model: Callable[..., str], document: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    folder = tmp_path / "cache"
-    first = document(model(), "--cache-dir", str(folder))
-    assert list(folder.iterdir())
-    second = document(model(), "--cache-dir", str(folder))
+    first, second = (document(model(), "--cache-dir", str(tmp_path / "kept")) for _ in range(2))
+    assert list((tmp_path / "kept").iterdir())
     assert second["outputs"] == first["outputs"]
     assert 1 < first["peak_memory_mb"] < 10_000
 

@@ -238,12 +238,29 @@ def _entries_of(distribution: Any, location: str) -> list[EntryPoint]:
 def _describe(distribution: Any, location: str) -> InstalledDistribution:
     """Return what the metadata says; a damaged one still shows that it is there."""
     try:
-        metadata = distribution.metadata  # read anew each time that the library is asked
-        name, version = metadata["Name"], metadata["Version"]
-        requires = tuple(metadata.get_all("Requires-Dist") or distribution.requires or ())
+        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        fields = _head(text)
+        requires = tuple(fields.get("requires-dist") or distribution.requires or ())
+        (name,), (version,) = fields["name"], fields["version"]
     except Exception:  # the library raises different errors for the many ways to be damaged
-        name, version, requires = None, None, ()
+        name, version, requires = "", "", ()
     return InstalledDistribution(name or "unnamed", version or "0", requires, location)
+
+
+def _head(metadata: str) -> dict[str, list[str]]:
+    """Return the fields at the head of a METADATA file, by name in lower case.
+
+    The library parses the whole file as an e-mail, each time that a field is asked for; to import
+    what it needs for that takes longer than everything else here.
+    """
+    fields: dict[str, list[str]] = {}
+    for line in metadata.splitlines():
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            break
+        if colon and not line[0].isspace():  # else it goes on with a field that nobody asks for
+            fields.setdefault(name.lower(), []).append(value.strip())
+    return fields
 
 
 def _preferred(candidates: list[EntryPoint]) -> EntryPoint:

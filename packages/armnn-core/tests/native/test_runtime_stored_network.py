@@ -57,7 +57,10 @@ def load(
         if not path.exists():
             path.write_bytes(b"content")
         runtime = make_native_runtime(mock, make_backend("Slow", {"Addition": "not here"}))
-        chosen: dict[str, Any] = {"backends": ["Mock", "Slow"], "cache_dir": tmp_path / "cache"} | arguments
+        chosen: dict[str, Any] = {
+            "backends": ["Mock", "Slow"],
+            "cache_dir": tmp_path / "cache",
+        } | arguments
         return runtime.load_model(path, **chosen), parsed
 
     return make

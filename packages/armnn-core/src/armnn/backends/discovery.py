@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from typing import TYPE_CHECKING
 
 from armnn import _metadata
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import VALID_ID, FoundBackend, incompatibility
+from armnn.backends.ranges import DeclaredRange, declared_range
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__
-
-if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
 
 GROUP = "armnn.backends"
 """The entry-point group: an entry's name is the backend's id, its value a class or an instance."""
@@ -55,7 +51,7 @@ def refresh() -> None:
 
 def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersion) -> FoundBackend:
     distribution = entry_point.distribution
-    declared = _declared_range(distribution)
+    declared = declared_range(distribution.requires, CONTRACT)
     state, reason, remedy = _verdict(entry_point, declared, api_version)
     entry = BackendEntry(
         id=entry_point.name,
@@ -64,7 +60,7 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
         distribution=distribution.name,
         version=distribution.version,
         location=distribution.location,
-        declared_range="" if declared is None else _spelled(declared),
+        declared_range="" if declared is None else str(declared),
         reason=reason,
         remedy=remedy,
     )
@@ -74,7 +70,7 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
 
 
 def _verdict(
-    entry_point: _metadata.EntryPoint, declared: SpecifierSet | None, api_version: BackendVersion
+    entry_point: _metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
 ) -> tuple[BackendState, str, str]:
     """Return the state, the reason and the remedy, from what is known without an import."""
     distribution = entry_point.distribution
@@ -91,70 +87,17 @@ def _verdict(
         )
         remedy = f"run pip install --force-reinstall {distribution.name}, or remove that metadata"
         return BackendState.FAILED, reason, remedy
-    if declared is not None and not declared.contains(_provided(api_version), prereleases=True):
+    if declared is not None and not declared.admits(_provided(api_version)):
         reason, remedy = incompatibility(
             distribution.name,
-            _spelled(declared),
+            str(declared),
             api_version,
-            core_is_older=_begins_after(declared, api_version),
+            core_is_older=declared.begins_after(_provided(api_version)),
         )
         return BackendState.INCOMPATIBLE, reason, remedy
     return BackendState.KNOWN, "", ""
 
 
-def _declared_range(distribution: _metadata.InstalledDistribution) -> SpecifierSet | None:
-    """Return which versions of the Backend API a distribution admits, None if it does not say."""
-    declared: SpecifierSet | None = None
-    for text in distribution.requires:
-        range_ = _range_of_contract(text)
-        if range_ is not None:
-            declared = range_ if declared is None else declared & range_
-    return declared
-
-
-def _range_of_contract(text: str) -> SpecifierSet | None:
-    """Return the versions that a requirement admits; None if it is none of the contract, here."""
-    name = re.match(r"\s*([\w.-]*\w)", text)
-    if name is None or _metadata.normalized(name[1]) != CONTRACT:
-        return None
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # late: slow to import
-
-    plain = re.fullmatch(r"[\w\s.-]+?([<>=!~][<>=!~\s\w.*+,]*)", text)
-    if plain is not None:
-        try:
-            return SpecifierSet(plain[1])
-        except InvalidSpecifier:
-            return None
-    from packaging.requirements import InvalidRequirement, Requirement  # late: slower still
-
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    return requirement.specifier if applies else None
-
-
 def _provided(api_version: BackendVersion) -> str:
     """Return the version of the contract's distribution that stands for a Backend API version."""
     return __version__ if api_version == BACKEND_API_VERSION else f"{api_version}.0"
-
-
-def _begins_after(declared: SpecifierSet, api_version: BackendVersion) -> bool:
-    """Return whether a lower bound of the range is above what the core provides."""
-    from packaging.version import Version
-
-    provided = Version(_provided(api_version))
-    lower_bounds = [
-        specifier.version.removesuffix(".*")
-        for specifier in declared
-        if specifier.operator in (">=", ">", "~=", "==")
-    ]
-    return any(Version(bound) > provided for bound in lower_bounds)
-
-
-def _spelled(declared: SpecifierSet) -> str:
-    """Return the range as an author would write it: the lower bound first."""
-    return ",".join(
-        sorted(map(str, declared), key=lambda text: (text.startswith(("<", "!")), text))
-    )
