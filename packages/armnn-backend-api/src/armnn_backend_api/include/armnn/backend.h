@@ -404,8 +404,8 @@ struct armnn_value {
    * keep(constant_ref).
    */
   const armnn_tensor *constant;
-  /* What to pass to armnn_graph.keep and drop. As long as a constant is kept, it has the same one in
-   * every graph.
+  /* What to pass to armnn_graph.keep and drop. A constant has the same one in every graph, and no
+   * other constant ever gets it.
    */
   void *constant_ref;
 };
