@@ -103,6 +103,30 @@ def native_sanitized(session: nox.Session) -> None:
     session.run("python", "tools/native_sanitized.py", *session.posargs)
 
 
+@nox.session(requires=["build"], default=False)
+def cpuacc_sanitized(session: nox.Session) -> None:
+    """Run CpuAcc's tests under AddressSanitizer with UBSan, then under ThreadSanitizer."""
+    named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
+    _install(session, "armnn-backend-neon", *named, group="test")
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.run("python", "tools/cpuacc_sanitized.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
+def cpuacc_kit(session: nox.Session) -> None:
+    """Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads."""
+    _install(session, "armnn-backend-neon", "armnn-backend-ref", group="test")
+    session.run("python", "tools/cpuacc_kit.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
+def cpuacc_models(session: nox.Session) -> None:
+    """Run the public models on CpuAcc and on CpuRef alone, and compare what they compute."""
+    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
+    arguments = ["tools/backend_agreement.py", *session.posargs]
+    session.run("python", *arguments, env=ONE_THREAD_EACH)
+
+
 @nox.session(requires=["build"])
 @nox.parametrize("part", [nox.param(part, id=part) for part in ("kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:

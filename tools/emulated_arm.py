@@ -16,10 +16,9 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 from arm_machine import REPOSITORY, ArmMachine, arm_machine
+from cpuacc_kit import PARALLEL, kit, pytest
 
 NEON = REPOSITORY / "packages/armnn-backend-neon"
 TESTS = NEON / "tests"
@@ -38,9 +37,6 @@ NOT_EMULATED = {
 }
 """Modules of tests that run on this machine alone, and why."""
 
-PARALLEL = 2
-"""Runs at a time: CI has two cores."""
-
 
 def ready() -> ArmMachine:
     """Return the machine, with the wheel of CpuAcc and what its tests need in its Python."""
@@ -53,20 +49,6 @@ def ready() -> ArmMachine:
         requirements += [each for each in needed if not each.startswith("armnn-")]
     machine.install([*wheels, machine.build_wheel(NEON)], requirements)
     return machine
-
-
-def pytest(machine: ArmMachine, title: str, arguments: Sequence[str], **environment: str) -> bool:
-    """Run pytest in the emulated Python and print what it says; return whether all is well."""
-    command = [str(machine.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    run = subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    print(f"== {title}\n{run.stdout}", flush=True)
-    return run.returncode == 0
 
 
 def chosen_level(machine: ArmMachine, cpu: str) -> str:
@@ -84,31 +66,17 @@ def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
     everything = [str(TESTS), *ignored, f"--numprocesses={PARALLEL}", *arguments]
     chosen = {cpu: chosen_level(machine, cpu) for cpu in CPUS}
     print(f"chosen: {chosen}, expected: {CPUS}", flush=True)
-    return pytest(machine, "all levels", everything, QEMU_CPU="max") and chosen == CPUS
-
-
-def kit(machine: ArmMachine, arguments: Sequence[str]) -> bool:
-    """Run the conformance kit at every level with every number of threads."""
-
-    def run(level: str, threads: int) -> bool:
-        return pytest(
-            machine,
-            f"{level}, {threads} threads",
-            ["--pyargs", "armnn.testing", "--armnn-backend", "CpuAcc", *arguments],
-            QEMU_CPU="max",
-            ARMNN_CPUACC_ISA=level,
-            ARMNN_CPUACC_THREADS=str(threads),
-        )
-
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        return all(list(pool.map(lambda each: run(*each), product(CPUS.values(), (1, 2, 3)))))
+    passed = pytest(str(machine.python), "all levels", everything, QEMU_CPU="max")
+    return passed and chosen == CPUS
 
 
 def main() -> int:
     """Run what the command line names; return 1 if a test failed."""
-    parts = {"kernels": kernels, "kit": kit}
-    name, *arguments = sys.argv[1:]
-    return int(not parts[name](ready(), arguments))
+    part, *arguments = sys.argv[1:]
+    machine = ready()
+    if part == "kernels":
+        return int(not kernels(machine, arguments))
+    return int(not kit(str(machine.python), CPUS.values(), arguments, QEMU_CPU="max"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Runs the public models on a backend and on CpuRef alone, and compares their outputs.
+
+    python tools/backend_agreement.py [NAME ...] [--backend CpuAcc]
+
+Layers that the backend does not take run on CpuRef. Outputs of models in floats may differ by a
+thousandth of their range, those of quantised models by half a step on average: each layer may be a
+step off. It exits with 1 if a model differs by more, or if the backend runs no layer of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from fetch_models import MODELS, default_cache, fetch
+from model_agreement import HALF_A_STEP, RANGE, distance, output_steps
+from model_peers import make_feeds, run_ours
+
+import armnn
+from armnn.errors import ArmnnError, UnsupportedOperatorError
+
+FEEDS = 2
+REFERENCE = "CpuRef"
+
+
+def compare(name: str, backend: str) -> tuple[bool, str]:
+    """Return whether a model agrees, and a line about it."""
+    model, path = MODELS[name], fetch(name, default_cache())
+    try:
+        network = armnn.parse(path)
+    except UnsupportedOperatorError as error:
+        return model.refused, f"refused: {error}"
+    reference = armnn.load_model(path, backends=[REFERENCE])
+    inputs = {key: info for key, info in reference.inputs.items() if key not in reference.outputs}
+    feeds = make_feeds(model, inputs, FEEDS)
+    right = run_ours(reference, feeds)
+    try:
+        loaded = armnn.load_model(path, backends=[backend, REFERENCE])
+        made = run_ours(loaded, feeds)
+        steps = output_steps(network)
+        found = distance(made, right, steps)
+    except (ArmnnError, ValueError) as error:
+        return False, f"failed: {type(error).__name__}: {error}"
+    ran = sum(row.backend == backend for row in loaded.report)
+    layers = f"{ran} of {len(list(loaded.report))} layers on {backend}"
+    if None in steps and not model.quantized:
+        agrees = found.largest <= RANGE
+        return agrees and ran > 0, f"{found.largest:.2g} of the range at most, {layers}"
+    unit = "of the range" if None in steps else "steps"
+    agrees = found.mean <= (RANGE if None in steps else HALF_A_STEP)
+    figures = f"{found.largest:.3g} {unit} at most, {found.mean:.2g} on average"
+    return agrees and ran > 0, f"{figures}, {layers}"
+
+
+def main() -> int:
+    """Compare models; return 1 if one does not agree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which models; all without one")
+    parser.add_argument("--backend", default="CpuAcc", help="what is compared with CpuRef")
+    arguments = parser.parse_args()
+    names = arguments.names or list(MODELS)
+    wrong = []
+    for place, name in enumerate(names, 1):
+        start = time.monotonic()
+        agrees, line = compare(name, arguments.backend)
+        wrong += [] if agrees else [name]
+        word = "agrees" if agrees else "DIFFERS"
+        seconds = time.monotonic() - start
+        print(f"[{place}/{len(names)}] {name}: {word}: {line} ({seconds:.1f} s)", flush=True)
+    print(f"{len(names) - len(wrong)} of {len(names)} models agree")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads.
+
+    python tools/cpuacc_kit.py [pytest arguments]
+
+The machine must have all x86-64 levels: AVX-512 with VNNI, AVX2 and SSE2.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+LEVELS = ("avx512", "avx2", "sse2")
+THREADS = (1, 2, 3)
+PARALLEL = 2
+"""Runs at a time: CI has two cores."""
+
+
+def pytest(python: str, title: str, arguments: Sequence[str], **environment: str) -> bool:
+    """Run a Python's pytest and print what it says; return whether all is well."""
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    run = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(f"== {title}\n{run.stdout}", flush=True)
+    return run.returncode == 0
+
+
+def kit(python: str, levels: Iterable[str], arguments: Sequence[str], **environment: str) -> bool:
+    """Run the conformance kit at each level with each number of threads, all of it on CpuAcc."""
+
+    def run(level: str, threads: int) -> bool:
+        return pytest(
+            python,
+            f"{level}, {threads} threads",
+            ["--pyargs", "armnn.testing", "--armnn-backend", "CpuAcc", *arguments],
+            ARMNN_CPUACC_ISA=level,
+            ARMNN_CPUACC_THREADS=str(threads),
+            **environment,
+        )
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return all(list(pool.map(lambda each: run(*each), product(levels, THREADS))))
+
+
+def main() -> int:
+    """Run the kit in this Python; return 1 if a test failed."""
+    return int(not kit(sys.executable, LEVELS, sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
