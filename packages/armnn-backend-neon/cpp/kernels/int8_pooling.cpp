@@ -60,21 +60,56 @@ inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, 
   return requantize.stored(__builtin_convertvector(away, Ints) - requantize.zero_point);
 }
 
+/* Maxima that are stored as they are: as many bytes at once as a register has. */
+template <typename T>
+inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
+                         uint8_t *to) {
+  typedef T Whole __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+  for (int64_t c = 0; c < row.channels; c += CPUACC_VECTOR_BYTES) {
+    const int64_t n = row.channels - c;
+    const size_t bytes = static_cast<size_t>(n < CPUACC_VECTOR_BYTES ? n : CPUACC_VECTOR_BYTES);
+    Whole top = Whole{} + static_cast<T>(row.requantization.lowest);
+    for (int64_t i = rows.first; i < rows.last; ++i) {
+      const int64_t y = row.top + i * row.dilation_y;
+      const uint8_t *line = row.input + (y * row.width + left) * row.channels + c;
+      for (int64_t j = columns.first; j < columns.last; ++j) {
+        const uint8_t *from = line + j * row.dilation_x * row.channels;
+        Whole value{};
+        if (bytes == CPUACC_VECTOR_BYTES) {
+          std::memcpy(&value, from, CPUACC_VECTOR_BYTES);
+        } else {
+          std::memcpy(&value, from, bytes);
+        }
+        top = value > top ? value : top;
+      }
+    }
+    const Whole highest = Whole{} + static_cast<T>(row.requantization.highest);
+    top = top < highest ? top : highest;
+    std::memcpy(to + c, &top, bytes);
+  }
+}
+
 template <typename T>
 void pool(const Int8PoolingRow &row) {
   const Requantizer requantize(row.requantization);
   const Taps rows = taps_of(row.top, row.dilation_y, row.window_height, row.height, row.padded_bottom);
+  const bool stores_maxima = row.takes_maximum && row.scale == 1.0f &&
+                             row.input_zero_point == row.requantization.zero_point;
   for (int64_t x = 0; x < row.output_width; ++x) {
     const int64_t left = row.left + x * row.stride_x;
     const Taps columns = taps_of(left, row.dilation_x, row.window_width, row.width, row.padded_right);
     const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
+    uint8_t *to = row.output + x * row.channels;
+    if (stores_maxima && inside > 0) {
+      store_maxima<T>(row, rows, columns, left, to);
+      continue;
+    }
     const Window window{inside, row.counts_padding ? rows.counted * columns.counted : inside};
     for (int64_t c = 0; c < row.channels; c += kLanes) {
       const int64_t n = row.channels - c;
       const Ints sum = gathered<T>(row, rows, columns, left, c, n);
-      uint8_t *to = row.output + x * row.channels + c;
       const Bytes stored = finished(row, requantize, window, sum);
-      n >= kLanes ? store_bytes(to, stored) : store_bytes(to, stored, n);
+      n >= kLanes ? store_bytes(to + c, stored) : store_bytes(to + c, stored, n);
     }
   }
 }

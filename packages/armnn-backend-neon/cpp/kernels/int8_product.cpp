@@ -57,7 +57,7 @@ inline void store_some(const Int8Tile &tile, int r, int v, int64_t n, Ints sum) 
               requantize(sum, load(requantization.scales + v * kLanes)), n);
 }
 
-/* Sums in memory: part of the columns, zero points of B, sums that are stored as they are. */
+/* Sums in memory: zero points of B, sums that are stored as they are. */
 template <int R, int V>
 __attribute__((noinline)) void finish_any(const Int8Tile &tile, const Ints (&sums)[R][V]) {
   for (int r = 0; r < R; ++r) {
@@ -71,8 +71,7 @@ __attribute__((noinline)) void finish_any(const Int8Tile &tile, const Ints (&sum
 
 template <int R, int V>
 inline void finish(const Int8Tile &tile, const Ints (&sums)[R][V]) {
-  const bool is_usual = tile.b_zero_point == 0 && tile.requantization.scales != nullptr;
-  if (!is_usual || tile.column_count < V * kLanes) {
+  if (tile.b_zero_point != 0 || tile.requantization.scales == nullptr) {
     Ints spilled[R][V];
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
@@ -83,8 +82,15 @@ inline void finish(const Int8Tile &tile, const Ints (&sums)[R][V]) {
   uint8_t *c = static_cast<uint8_t *>(tile.c);
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const Floats scale = load(tile.requantization.scales + v * kLanes);
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale));
+    const int64_t left = tile.column_count - v * kLanes;
+    if (left >= kLanes) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale));
+      }
+    } else if (left > 0) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale), left);
+      }
     }
   }
 }

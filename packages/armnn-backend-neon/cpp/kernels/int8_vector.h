@@ -87,6 +87,83 @@ inline Ints dot(Ints sum, Fours a, Fours b) {
   return is_signed == kReadsUnsigned ? static_cast<int32_t>(0x80808080u) : 0;
 }
 
+/* Between numbers and bytes. The compiler's own conversions take the vectors apart. */
+template <typename T>
+struct Stored {
+  typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
+};
+
+#if defined(__x86_64__)
+
+template <typename T>
+inline Ints widened_bytes(__m128i bytes) {
+  constexpr bool kIsSigned = T(-1) < T(0);
+#if CPUACC_VECTOR_BYTES == 64
+  return reinterpret_cast<Ints>(kIsSigned ? _mm512_maskz_cvtepi8_epi32(0xffff, bytes)
+                                          : _mm512_maskz_cvtepu8_epi32(0xffff, bytes));
+#elif CPUACC_VECTOR_BYTES == 32
+  return reinterpret_cast<Ints>(kIsSigned ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes));
+#else
+  const __m128i twice = _mm_unpacklo_epi8(bytes, bytes);
+  const __m128i high = _mm_unpacklo_epi16(twice, twice); /* each byte four times */
+  return reinterpret_cast<Ints>(kIsSigned ? _mm_srai_epi32(high, 24) : _mm_srli_epi32(high, 24));
+#endif
+}
+
+inline __m128i some_bytes(const uint8_t *p, int64_t n) {
+#if CPUACC_VECTOR_BYTES == 64
+  if (n >= kLanes) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
+  return _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << n) - 1u), p);
+#else
+  __m128i bytes = _mm_setzero_si128();
+  if (n >= kLanes) {
+    std::memcpy(&bytes, p, kLanes);
+  } else {
+    std::memcpy(&bytes, p, static_cast<size_t>(n));
+  }
+  return bytes;
+#endif
+}
+
+template <typename T>
+inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_bytes(p, n)); }
+
+/* The lowest byte of each number, each of which fits into one, signed or unsigned. */
+inline Bytes narrowed(Ints x) {
+#if CPUACC_VECTOR_BYTES == 64
+  return reinterpret_cast<Bytes>(_mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
+#else
+  const Ints low = x & 255;
+#if CPUACC_VECTOR_BYTES == 32
+  const __m256i whole = reinterpret_cast<__m256i>(low);
+  const __m128i shorts = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+#else
+  const __m128i shorts = _mm_packs_epi32(reinterpret_cast<__m128i>(low), _mm_setzero_si128());
+#endif
+  const __m128i bytes = _mm_packus_epi16(shorts, shorts);
+  Bytes result;
+  std::memcpy(&result, &bytes, sizeof result);
+  return result;
+#endif
+}
+
+#else
+
+template <typename T>
+inline Ints widened(const uint8_t *p, int64_t n) {
+  typename Stored<T>::Vector bytes{};
+  std::memcpy(&bytes, p, static_cast<size_t>(n < kLanes ? n : kLanes));
+  return __builtin_convertvector(bytes, Ints);
+}
+
+inline Bytes narrowed(Ints x) { return __builtin_convertvector(x, Bytes); }
+
+#endif
+
+/* As many bytes as there are lanes, as numbers. With a count: the first n of them and zeros. */
+template <typename T>
+inline Ints widened(const uint8_t *p) { return widened<T>(p, kLanes); }
+
 /* A Requantization as this level computes it. */
 struct Requantizer {
   /* A float from here on holds whole numbers only: adding it rounds, and the number stands in the
@@ -111,36 +188,15 @@ struct Requantizer {
   Bytes stored(Floats real) const {
     const Floats inside = maximum(lowest, minimum(highest, real));
     const Ints whole = reinterpret_cast<Ints>(inside + kWhole) - kWholeBits;
-    return __builtin_convertvector(whole + zero_point, Bytes);
+    return narrowed(whole + zero_point);
   }
 
   Bytes stored(Ints steps) const {
     const Ints shifted = steps + zero_point;
     const Ints above = shifted < lowest_stored ? lowest_stored : shifted;
-    return __builtin_convertvector(above > highest_stored ? highest_stored : above, Bytes);
+    return narrowed(above > highest_stored ? highest_stored : above);
   }
 };
-
-/* As many bytes as there are lanes, or the first n of them and zeros, as numbers. */
-template <typename T>
-struct Stored {
-  typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
-};
-
-template <typename T>
-inline Ints widened(const uint8_t *p) {
-  typename Stored<T>::Vector bytes;
-  std::memcpy(&bytes, p, sizeof bytes);
-  return __builtin_convertvector(bytes, Ints);
-}
-
-template <typename T>
-inline Ints widened(const uint8_t *p, int64_t n) {
-  if (n >= kLanes) return widened<T>(p);
-  typename Stored<T>::Vector bytes{};
-  std::memcpy(&bytes, p, static_cast<size_t>(n));
-  return __builtin_convertvector(bytes, Ints);
-}
 
 [[maybe_unused]] inline void store_bytes(void *p, Bytes x) { std::memcpy(p, &x, sizeof x); }
 

@@ -11,7 +11,7 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
+constexpr int64_t kShallow = 64; /* channels up to which a row of a window is one tap */
 constexpr double kProductNs = 0.01;
 constexpr double kDepthwiseNs = 0.04;
 
@@ -52,6 +52,7 @@ class Int8Convolution final : public WithBounds {
         group_bytes_ * static_cast<size_t>(groups_), fill);
     inputs[1] = kNone;
     fold(kernels);
+    measure_windows();
     zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
     return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
   }
@@ -69,6 +70,17 @@ class Int8Convolution final : public WithBounds {
   }
 
  private:
+  void measure_windows() {
+    const Windows &w = windows_;
+    reach_y_ = (w.window_height - 1) * w.dilation_y;
+    reach_x_ = (w.window_width - 1) * w.dilation_x;
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        offsets_.push_back((i * w.dilation_y * w.width + j * w.dilation_x) * w.channels);
+      }
+    }
+  }
+
   void fold(const Int8Kernels &kernels) {
     padded_columns_ = (layout_.columns + kernels.columns - 1) / kernels.columns * kernels.columns;
     for (int64_t g = 0; g < groups_; ++g) {
@@ -93,27 +105,51 @@ class Int8Convolution final : public WithBounds {
                            scales_.data() + group * padded_columns_,
                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                            groups_ * layout_.columns};
-    run_int8_task(product, cut_, task, frame.kernels.int8, table,
-                  [&](int64_t row, const uint8_t **pointers, int64_t stride) {
-                    point(input, row, pointers, stride);
-                  });
+    point(input, task, frame.kernels.int8.rows, table);
+    run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
   }
 
-  /* Where the taps of one window begin; outside of the image stand zero points. */
-  void point(const uint8_t *input, int64_t row, const uint8_t **pointers, int64_t stride) const {
+  /* Where the taps of a task's windows begin; outside of the image stand zero points. */
+  void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **pointers) const {
     const Windows &w = windows_;
-    const int64_t image = row / (w.output_height * w.output_width);
-    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
-    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
+    const int64_t first = task % cut_.row_tasks() * cut_.rows_per_task;
+    const int64_t last = std::min(first + cut_.rows_per_task, cut_.rows);
+    int64_t x = first % w.output_width;
+    int64_t line = first / w.output_width; /* of all images */
+    for (int64_t row = first; row < last; ++row) {
+      const int64_t place = row - first;
+      const uint8_t **to = pointers + place / height * height * layout_.taps + place % height;
+      const int64_t top = line % w.output_height * w.stride_y - w.pad_top;
+      const int64_t left = x * w.stride_x - w.pad_left;
+      const uint8_t *image = input + line / w.output_height * w.height * w.width * w.channels;
+      const bool is_inside = top >= 0 && left >= 0 && top + reach_y_ < w.height && left + reach_x_ < w.width;
+      if (is_inside) {
+        const uint8_t *corner = image + (top * w.width + left) * w.channels;
+        for (const int64_t offset : offsets_) {
+          *to = corner + offset;
+          to += height;
+        }
+      } else {
+        point_at_border(image, top, left, to, height);
+      }
+      if (++x == w.output_width) {
+        x = 0;
+        ++line;
+      }
+    }
+  }
+
+  void point_at_border(const uint8_t *image, int64_t top, int64_t left, const uint8_t **to, int64_t step) const {
+    const Windows &w = windows_;
     const auto *zeros = static_cast<const uint8_t *>(zeros_.get());
     for (int64_t i = 0; i < w.window_height; ++i) {
       const int64_t y = top + i * w.dilation_y;
       const bool is_row = y >= 0 && y < w.height;
-      const uint8_t *line = input + (image * w.height + y) * w.width * w.channels;
       for (int64_t j = 0; j < w.window_width; ++j) {
         const int64_t x = left + j * w.dilation_x;
         const bool is_inside = is_row && x >= 0 && x < w.width;
-        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : zeros;
+        *to = is_inside ? image + (y * w.width + x) * w.channels : zeros;
+        to += step;
       }
     }
   }
@@ -129,6 +165,9 @@ class Int8Convolution final : public WithBounds {
   std::vector<int32_t> folded_;
   std::vector<float> scales_;
   std::shared_ptr<const void> zeros_;
+  std::vector<int64_t> offsets_; /* of a window's taps from its corner */
+  int64_t reach_y_ = 0; /* of a window's last row and column from its first ones */
+  int64_t reach_x_ = 0;
 };
 
 /* One output channel per input channel. Weights: where those of a channel begin and how far apart its
