@@ -144,6 +144,9 @@ LOADERS: dict[str, Loader] = {
 }
 """By the name in the tables."""
 
+CACHING = (OURS, "onnxruntime", "OpenVINO")
+"""Those that can keep something from load to load."""
+
 MODULES = {
     OURS: "armnn_backend_neon.backend",
     "onnxruntime": "onnxruntime",
