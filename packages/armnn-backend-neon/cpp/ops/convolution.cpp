@@ -6,6 +6,7 @@
 #include "ops/moving.h"
 #include "ops/product.h"
 #include "ops/registry.h"
+#include "ops/widening.h"
 #include "ops/windows.h"
 #include "ops/winograd.h"
 
@@ -293,18 +294,23 @@ void lower_depthwise(Lowering &l) {
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels, multiplier);
 }
 
-/* The image with zeros around it. */
-TensorId padded(Lowering &l, TensorId input, Windows &windows) {
+/* The image with zeros around it, channels last; order is that of the tensor before. */
+TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   Windows &w = windows;
   const int64_t height = w.height + w.pad_top + w.pad_bottom;
   const int64_t width = w.width + w.pad_left + w.pad_right;
-  if (height == w.height && width == w.width) return input;
-  const Shape from{w.batch, w.height, w.width, w.channels};
+  if (height == w.height && width == w.width) return l.in(0, order);
+  /* Straight from the order in which the image lies: one walk over memory instead of two. */
+  const Order from = l.order(0);
+  const Shape shape{w.batch, w.height, w.width, w.channels};
   const Shape to{w.batch, height, width, w.channels};
   const Shape steps = strides_of(to);
-  const Move move{from, strides_of(from), steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  const Shape own = strides_of(in_memory(l.input(0).shape, from));
+  Move move{shape, {}, steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  for (const int32_t axis : order) move.from.push_back(own[place_of(from, axis)]);
+  const TensorId image = l.in(0, from);
   const TensorId result = l.temporary(ARMNN_FLOAT32, to);
-  l.add<Moves>(std::vector<TensorId>{input}, result, std::vector<Move>{move},
+  l.add<Moves>(std::vector<TensorId>{image}, result, std::vector<Move>{move},
                std::vector<std::byte>(sizeof(float)));
   w.height = height;
   w.width = width;
@@ -312,24 +318,60 @@ TensorId padded(Lowering &l, TensorId input, Windows &windows) {
   return result;
 }
 
-/* With few channels, a row of the window is read as one tap of window_width * channels numbers: they
- * lie side by side once the padding is there.
+bool is_shallow(const Windows &windows) {
+  return windows.channels <= kShallow && windows.window_width > 1 && windows.dilation_x == 1;
+}
+
+/* Weights [columns, KH, KW, I]. With few channels, a row of the window is read as one tap of
+ * window_width * channels numbers: they lie side by side once the padding is there.
  */
-void lower_shallow(Lowering &l, TensorId input, TensorId weights, TensorId bias, const Order &order,
-                   Windows windows, bool is_last) {
+void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out,
+                   Windows windows, int64_t columns) {
   const int64_t depth = windows.channels;
   const int64_t height = windows.window_height;
   const int64_t width = windows.window_width;
-  const int64_t columns = l.input(1).shape[0];
-  TensorId ordered = weights;
-  if (!is_last) {
-    const std::vector<float> data = channels_last_weights(l, columns, depth, height * width);
-    ordered = l.constant_tensor({columns, height, width, depth}, data);
+  const int64_t all = height * width * depth;
+  if (!is_shallow(windows)) {
+    const WeightLayout layout{height * width, depth, depth, 1, columns, all};
+    l.add<Convolution>(l.in(0, order), weights, bias, out, windows, layout, 1, 0);
+    return;
   }
-  const WeightLayout layout{height, width * depth, width * depth, 1, columns, height * width * depth};
-  const TensorId image = padded(l, input, windows);
+  const WeightLayout layout{height, width * depth, width * depth, 1, columns, all};
+  const TensorId image = padded(l, order, windows);
   windows.window_width = 1;
-  l.add<Convolution>(image, ordered, bias, l.out(0, order), windows, layout, 1, 0);
+  l.add<Convolution>(image, weights, bias, out, windows, layout, 1, 0);
+}
+
+void lower_shallow(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
+  const int64_t columns = l.input(1).shape[0];
+  const int64_t taps = windows.window_height * windows.window_width;
+  const TensorId bias = bias_of(l);
+  TensorId weights = l.in(1);
+  if (!is_last) {
+    const std::vector<float> data = channels_last_weights(l, columns, windows.channels, taps);
+    weights = l.constant_tensor({columns, taps, windows.channels}, data);
+  }
+  add_ungrouped(l, order, weights, bias, l.out(0, order), windows, columns);
+}
+
+/* Several outputs side by side at once; what reaches beyond the image is cut off. */
+void lower_widened(Lowering &l, const Order &order, const Windows &windows, bool is_last,
+                   int64_t together) {
+  const int64_t columns = l.input(1).shape[0];
+  const TensorId weights = widened_weights(l, windows, windows.channels, is_last, together);
+  const TensorId bias = repeated_bias(l, columns, together);
+  const Windows wide = widened(windows, together);
+  const int64_t width = wide.output_width * together;
+  if (width == windows.output_width) {
+    add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
+    return;
+  }
+  const Shape shape{windows.batch, windows.output_height, width, columns};
+  const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
+  add_ungrouped(l, order, weights, bias, made, wide, together * columns);
+  const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
+  l.add<Moves>(std::vector<TensorId>{made}, l.out(0, order),
+               std::vector<Move>{{kept, strides_of(shape), strides_of(kept), 0, 0}});
 }
 
 void lower_convolution(Lowering &l) {
@@ -348,6 +390,9 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = windows.channels / depth;
   require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
   const int64_t columns = weights[0] / groups;
+  const int64_t together = groups == 1 ? outputs_together(windows, columns) : 1;
+  if (together > 1) return lower_widened(l, order, windows, is_last, together);
+  if (groups == 1 && is_shallow(windows)) return lower_shallow(l, order, windows, is_last);
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
   if (groups > 1 && depth == 1 && columns == 1) {
@@ -360,10 +405,6 @@ void lower_convolution(Lowering &l) {
                                   ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                   : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   const TensorId right = l.in(1);
-  if (groups == 1 && depth <= kShallow && windows.window_width > 1 && windows.dilation_x == 1) {
-    lower_shallow(l, input, right, bias, order, windows, is_last);
-    return;
-  }
   const int64_t side = groups == 1 ? winograd_side(windows, layout) : 0;
   if (side > 0) {
     add_winograd(l, input, right, bias, l.out(0, order), windows, layout, side);

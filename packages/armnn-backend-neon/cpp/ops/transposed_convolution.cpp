@@ -226,15 +226,6 @@ class TransposedConvolution final : public WithEpilogue {
   std::shared_ptr<const void> zeros_;
 };
 
-/* The bias once for every element of a block of outputs. */
-TensorId repeated_bias(Lowering &l, int64_t columns, int64_t times) {
-  if (!l.has_input(2)) return kNone;
-  const float *bias = l.constant(2, "the bias");
-  std::vector<float> repeated;
-  for (int64_t i = 0; i < times; ++i) repeated.insert(repeated.end(), bias, bias + columns);
-  return l.constant_tensor({times * columns}, repeated);
-}
-
 void lower_transposed(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");

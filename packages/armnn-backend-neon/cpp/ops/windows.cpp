@@ -66,4 +66,12 @@ Windows pooling_windows_of(const Lowering &lowering, const Order &order) {
   return windows;
 }
 
+TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
+  if (!lowering.has_input(2)) return kNone;
+  const float *bias = lowering.constant(2, "the bias");
+  std::vector<float> repeated;
+  for (int64_t i = 0; i < times; ++i) repeated.insert(repeated.end(), bias, bias + columns);
+  return lowering.constant_tensor({times * columns}, repeated);
+}
+
 }  // namespace cpuacc

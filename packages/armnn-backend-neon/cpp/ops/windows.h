@@ -25,6 +25,8 @@ Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
 /* The layer's third input, which must be constant; kNone without one. */
 TensorId bias_of(Lowering &lowering);
+/* The same, its columns numbers so many times. */
+TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times);
 
 }  // namespace cpuacc
 

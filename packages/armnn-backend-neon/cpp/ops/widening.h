@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions with few output channels: outputs side by side become the columns of one row, by weights
+ * that are 0 where a window does not reach.
+ */
+#ifndef CPUACC_OPS_WIDENING_H_
+#define CPUACC_OPS_WIDENING_H_
+
+#include "ops/windows.h"
+
+namespace cpuacc {
+
+/* How many outputs side by side take the least time as one row; 1: each is a row of its own. */
+int64_t outputs_together(const Windows &windows, int64_t columns);
+
+/* The windows of rows of that many outputs. */
+Windows widened(const Windows &windows, int64_t together);
+
+/* The layer's second input, [O, KH, KW, I] or [O, I, KH, KW], as [together, O, KH, KW', I]. */
+TensorId widened_weights(Lowering &lowering, const Windows &windows, int64_t depth, bool is_depth_last,
+                         int64_t together);
+
+}  // namespace cpuacc
+
+#endif
