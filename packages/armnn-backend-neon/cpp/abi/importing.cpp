@@ -66,6 +66,9 @@ Layer import_layer(const armnn_graph &graph, const armnn_node &from) {
     } else if (row.type == ARMNN_ATTRIBUTE_FLOAT64) {
       const auto *data = static_cast<const double *>(row.data);
       attribute.reals.assign(data, data + row.count);
+    } else if (row.type == ARMNN_ATTRIBUTE_STRING && row.count == 1) {
+      const std::string text = text_of(*static_cast<const armnn_string *>(row.data));
+      attribute.integers.assign(text.begin(), text.end());
     }
     layer.attributes[text_of(row.name)] = std::move(attribute);
   }

@@ -30,6 +30,12 @@ std::vector<double> Layer::reals(std::string_view name) const {
   return found == attributes.end() ? std::vector<double>{} : found->second.reals;
 }
 
+std::string Layer::text(std::string_view name) const {
+  std::string result;
+  for (const int64_t character : integers(name)) result.push_back(static_cast<char>(character));
+  return result;
+}
+
 void Lowering::receive(int32_t value) {
   const Value &from = this->value(value);
   Tensor tensor;

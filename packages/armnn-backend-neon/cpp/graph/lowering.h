@@ -42,7 +42,7 @@ struct Value {
 
 /* A parameter of a layer, as the host says it. */
 struct Attribute {
-  std::vector<int64_t> integers;
+  std::vector<int64_t> integers; /* of a text its characters */
   std::vector<double> reals;
 };
 
@@ -58,6 +58,7 @@ struct Layer {
   double real(std::string_view name, double otherwise) const;
   std::vector<int64_t> integers(std::string_view name) const;
   std::vector<double> reals(std::string_view name) const;
+  std::string text(std::string_view name) const;
 };
 
 class Lowering;

@@ -250,9 +250,9 @@ void lower_batch_mat_mul(Lowering &l) {
 }  // namespace
 
 void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
-                  const WeightLayout &layout, int64_t rows, int64_t matrices) {
-  lowering.add<Product>(left, right, kNone, to, layout, rows, Shape{matrices}, Product::Side{{0}},
-                        Product::Side{{1}});
+                  const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared) {
+  lowering.add<Product>(left, right, kNone, to, layout, rows, Shape{matrices},
+                        Product::Side{{is_left_shared ? 0 : 1}}, Product::Side{{1}});
 }
 
 std::vector<LayerType> product_layers() {

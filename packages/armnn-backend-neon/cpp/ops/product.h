@@ -111,9 +111,11 @@ void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Ke
 
 class Lowering;
 
-/* Multiplies [rows, depth] by each of the matrices of right: to is [matrices, rows, columns]. */
+/* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
+ * [matrices, rows, columns].
+ */
 void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
-                  const WeightLayout &layout, int64_t rows, int64_t matrices);
+                  const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared);
 
 /* An operation with an epilogue: what it may absorb. */
 class WithEpilogue : public Operation {

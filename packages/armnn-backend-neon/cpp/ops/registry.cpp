@@ -27,7 +27,7 @@ Lower find(const Table &all, std::string_view layer_type) {
 Lower lower_of(std::string_view layer_type) {
   static const Table all = collect(
       {attention_layers, block_layers, casting_layers, comparing_layers, convolution_layers,
-       cumulating_layers, dynamic_layers, elementwise_layers, extreme_layers,
+       cumulating_layers, dynamic_layers, einsum_layers, elementwise_layers, extreme_layers,
        image_normalization_layers, indexing_layers, integer_product_layers, joining_layers,
        normalization_layers, padding_layers, pooling_layers, product_layers, quantizing_layers,
        reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers,

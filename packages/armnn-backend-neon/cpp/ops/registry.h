@@ -22,6 +22,7 @@ std::vector<LayerType> comparing_layers();
 std::vector<LayerType> convolution_layers();
 std::vector<LayerType> cumulating_layers();
 std::vector<LayerType> dynamic_layers();
+std::vector<LayerType> einsum_layers();
 std::vector<LayerType> elementwise_layers();
 std::vector<LayerType> extreme_layers();
 std::vector<LayerType> image_normalization_layers();

@@ -178,7 +178,7 @@ Sequence sequence_of(Lowering &l, int64_t gates, size_t functions) {
       l.temporary(ARMNN_FLOAT32, {reading.ways, reading.steps * reading.batch, columns});
   const TensorId from = l.in(0);
   add_products(l, from, l.in(1), added, {1, 0, shape[2], 1, columns, shape[2]},
-               reading.steps * reading.batch, reading.ways);
+               reading.steps * reading.batch, reading.ways, true);
   result.inputs = {added, l.in(2)};
   const Shape state = is_time_major ? Shape{reading.ways, reading.batch, units}
                                     : Shape{reading.batch, reading.ways, units};
