@@ -75,8 +75,29 @@ def e2e(session: nox.Session) -> None:
     _install(session, EVERYTHING, *MORE_BACKENDS, group="e2e")
     _install_clients(session)
     session.run(
-        "pytest", "tests-e2e", *WORKERS, "--dist=loadfile", *session.posargs, env=ONE_THREAD_EACH
+        "pytest",
+        "tests-e2e",
+        "--ignore=tests-e2e/compat",
+        *WORKERS,
+        "--dist=loadfile",
+        *session.posargs,
+        env=ONE_THREAD_EACH,
     )
+
+
+@nox.session
+def compat(session: nox.Session) -> None:
+    """Run every core with every backend of the compatibility matrix, and pip on their wheels."""
+    # Nothing of ours: each cell brings its own core. conftest.py wants what every test run has.
+    needed = [
+        requirement
+        for package in ("armnn-core", "armnn-backend-ref", "armnn-dynamic-loader")
+        for requirement in PACKAGES[package]["project"]["dependencies"]
+        if Requirement(requirement).name not in PACKAGES
+    ]
+    tools = nox.project.dependency_groups(PROJECT, "build", "test")
+    session.install("pip", *dict.fromkeys(needed), *tools)
+    session.run("pytest", "tests-e2e/compat", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""An application that is never touched: it says which backend found the last of two equals."""
+
+import numpy as np
+
+import armnn
+
+EQUALS = np.array([3, 7, 7, 1], np.float32)
+
+network = armnn.Network("last of equals")
+x = network.add_input("x", armnn.TensorInfo(EQUALS.shape))
+place = network.add_arg_min_max(
+    x, function=armnn.ArgMinMaxFunction.MAX, select_last_index=True, output=armnn.DataType.SIGNED64
+)
+network.add_output("place", place)
+with armnn.Runtime() as runtime:
+    loaded = runtime.load_network(runtime.optimize(network, backends=["Compat", "CpuRef"]))
+    (row,) = (row for row in loaded.report.rows if row.type == "ArgMinMax")
+    print(row.backend, loaded.run({"x": EQUALS})["place"])

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""One cell of the matrix, run with a core and a backend on the path: prints what happens, as JSON.
+
+``python cell.py [FOLDER]``; a backend in C is in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+import armnn
+from armnn.backends import BACKEND_API_VERSION
+from armnn.layers.reduction import ArgMinMaxDescriptor
+
+PICTURE = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
+WEIGHTS = np.array([[[[1, 2], [3, 4]]]], np.float32)
+EQUALS = np.array([3, 7, 7, 1], np.float32)
+
+
+def convolution() -> armnn.Network:
+    """A network of one convolution."""
+    network = armnn.Network("convolution")
+    x = network.add_input("x", armnn.TensorInfo(PICTURE.shape))
+    network.add_output("y", network.add_convolution2d(x, WEIGHTS, pad_left=1, pad_top=1))
+    return network
+
+
+def last_of_equals() -> armnn.Network:
+    """A network with the parameter that came with Backend API 1.1."""
+    network = armnn.Network("last of equals")
+    x = network.add_input("x", armnn.TensorInfo(EQUALS.shape))
+    parameters: dict[str, Any] = {"function": armnn.ArgMinMaxFunction.MAX}
+    parameters["select_last_index"] = True
+    output = armnn.DataType.SIGNED64
+    network.add_output("y", network.add_arg_min_max(x, **parameters, output=output))
+    return network
+
+
+def tried(runtime: armnn.Runtime, network: armnn.Network, x: Any, backends: list[str]) -> Any:
+    """Run a network and unload it; return what it computed, where, and who refused why."""
+    optimized = runtime.optimize(network, backends=backends)
+    with runtime.load_network(optimized) as loaded:
+        y = loaded.run({"x": x})["y"].tolist()
+        (row,) = (r for r in loaded.report.rows if r.type in ("PreCompiled", *TYPES))
+        return {"result": y, "backend": row.backend, "reason": row.reason}
+
+
+TYPES = ("Convolution2d", "ArgMinMax")
+
+
+def observed(folder: str | None) -> dict[str, Any]:
+    """Return what happens with the backend, and with CpuRef if it is refused."""
+    found: dict[str, Any] = {"core": armnn.__version__, "api": str(BACKEND_API_VERSION)}
+    with armnn.Runtime(armnn.CreationOptions(dynamic_backends_path=folder)) as runtime:
+        try:
+            found["convolution"] = tried(runtime, convolution(), PICTURE, ["Compat"])
+        except armnn.ArmnnError as error:
+            found["refusal"] = str(error)
+            found["instead"] = tried(runtime, convolution(), PICTURE, ["CpuRef"])
+        else:
+            if "select_last_index" in ArgMinMaxDescriptor.__dataclass_fields__:
+                chosen = ["Compat", "CpuRef"]
+                found["field"] = tried(runtime, last_of_equals(), EQUALS, chosen)
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(observed(sys.argv[1] if len(sys.argv) > 1 else None)))
