@@ -31,6 +31,7 @@ from armnn.backends.sources import (
     installed_sources,
 )
 from armnn.cli.backends import as_document, load_all
+from armnn.cli.compatibility import advice
 from armnn.cli.import_times import ImportTime, measure
 from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError
@@ -228,6 +229,11 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
         Finding(entry.message, is_problem=False)
         for entry in entries
         if entry.reason and not _is_problem(entry)
+    ]
+    found += [
+        Finding(advice(entry), is_problem=False)
+        for entry in entries
+        if entry.state is BackendState.INCOMPATIBLE
     ]
     found += [
         Finding(

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Which released core takes a backend that this core refuses, as ``matrix.json`` records it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from armnn.backends import BackendVersion, is_compatible
+
+if TYPE_CHECKING:
+    from armnn.backends import BackendEntry
+
+
+def advice(entry: BackendEntry, recorded: dict[str, Any] | None = None) -> str:
+    """Return a sentence about the newest released core that takes a backend.
+
+    Args:
+        entry: The backend, which is incompatible with this core.
+        recorded: The record; by default that of the core.
+    """
+    cores = (matrix() if recorded is None else recorded)["cores"]
+    for core in reversed(cores):
+        if _takes(BackendVersion.parse(core["api"]), entry):
+            version = core["version"]
+            return (
+                f"armnn-core {version} is the newest recorded release that takes backend "
+                f"{entry.id!r} ({entry.owner}): pip install armnn-core=={version}."
+            )
+    last = cores[-1]["version"]
+    return (
+        f"No release of armnn-core up to {last} takes backend {entry.id!r} ({entry.owner}), as far "
+        "as this core knows."
+    )
+
+
+def matrix() -> dict[str, Any]:
+    """Return the record: the released cores with their Backend API, and the tested pairs."""
+    text = (files("armnn.cli") / "matrix.json").read_text(encoding="utf-8")
+    recorded: dict[str, Any] = json.loads(text)
+    return recorded
+
+
+def _takes(provided: BackendVersion, entry: BackendEntry) -> bool:
+    if entry.api_version is not None:
+        return is_compatible(entry.api_version, provided)
+    from packaging.specifiers import SpecifierSet  # imported late: it is slow, and rarely needed
+
+    return SpecifierSet(entry.declared_range).contains(f"{provided}.0")
