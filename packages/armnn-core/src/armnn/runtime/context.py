@@ -36,7 +36,11 @@ class ExecutionContext:
         self._inputs = tuple(handle for _, handle in inputs)
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
         self._arrays = tuple(h.map() if isinstance(h, ArrayHandle) else None for h in self._inputs)
-        self._outputs = tuple((name, handle) for name, handle in outputs if handle is not None)
+        self._outputs = tuple(
+            (name, handle, handle.map() if isinstance(handle, ArrayHandle) else None)
+            for name, handle in outputs
+            if handle is not None
+        )
         self._layers = tuple(layer for layer, _ in steps)
         self._steps = tuple(step for _, step in steps)
         self._managers = tuple(managers)
@@ -63,10 +67,10 @@ class ExecutionContext:
             manager.acquire()
         try:
             for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
-                if array is not None:
-                    np.copyto(array, source)
-                else:
+                if array is None:
                     _fill(handle, source)
+                else:
+                    array[...] = source
             if control is None:
                 self._run_steps()
             else:
@@ -75,7 +79,10 @@ class ExecutionContext:
                     self._run_watched_steps(control)
                 finally:
                     current_control.reset(token)
-            return {name: _copy_out(handle) for name, handle in self._outputs}
+            return {
+                name: _copy_out(handle) if array is None else array.copy()
+                for name, handle, array in self._outputs
+            }
         finally:
             for manager in self._managers:
                 manager.release()

@@ -13,7 +13,8 @@ class Gate:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._condition = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._condition = threading.Condition(self._lock)
         self._inside = 0
         self._closed = False
 
@@ -28,14 +29,14 @@ class Gate:
         Raises:
             ClosedError: The gate is closed.
         """
-        with self._condition:
+        with self._lock:
             if self._closed:
                 raise ClosedError(f"{self._what} was closed before this call")
             self._inside += 1
 
     def leave(self) -> None:
         """Go out."""
-        with self._condition:
+        with self._lock:
             self._inside -= 1
             if self._closed and self._inside == 0:
                 self._condition.notify_all()

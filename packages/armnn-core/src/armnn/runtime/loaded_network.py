@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn.backends import BackendContext
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.runtime.gate import Gate
@@ -18,7 +19,7 @@ from armnn.tensor import TensorInfo, format_shape
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.backends import BackendContext, ProfilingContext, ProfilingSink
+    from armnn.backends import ProfilingContext, ProfilingSink
     from armnn.optimizer import Report
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.runtime import Runtime
@@ -55,6 +56,13 @@ class LoadedNetwork:
         self._gate = Gate(f"the network {plans.optimized.name!r}")
         self._inputs = plans.optimized.inputs
         self._dtypes = {n: info.data_type.numpy_dtype for n, info in self._inputs.items()}
+        self._expected = tuple((n, self._dtypes[n], i.shape) for n, i in self._inputs.items())
+        # A call per run and context counts where a model takes microseconds.
+        self._listening = tuple(
+            context
+            for context in contexts
+            if type(context).after_enqueue_workload is not BackendContext.after_enqueue_workload
+        )
         self._real = RealValues(self._inputs, plans.optimized.outputs) if quantize else None
 
     @property
@@ -115,11 +123,14 @@ class LoadedNetwork:
         """
         arrays = self._checked(inputs if self._real is None else self._real.stored(inputs))
         if timeout is None and cancel is None and profiler is None:
-            with self._gate:
+            self._gate.enter()
+            try:
                 outputs = self._plans.run(arrays, None)
+            finally:
+                self._gate.leave()
         else:
             outputs = self._run_watched(arrays, timeout, cancel, profiler)
-        for context in self.contexts:
+        for context in self._listening:
             context.after_enqueue_workload(self.id)
         return outputs if self._real is None else self._real.restored(outputs)
 
@@ -218,15 +229,17 @@ class LoadedNetwork:
 
     def _checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
         """Return the inputs as arrays in the order of the network."""
-        if len(inputs) != len(self._inputs) or any(name not in inputs for name in self._inputs):
-            self._raise_wrong_names(inputs)
         arrays = []
-        for name, info in self._inputs.items():
+        if len(inputs) != len(self._expected):
+            self._raise_wrong_names(inputs)
+        for name, dtype, shape in self._expected:
+            if name not in inputs:
+                self._raise_wrong_names(inputs)
             array = inputs[name]
             if not isinstance(array, np.ndarray):
-                array = np.asarray(array, self._dtypes[name])
-            if array.dtype != self._dtypes[name] or array.shape != info.shape:
-                self._check(name, info, array)
+                array = np.asarray(array, dtype)
+            if array.dtype is not dtype or array.shape != shape:
+                self._check(name, self._inputs[name], array)
             arrays.append(array)
         return arrays
 
