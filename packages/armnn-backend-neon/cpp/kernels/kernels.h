@@ -67,7 +67,8 @@ struct Elementwise {
   float scale = 1.0f;
   float shift = 0.0f;
 
-  bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
+  /* Always inlined: a copy outside would be merged between levels by the linker. */
+  __attribute__((always_inline)) bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
 /* A tile of a product: rows x columns of C = epilogue(sum over taps and depth of A * B).
