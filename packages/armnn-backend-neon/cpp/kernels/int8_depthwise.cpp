@@ -70,14 +70,29 @@ inline Ints add_products(Ints sum, Ints column, Ints weights) { return sum + col
 
 #endif
 
-/* The elements over each other at image column x, from window row first on. */
-inline Ints column_at(const Int8DepthwiseRow &row, int64_t first, int64_t x, int64_t c, int64_t n,
+/* The image's rows of one group of window rows; one that lies outside stays at the zero points. */
+struct Lines {
+  const uint8_t *begin[kGroup];
+  int64_t step[kGroup]; /* from one image column to the next one */
+};
+
+inline Lines lines_of(const Int8DepthwiseRow &row, int64_t first) {
+  Lines lines;
+  CPUACC_UNROLL for (int i = 0; i < kGroup; ++i) {
+    const uint8_t *line = row.lines[first + i];
+    lines.begin[i] = line == nullptr ? row.outside : line;
+    lines.step[i] = line == nullptr ? 0 : row.channels;
+  }
+  return lines;
+}
+
+/* The elements over each other at image column x. */
+inline Ints column_at(const Int8DepthwiseRow &row, const Lines &lines, int64_t x, int64_t c, int64_t n,
                       Ints turned) {
   const bool is_inside = x >= 0 && x < row.width;
   const uint8_t *p[kGroup];
   CPUACC_UNROLL for (int i = 0; i < kGroup; ++i) {
-    const uint8_t *line = row.lines[first + i];
-    p[i] = is_inside && line != nullptr ? line + x * row.channels : row.outside;
+    p[i] = is_inside ? lines.begin[i] + x * lines.step[i] : row.outside;
   }
   return column(p, c, n, turned);
 }
@@ -107,11 +122,12 @@ inline void depthwise_block(const Int8DepthwiseRow &row, int64_t x, int64_t c, I
   CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) sums[b] = bias;
   const auto *weights = static_cast<const int32_t *>(row.weights) + c;
   for (int64_t i = 0; i < row.window_height; i += kGroup, weights += width * padded) {
+    const Lines lines = lines_of(row, i);
     if constexpr (S != 0) {
       constexpr int kColumns = (B - 1) * S + W;
       Ints columns[kColumns];
       CPUACC_UNROLL for (int j = 0; j < kColumns; ++j) {
-        columns[j] = column_at(row, i, left + j, c, n, turned);
+        columns[j] = column_at(row, lines, left + j, c, n, turned);
       }
       CPUACC_UNROLL for (int j = 0; j < W; ++j) {
         const Ints weight = load_ints(weights + j * padded);
@@ -124,7 +140,7 @@ inline void depthwise_block(const Int8DepthwiseRow &row, int64_t x, int64_t c, I
         const Ints weight = load_ints(weights + j * padded);
         CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) {
           const int64_t at = left + b * row.stride_x + j * row.dilation_x;
-          sums[b] = add_products(sums[b], column_at(row, i, at, c, n, turned), weight);
+          sums[b] = add_products(sums[b], column_at(row, lines, at, c, n, turned), weight);
         }
       }
     }

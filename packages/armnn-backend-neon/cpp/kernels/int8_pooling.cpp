@@ -15,6 +15,7 @@ struct Taps {
 };
 
 inline Taps taps_of(int64_t start, int64_t step, int64_t taps, int64_t size, int64_t padded_end) {
+  if (start >= 0 && start + (taps - 1) * step < size) return {0, taps, taps};
   const int64_t first = start < 0 ? (-start + step - 1) / step : 0;
   const int64_t end = start >= size ? 0 : (size - start + step - 1) / step;
   const int64_t last = end < taps ? end : taps;
@@ -60,6 +61,24 @@ inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, 
   return requantize.stored(__builtin_convertvector(away, Ints) - requantize.zero_point);
 }
 
+/* The first n bytes of a register. */
+template <typename Whole>
+inline Whole whole_bytes(const uint8_t *p, size_t n) {
+  Whole bytes{};
+#if CPUACC_VECTOR_BYTES == 64
+  const __mmask64 mask = n == 64 ? ~__mmask64{0} : (__mmask64{1} << n) - 1;
+  const __m512i loaded = _mm512_maskz_loadu_epi8(mask, p);
+  std::memcpy(&bytes, &loaded, sizeof bytes);
+#else
+  if (n == CPUACC_VECTOR_BYTES) {
+    std::memcpy(&bytes, p, CPUACC_VECTOR_BYTES);
+  } else {
+    std::memcpy(&bytes, p, n);
+  }
+#endif
+  return bytes;
+}
+
 /* Maxima that are stored as they are: as many bytes at once as a register has. */
 template <typename T>
 inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
@@ -74,12 +93,7 @@ inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps
       const uint8_t *line = row.input + (y * row.width + left) * row.channels + c;
       for (int64_t j = columns.first; j < columns.last; ++j) {
         const uint8_t *from = line + j * row.dilation_x * row.channels;
-        Whole value{};
-        if (bytes == CPUACC_VECTOR_BYTES) {
-          std::memcpy(&value, from, CPUACC_VECTOR_BYTES);
-        } else {
-          std::memcpy(&value, from, bytes);
-        }
+        const Whole value = whole_bytes<Whole>(from, bytes);
         top = value > top ? value : top;
       }
     }

@@ -24,9 +24,9 @@ typedef int8_t Bytes __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
 constexpr bool kReadsUnsigned = true;
 typedef Ints Fours;
 
-inline Fours fours(Ints bytes) { return bytes; }
+[[maybe_unused]] inline Fours fours(Ints bytes) { return bytes; }
 
-inline Ints dot(Ints sum, Fours a, Fours b) {
+[[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
   return reinterpret_cast<Ints>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum),
                                                     reinterpret_cast<__m512i>(a),
                                                     reinterpret_cast<__m512i>(b)));
@@ -37,9 +37,9 @@ inline Ints dot(Ints sum, Fours a, Fours b) {
 constexpr bool kReadsUnsigned = false;
 typedef int8x16_t Fours;
 
-inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
+[[maybe_unused]] inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
 
-inline Ints dot(Ints sum, Fours a, Fours b) {
+[[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
   const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)));
   const int32x4_t high = vpaddlq_s16(vmull_high_s8(a, b));
   return sum + reinterpret_cast<Ints>(vpaddq_s32(low, high));
@@ -58,12 +58,12 @@ struct Fours {
   Shorts odd;
 };
 
-inline Fours fours(Ints bytes) {
+[[maybe_unused]] inline Fours fours(Ints bytes) {
   const Shorts pairs = reinterpret_cast<Shorts>(bytes);
   return {(pairs << 8) >> 8, pairs >> 8};
 }
 
-inline Ints pairs_of_products(Shorts a, Shorts b) {
+[[maybe_unused]] inline Ints pairs_of_products(Shorts a, Shorts b) {
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Ints>(
       _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
@@ -76,7 +76,7 @@ inline Ints pairs_of_products(Shorts a, Shorts b) {
 #endif
 }
 
-inline Ints dot(Ints sum, Fours a, Fours b) {
+[[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
   return sum + pairs_of_products(a.even, b.even) + pairs_of_products(a.odd, b.odd);
 }
 
@@ -96,7 +96,7 @@ struct Stored {
 #if defined(__x86_64__)
 
 template <typename T>
-inline Ints widened_bytes(__m128i bytes) {
+[[maybe_unused]] inline Ints widened_bytes(__m128i bytes) {
   constexpr bool kIsSigned = T(-1) < T(0);
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Ints>(kIsSigned ? _mm512_maskz_cvtepi8_epi32(0xffff, bytes)
@@ -110,7 +110,7 @@ inline Ints widened_bytes(__m128i bytes) {
 #endif
 }
 
-inline __m128i some_bytes(const uint8_t *p, int64_t n) {
+[[maybe_unused]] inline __m128i some_bytes(const uint8_t *p, int64_t n) {
 #if CPUACC_VECTOR_BYTES == 64
   if (n >= kLanes) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   return _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << n) - 1u), p);
@@ -129,7 +129,7 @@ template <typename T>
 inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_bytes(p, n)); }
 
 /* The lowest byte of each number, each of which fits into one, signed or unsigned. */
-inline Bytes narrowed(Ints x) {
+[[maybe_unused]] inline Bytes narrowed(Ints x) {
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Bytes>(_mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
 #else
@@ -156,7 +156,7 @@ inline Ints widened(const uint8_t *p, int64_t n) {
   return __builtin_convertvector(bytes, Ints);
 }
 
-inline Bytes narrowed(Ints x) { return __builtin_convertvector(x, Bytes); }
+[[maybe_unused]] inline Bytes narrowed(Ints x) { return __builtin_convertvector(x, Bytes); }
 
 #endif
 

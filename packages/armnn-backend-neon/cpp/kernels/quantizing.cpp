@@ -1,28 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Stored integers to real values and back. */
 #include "kernels/functions.h"
+#include "kernels/int8_vector.h"
 #include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* As many stored elements as there are floats in a register. */
+/* As many 16-bit elements as there are floats in a register. */
+typedef int16_t FewShorts __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
+
 template <typename T>
-struct Stored {
-  typedef T Vector __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4 * sizeof(T))));
-};
+inline Ints load_stored(const T *x) {
+  if constexpr (sizeof(T) == 1) {
+    return widened<T>(reinterpret_cast<const uint8_t *>(x));
+  } else {
+    FewShorts stored;
+    std::memcpy(&stored, x, sizeof stored);
+    return __builtin_convertvector(stored, Ints);
+  }
+}
+
+/* The first n of numbers that fit into the type. */
+template <typename T>
+inline void store_stored(T *y, Ints numbers, int64_t n) {
+  if constexpr (sizeof(T) == 1) {
+    const Bytes stored = narrowed(numbers);
+    std::memcpy(y, &stored, static_cast<size_t>(n));
+  } else {
+    const FewShorts stored = __builtin_convertvector(numbers, FewShorts);
+    std::memcpy(y, &stored, static_cast<size_t>(n) * sizeof(T));
+  }
+}
 
 template <typename T>
 void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero_point) {
-  using Vector = typename Stored<T>::Vector;
   const T *x = static_cast<const T *>(from);
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    Vector stored;
-    std::memcpy(&stored, x + i, sizeof stored);
-    const Ints whole = __builtin_convertvector(stored, Ints) - zero_point;
-    store(y + i, __builtin_convertvector(whole, Floats) * scale);
+    store(y + i, __builtin_convertvector(load_stored(x + i) - zero_point, Floats) * scale);
   }
   for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
 }
@@ -39,7 +56,6 @@ inline Ints rounded(Floats x) {
 
 template <typename T>
 void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_point) {
-  using Vector = typename Stored<T>::Vector;
   constexpr int32_t kLowest = T(-1) < T(0) ? -(1 << (8 * sizeof(T) - 1)) : 0;
   constexpr int32_t kHighest = kLowest + (1 << (8 * sizeof(T))) - 1;
   T *y = static_cast<T *>(to);
@@ -49,8 +65,11 @@ void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_poi
     Ints whole = rounded(real / scale) + zero_point;
     whole = whole < kLowest ? splat_int(kLowest) : whole;
     whole = whole > kHighest ? splat_int(kHighest) : whole;
-    const Vector stored = __builtin_convertvector(whole, Vector);
-    std::memcpy(y + i, &stored, static_cast<size_t>(left) * sizeof(T));
+    if (left == kLanes) {
+      store_stored(y + i, whole, kLanes); /* a known count is one store */
+    } else {
+      store_stored(y + i, whole, left);
+    }
   }
 }
 

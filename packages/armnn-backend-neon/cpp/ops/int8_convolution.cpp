@@ -24,14 +24,17 @@ std::shared_ptr<const void> filled(size_t count, int32_t byte) {
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Int8Convolution final : public WithBounds {
  public:
-  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's;
+   * reads_behind: whether the input is followed by memory of the program's own.
+   */
   Int8Convolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
-                  int64_t groups, int64_t group_stride, Int8Sums sums)
+                  int64_t groups, int64_t group_stride, bool reads_behind, Int8Sums sums)
       : WithBounds({input, weights}, out, std::move(sums)),
         windows_(windows),
         layout_(layout),
         groups_(groups),
-        group_stride_(group_stride) {}
+        group_stride_(group_stride),
+        reads_behind_(reads_behind) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
@@ -104,38 +107,46 @@ class Int8Convolution final : public WithBounds {
                            folded_.data() + group * padded_columns_,
                            scales_.data() + group * padded_columns_,
                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
-                           groups_ * layout_.columns};
+                           groups_ * layout_.columns,
+                           reads_behind_};
     point(input, task, frame.kernels.int8.rows, table);
     run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
   }
 
   /* Where the taps of a task's windows begin; outside of the image stand zero points. */
-  void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **pointers) const {
+  void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **tile) const {
     const Windows &w = windows_;
     const int64_t first = task % cut_.row_tasks() * cut_.rows_per_task;
     const int64_t last = std::min(first + cut_.rows_per_task, cut_.rows);
     int64_t x = first % w.output_width;
     int64_t line = first / w.output_width; /* of all images */
-    for (int64_t row = first; row < last; ++row) {
-      const int64_t place = row - first;
-      const uint8_t **to = pointers + place / height * height * layout_.taps + place % height;
-      const int64_t top = line % w.output_height * w.stride_y - w.pad_top;
-      const int64_t left = x * w.stride_x - w.pad_left;
-      const uint8_t *image = input + line / w.output_height * w.height * w.width * w.channels;
-      const bool is_inside = top >= 0 && left >= 0 && top + reach_y_ < w.height && left + reach_x_ < w.width;
-      if (is_inside) {
-        const uint8_t *corner = image + (top * w.width + left) * w.channels;
-        for (const int64_t offset : offsets_) {
-          *to = corner + offset;
-          to += height;
-        }
-      } else {
-        point_at_border(image, top, left, to, height);
-      }
-      if (++x == w.output_width) {
+    const uint8_t *image = nullptr;
+    int64_t top = 0;
+    const auto begin_line = [&] {
+      image = input + line / w.output_height * w.height * w.width * w.channels;
+      top = line % w.output_height * w.stride_y - w.pad_top;
+    };
+    begin_line();
+    for (int64_t row = first; row < last; row += height, tile += layout_.taps * height) {
+      const int64_t count = std::min(height, last - row);
+      for (int64_t r = 0; r < count; ++r) {
+        point_at(image, top, x * w.stride_x - w.pad_left, tile + r, height);
+        if (++x < w.output_width) continue;
         x = 0;
         ++line;
+        begin_line();
       }
+    }
+  }
+
+  void point_at(const uint8_t *image, int64_t top, int64_t left, const uint8_t **to, int64_t step) const {
+    const Windows &w = windows_;
+    const bool is_inside = top >= 0 && left >= 0 && top + reach_y_ < w.height && left + reach_x_ < w.width;
+    if (!is_inside) return point_at_border(image, top, left, to, step);
+    const uint8_t *corner = image + (top * w.width + left) * w.channels;
+    for (const int64_t offset : offsets_) {
+      *to = corner + offset;
+      to += step;
     }
   }
 
@@ -158,6 +169,7 @@ class Int8Convolution final : public WithBounds {
   WeightLayout layout_;
   int64_t groups_;
   int64_t group_stride_;
+  bool reads_behind_;
   Cut cut_{};
   size_t group_bytes_ = 0;
   int64_t padded_columns_ = 0;
@@ -311,7 +323,7 @@ void lower_depthwise(Lowering &l) {
   const int64_t multiplier = channels / windows.channels;
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
-                         std::move(sums));
+                         false, std::move(sums));
 }
 
 /* The image with zero points around it. */
@@ -365,13 +377,14 @@ void lower_convolution(Lowering &l) {
     const WeightLayout layout{windows.window_height, line, line, 1, columns, taps * depth};
     const TensorId image = padded(l, input, sums, windows);
     windows.window_width = 1;
-    l.add<Int8Convolution>(image, right, l.out(0, order), windows, layout, 1, 0, std::move(sums));
+    l.add<Int8Convolution>(image, right, l.out(0, order), windows, layout, 1, 0, image != input,
+                           std::move(sums));
     return;
   }
   const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                       : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
-                         std::move(sums));
+                         false, std::move(sums));
 }
 
 }  // namespace

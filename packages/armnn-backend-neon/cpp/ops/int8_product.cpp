@@ -182,7 +182,9 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
   Int8Tile tile{};
   tile.rows_stride = kernels.rows;
   tile.taps = taps;
-  tile.depth = product.layout.depth;
+  /* Weights are zeros where depth runs out. */
+  const bool reads_behind = product.reads_behind && sums.right_zero_point == (sums.right_is_signed ? 0 : 128);
+  tile.depth = reads_behind ? fours_of(product.layout) * 4 : product.layout.depth;
   tile.is_signed = sums.left_is_signed;
   tile.b_zero_point = sums.right_zero_point - (sums.right_is_signed ? 0 : 128);
   tile.c_stride = product.c_stride;

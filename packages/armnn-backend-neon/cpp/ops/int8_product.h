@@ -71,6 +71,7 @@ struct Int8Task {
   const float *scales; /* filled up to whole panels; nullptr: c holds int32_t */
   std::byte *c;
   int64_t c_stride; /* in elements */
+  bool reads_behind = false; /* whether three bytes behind each row may be read */
 };
 
 /* The last step of run_int8_task, for the rows that pointers names. */
@@ -86,9 +87,10 @@ void run_int8_task(const Int8Task &product, const Cut &cut, int64_t task, const 
   const int64_t first = task % cut.row_tasks() * cut.rows_per_task;
   const int64_t last = first + cut.rows_per_task < cut.rows ? first + cut.rows_per_task : cut.rows;
   const int64_t height = kernels.rows;
-  for (int64_t row = first; row < last; ++row) {
-    const int64_t tile = (row - first) / height;
-    point(row, pointers + tile * product.layout.taps * height + (row - first) % height, height);
+  const uint8_t **tile = pointers;
+  for (int64_t row = first; row < last; row += height, tile += product.layout.taps * height) {
+    const int64_t count = last - row < height ? last - row : height;
+    for (int64_t r = 0; r < count; ++r) point(row + r, tile + r, height);
   }
   run_int8_tiles(product, cut, task, kernels, pointers);
 }
