@@ -29,9 +29,9 @@ Lower lower_of(std::string_view layer_type) {
       {attention_layers, block_layers, casting_layers, comparing_layers, convolution_layers,
        cumulating_layers, dynamic_layers, einsum_layers, elementwise_layers, extreme_layers,
        image_normalization_layers, indexing_layers, integer_product_layers, joining_layers,
-       normalization_layers, padding_layers, pooling_layers, product_layers, quantizing_layers,
-       reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers,
-       slicing_layers, transposed_convolution_layers});
+       lstm_layers, normalization_layers, padding_layers, pooling_layers, product_layers,
+       quantizing_layers, reduction_layers, reshaping_layers, resizing_layers, selecting_layers,
+       sequence_layers, slicing_layers, transposed_convolution_layers});
   return find(all, layer_type);
 }
 

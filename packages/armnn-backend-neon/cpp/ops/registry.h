@@ -29,6 +29,7 @@ std::vector<LayerType> image_normalization_layers();
 std::vector<LayerType> indexing_layers();
 std::vector<LayerType> integer_product_layers();
 std::vector<LayerType> joining_layers();
+std::vector<LayerType> lstm_layers();
 std::vector<LayerType> normalization_layers();
 std::vector<LayerType> padding_layers();
 std::vector<LayerType> pooling_layers();

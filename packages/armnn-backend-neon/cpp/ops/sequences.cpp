@@ -4,8 +4,8 @@
 
 #include "graph/lowering.h"
 #include "ops/elementwise.h"
+#include "ops/lstm.h"
 #include "ops/product.h"
-#include "ops/recurrent.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -70,49 +70,6 @@ class Gru final : public Recurrence {
   }
 
   bool resets_behind_;
-};
-
-/* Gates in the order input, output, forget, candidate. */
-class SequenceLstm final : public Recurrence {
- public:
-  SequenceLstm(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, float clip,
-               std::vector<Elementwise> functions, bool couples_gates)
-      : Recurrence(std::move(inputs), std::move(outputs), reading, 4, clip, std::move(functions)),
-        couples_gates_(couples_gates) {}
-
- private:
-  void step(const Step &at) const override {
-    const int64_t units = reading_.units;
-    const Kernels &kernels = at.frame.kernels;
-    const LineMatrix matrix{4 * units, units};
-    float *input = at.spare;
-    float *output = at.spare + units;
-    float *forget = at.spare + 2 * units;
-    float *candidate = at.spare + 3 * units;
-    matrix.multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed),
-                    at.gates, at.bias, input);
-    if (at.peepholes == nullptr) {
-      activate(at.frame, at.functions[0], input, 3 * units);
-    } else {
-      kernels.multiply_add(at.peepholes, at.cell, input, units);
-      kernels.multiply_add(at.peepholes + 2 * units, at.cell, forget, units);
-      activate(at.frame, at.functions[0], input, units);
-      activate(at.frame, at.functions[0], forget, units);
-    }
-    if (couples_gates_) kernels.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
-    activate(at.frame, at.functions[1], candidate, units);
-    kernels.arithmetic(Arithmetic::multiply, at.cell, 1, forget, 1, at.cell, units);
-    kernels.multiply_add(input, candidate, at.cell, units);
-    if (at.peepholes != nullptr) {
-      kernels.multiply_add(at.peepholes + units, at.cell, output, units);
-      activate(at.frame, at.functions[0], output, units);
-    }
-    std::memcpy(candidate, at.cell, static_cast<size_t>(units) * sizeof(float));
-    activate(at.frame, at.functions[2], candidate, units);
-    kernels.arithmetic(Arithmetic::multiply, output, 1, candidate, 1, at.hidden, units);
-  }
-
-  bool couples_gates_;
 };
 
 /* What the lowering of all three has in common: the inputs and outputs of the operation. */
@@ -208,7 +165,7 @@ void lower_gru(Lowering &l) {
 void lower_lstm(Lowering &l) {
   const bool couples_gates = l.layer().integer("input_forget", 0) != 0;
   Sequence s = sequence_of(l, 4, 3);
-  l.add<SequenceLstm>(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip,
+  l.add<LstmSequence>(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip, 0.0f,
                       std::move(s.functions), couples_gates);
 }
 
