@@ -13,6 +13,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,14 +95,15 @@ def _hash(text: str) -> str:
 
 def build_library(made: Made, header: str, folder: Path) -> Path:
     """Compile the shared library of a backend in C against a header."""
-    include = folder / f"include-{made.version}" / "armnn"
-    include.mkdir(parents=True)
-    (include / "backend.h").write_text(header, encoding="utf-8")
     path = folder / made.library
     flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     flags += ["-fvisibility=hidden", "-Wl,-z,defs", "-Wl,--build-id=none", "-s"]
-    where = [f"-I{include.parent}", f"-DARMNN_BACKEND_TARGET_MINOR={made.declared[1]}"]
-    subprocess.run(["gcc", *flags, *where, "-o", path, SOURCES / "backend.c"], check=True)
+    with tempfile.TemporaryDirectory() as include:
+        place = Path(include, "armnn", "backend.h")
+        place.parent.mkdir()
+        place.write_text(header, encoding="utf-8")
+        where = [f"-I{include}", f"-DARMNN_BACKEND_TARGET_MINOR={made.declared[1]}"]
+        subprocess.run(["gcc", *flags, *where, "-o", path, SOURCES / "backend.c"], check=True)
     return path
 
 

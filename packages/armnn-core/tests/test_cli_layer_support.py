@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import armnn
 from armnn.cli.main import main
 from armnn.testing.card import make_card, write_card
 from armnn.testing.fakes import misbehaving
@@ -74,7 +75,7 @@ def test_a_card_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert output.startswith("Acme (acme 2.1): loads passed, correct failed\n")
     assert line_of(output, "layer") == ["layer", "Float32", "QAsymmU8"]
     assert line_of(output, "Softmax") == ["Softmax", "yes", "failed"]
-    assert "Tested with armnn-core 0." in output
+    assert f"Tested with armnn-core {armnn.__version__}, " in output
     assert main(["backends", "--card", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["backend"] == backend
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import armnn_backend_api
 from armnn import _metadata
 from armnn.testing import Plugin, installed, write_plugin
 
@@ -187,7 +188,7 @@ def test_locations_count_the_distributions_of_each_folder(tmp_path: Path) -> Non
 
 
 def test_the_version_of_what_is_not_installed_is_none() -> None:
-    assert _metadata.version_of("armnn-backend-api") == "1.0.0"
+    assert _metadata.version_of("armnn-backend-api") == armnn_backend_api.__version__
     assert _metadata.version_of("no-such-distribution") is None
 
 
