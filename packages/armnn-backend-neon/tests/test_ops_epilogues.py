@@ -167,3 +167,22 @@ def test_a_mean_over_rows_of_any_width(
     with armnn.Runtime() as runtime:
         y = runtime.load_model(net, backends=["CpuAcc"]).run({"x": x})["y"]
     np.testing.assert_allclose(y, x.astype(np.float64).mean(axis=1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("line", [1, 5, 16, 300, 600])
+@pytest.mark.parametrize("is_left", [False, True])
+def test_one_line_beside_every_line_of_the_other(
+    line: int, is_left: bool, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
+    generator = np.random.default_rng(7)
+    many = generator.standard_normal((701, line), np.float32)
+    one = generator.standard_normal((1, line), np.float32)
+    net = Network("lines")
+    a = net.add_input("many", TensorInfo(many.shape))
+    b = net.add_input("one", TensorInfo(one.shape))
+    net.add_output("y", net.add_subtraction(b, a) if is_left else net.add_subtraction(a, b))
+    with armnn.Runtime() as runtime:
+        y = runtime.load_model(net, backends=["CpuAcc"]).run({"many": many, "one": one})["y"]
+    np.testing.assert_array_equal(y, one - many if is_left else many - one)

@@ -24,12 +24,6 @@ struct Range {
   return {first, last};
 }
 
-[[maybe_unused]] inline Floats load_some(const float *p, int64_t n) { return n >= kLanes ? load(p) : load_part(p, n); }
-
-[[maybe_unused]] inline void store_some(float *p, Floats x, int64_t n) {
-  n >= kLanes ? store(p, x) : store_part(p, x, n);
-}
-
 }  // namespace
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

@@ -13,40 +13,72 @@ inline int64_t counted(int64_t start, int64_t step, int64_t taps, int64_t padded
   return inside < taps ? inside : taps;
 }
 
-inline void pool_one(const PoolingRow &row, Range rows, int64_t counted_rows, int64_t x) {
-  const int64_t left = row.left + x * row.stride_x;
-  const Range columns = taps_inside(left, row.dilation_x, row.window_width, row.width);
-  const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
-  const int64_t with_padding =
-      counted_rows * counted(left, row.dilation_x, row.window_width, row.padded_right);
-  const int64_t count = row.counts_padding ? with_padding : inside;
-  const float factor = count > 0 ? 1.0f / static_cast<float>(count) : 0.0f;
-  const bool takes_maximum = row.pooling == Pooling::maximum;
-  for (int64_t c = 0; c < row.channels; c += kLanes) {
-    const int64_t n = row.channels - c;
-    Floats sum = takes_maximum && inside > 0 ? splat(-__builtin_inff()) : Floats{};
-    for (int64_t i = rows.first; i < rows.last; ++i) {
-      const int64_t y = row.top + i * row.dilation_y;
-      const float *line = row.input + (y * row.width + left) * row.channels + c;
-      for (int64_t j = columns.first; j < columns.last; ++j) {
-        const Floats value = load_some(line + j * row.dilation_x * row.channels, n);
-        if (takes_maximum) {
-          sum = value <= sum ? sum : value;
+/* The taps of one output that lie inside of the image, and what their sum is multiplied with. */
+struct Taps {
+  Range rows, columns;
+  int64_t left;
+  float factor;
+};
+
+/* N vectors of channels from c on. */
+template <Pooling P, int N, typename Lanes>
+inline void pool_vectors(const PoolingRow &row, const Taps &taps, int64_t x, int64_t c, const Lanes &lanes) {
+  const bool has_taps = taps.rows.first < taps.rows.last && taps.columns.first < taps.columns.last;
+  Floats sums[N];
+  CPUACC_UNROLL for (int v = 0; v < N; ++v) {
+    sums[v] = P == Pooling::maximum && has_taps ? splat(-__builtin_inff()) : Floats{};
+  }
+  for (int64_t i = taps.rows.first; i < taps.rows.last; ++i) {
+    const int64_t y = row.top + i * row.dilation_y;
+    const float *line = row.input + (y * row.width + taps.left) * row.channels + c;
+    for (int64_t j = taps.columns.first; j < taps.columns.last; ++j) {
+      const float *pixel = line + j * row.dilation_x * row.channels;
+      CPUACC_UNROLL for (int v = 0; v < N; ++v) {
+        const Floats value = lanes.get(pixel + v * kLanes);
+        if constexpr (P == Pooling::maximum) {
+          const Floats larger = value <= sums[v] ? sums[v] : value;
+          sums[v] = sums[v] != sums[v] ? sums[v] : larger; /* NaN stays */
         } else {
-          sum += row.pooling == Pooling::l2 ? value * value : value;
+          sums[v] += P == Pooling::l2 ? value * value : value;
         }
       }
     }
-    if (!takes_maximum) sum *= factor;
-    if (row.pooling == Pooling::l2) sum = square_root(sum);
-    store_some(row.output + x * row.channels + c, sum, n);
+  }
+  CPUACC_UNROLL for (int v = 0; v < N; ++v) {
+    if constexpr (P != Pooling::maximum) sums[v] *= taps.factor;
+    if constexpr (P == Pooling::l2) sums[v] = square_root(sums[v]);
+    lanes.put(row.output + x * row.channels + c + v * kLanes, sums[v]);
+  }
+}
+
+template <Pooling P>
+void pool(const PoolingRow &row) {
+  constexpr int kTogether = 4;
+  const Range rows = taps_inside(row.top, row.dilation_y, row.window_height, row.height);
+  const int64_t counted_rows = counted(row.top, row.dilation_y, row.window_height, row.padded_bottom);
+  for (int64_t x = 0; x < row.output_width; ++x) {
+    const int64_t left = row.left + x * row.stride_x;
+    const Range columns = taps_inside(left, row.dilation_x, row.window_width, row.width);
+    const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
+    const int64_t with_padding =
+        counted_rows * counted(left, row.dilation_x, row.window_width, row.padded_right);
+    const int64_t count = row.counts_padding ? with_padding : inside;
+    const Taps taps{rows, columns, left, count > 0 ? 1.0f / static_cast<float>(count) : 0.0f};
+    int64_t c = 0;
+    for (; c + kTogether * kLanes <= row.channels; c += kTogether * kLanes) {
+      pool_vectors<P, kTogether>(row, taps, x, c, All{});
+    }
+    for (; c + kLanes <= row.channels; c += kLanes) pool_vectors<P, 1>(row, taps, x, c, All{});
+    if (c < row.channels) pool_vectors<P, 1>(row, taps, x, c, First{row.channels - c});
   }
 }
 
 void pooling_row(const PoolingRow &row) {
-  const Range rows = taps_inside(row.top, row.dilation_y, row.window_height, row.height);
-  const int64_t counted_rows = counted(row.top, row.dilation_y, row.window_height, row.padded_bottom);
-  for (int64_t x = 0; x < row.output_width; ++x) pool_one(row, rows, counted_rows, x);
+  switch (row.pooling) {
+    case Pooling::maximum: return pool<Pooling::maximum>(row);
+    case Pooling::average: return pool<Pooling::average>(row);
+    case Pooling::l2: return pool<Pooling::l2>(row);
+  }
 }
 
 }  // namespace

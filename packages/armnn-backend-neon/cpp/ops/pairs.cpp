@@ -2,11 +2,13 @@
 #include "ops/pairs.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cpuacc {
 namespace {
 
 constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
+constexpr int64_t kRepeatedBytes = 4096;
 
 /* The strides of an operand along the axes of the output in memory. */
 Shape operand_strides(const Shape &shape, const Order &order, const Order &output_order) {
@@ -42,7 +44,39 @@ Broadcast merged(const Shape &shape, const Shape &x, const Shape &y) {
 
 }  // namespace
 
+int32_t Pairs::repeated_side() const {
+  const Broadcast &b = broadcast_;
+  if (b.shape.size() != 2 || b.shape[1] == 0 || b.x[1] != 1 || b.y[1] != 1) return -1;
+  if (2 * b.shape[1] * element_bytes_ > kRepeatedBytes) return -1;
+  if (b.x[0] == 0 && b.y[0] == b.shape[1]) return 0;
+  return b.y[0] == 0 && b.x[0] == b.shape[1] ? 1 : -1;
+}
+
+void Pairs::run_repeated(const Frame &frame, int32_t side) const {
+  const std::byte *operands[] = {frame.in<std::byte>(inputs[0]), frame.in<std::byte>(inputs[1])};
+  auto *z = frame.out<std::byte>(outputs[0]);
+  const int64_t lines = broadcast_.shape[0];
+  const int64_t line = broadcast_.shape[1];
+  const int64_t bytes = line * element_bytes_;
+  const int64_t times = kRepeatedBytes / bytes;
+  const double item_ns = static_cast<double>(times * line) * kElementNs;
+  frame.pool.run((lines + times - 1) / times, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+    alignas(64) std::byte repeated[kRepeatedBytes];
+    for (int64_t i = 0; i < times; ++i) {
+      std::memcpy(repeated + i * bytes, operands[side], static_cast<size_t>(bytes));
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * times;
+      const int64_t n = std::min(times, lines - first) * line;
+      const std::byte *x = side == 0 ? repeated : operands[0] + first * bytes;
+      const std::byte *y = side == 0 ? operands[1] + first * bytes : repeated;
+      compute(frame.kernels, x, 1, y, 1, z + first * bytes, n);
+    }
+  });
+}
+
 void Pairs::run(const Frame &frame) const {
+  if (const int32_t side = repeated_side(); side >= 0) return run_repeated(frame, side);
   const auto *x = frame.in<std::byte>(inputs[0]);
   const auto *y = frame.in<std::byte>(inputs[1]);
   auto *z = frame.out<std::byte>(outputs[0]);

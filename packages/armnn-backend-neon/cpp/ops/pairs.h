@@ -31,6 +31,11 @@ class Pairs : public Operation {
   Broadcast broadcast_;
 
  private:
+  /* Which operand is one short line, the same for all lines of the other; -1: neither. */
+  int32_t repeated_side() const;
+  /* Many lines at once, beside copies of the repeated one. */
+  void run_repeated(const Frame &frame, int32_t side) const;
+
   int64_t element_bytes_;
 };
 

@@ -10,6 +10,8 @@
 namespace cpuacc {
 namespace {
 
+constexpr int64_t kNarrow = 16; /* the lanes of the widest vectors */
+
 /* Along one axis, outputs first + i * stride. They are sums of inputs lead + i - m, weighted by the
  * window's elements offset + m * stride, for m = 0 .. taps - 1.
  */
@@ -172,8 +174,11 @@ class TransposedConvolution final : public WithEpilogue {
     const Cut cut{std::min(part.cut.rows_per_task, part.cut.rows - first), part.cut.columns,
                   part.cut.rows_per_task, part.cut.columns_per_task};
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    /* Where columns leave lanes idle, the function waits until they lie side by side. */
+    const bool is_late = part.layout.columns < kNarrow && !function_.is_scaled();
+    const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
     const ProductTask product{part.layout, static_cast<const float *>(part.packed.get()), block,
-                              part.layout.columns, {bias, nullptr, function_}};
+                              part.layout.columns, {bias, nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);
     Places from(part.y, part.x, first);
     run_task(product, cut, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
@@ -181,6 +186,9 @@ class TransposedConvolution final : public WithEpilogue {
                point(part, input, from, pointers, stride);
                from.step();
              });
+    if (is_late && function_.function != Function::identity) {
+      frame.kernels.elementwise(function_, block, block, cut.rows * part.layout.columns);
+    }
     float *out = frame.out<float>(outputs[0]);
     Places to(part.y, part.x, first);
     for (int64_t row = 0; row < cut.rows; ++row) {
