@@ -10,7 +10,7 @@ import nox
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.10"
-nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "neon_emulated(kernels)"]
+nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "compat", "neon_emulated(kernels)"]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
