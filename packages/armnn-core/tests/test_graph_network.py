@@ -12,6 +12,16 @@ from armnn.types import ActivationFunction
 INFO = TensorInfo((2, 3))
 
 
+def test_what_is_taken_out_lets_its_data_go() -> None:
+    network = Network("weights")
+    constants = [network.add_constant(np.zeros(3, np.float32)).producer for _ in range(2)]
+    network.remove(constants[0])
+    assert constants[0].data is None
+    network.clear()
+    assert constants[1].data is None
+    assert network.layers == ()
+
+
 def test_a_value_knows_its_producer_and_its_uses() -> None:
     network = Network("n")
     x = network.add_input("x", INFO)

@@ -267,6 +267,14 @@ class Network(LayerBuilders):
         self.replace_inputs(layer, ())
         del self._layers[layer]
         del self._names[_namespace(layer.spec), layer.name]
+        layer.data = None  # a layer and its values refer to each other: they go later than this
+
+    def clear(self) -> None:
+        """Take all layers out."""
+        for layer in self._layers:
+            layer.data = None
+        self._layers.clear()
+        self._names.clear()
 
     def remove_unused(self) -> int:
         """Take out every layer that no output depends on, Input layers excepted.

@@ -43,11 +43,24 @@ class OptimizedNetwork:
         participants: Participants,
         options: OptimizerOptions,
         constants: SharedConstants | None = None,
+        *,
+        may_change: bool = False,
     ) -> None:
+        """Prepare a network.
+
+        Args:
+            network: The network.
+            participants: The backends that take part.
+            options: The caller's decisions.
+            constants: Those of the network that this one is a later segment of.
+            may_change: Whether nobody else has the network: it is rewritten where it is then, so
+                that weights that a pass replaces go at once.
+        """
         self.participants = participants
         self.options = options
         self.constants = SharedConstants() if constants is None else constants
-        self._source = prepare_network(network, participants, options)
+        source = network if may_change else network.clone()
+        self._source = prepare_network(source, participants, options)
         self.constants.add(self._source)
         self._declared = dict(network.declared_shapes)
         self.value_inputs = value_inputs(self._source)
@@ -55,6 +68,10 @@ class OptimizedNetwork:
         if self.is_static:
             shapes = {name: info.static_shape for name, info in self.inputs.items()}
             self._static = self.specialise(shapes, {})
+            if self._static.segments.rest is None:
+                if may_change:
+                    self._source.clear()
+                self._source = self._static.network  # without what went into compiled programs
 
     @property
     def name(self) -> str:

@@ -83,7 +83,7 @@ class Prepared:
 def prepare_network(
     network: Network, participants: Participants, options: OptimizerOptions
 ) -> Network:
-    """Return a copy of a network, checked and rewritten, for any input shapes.
+    """Check and rewrite a network, for any input shapes; return it, or what stands for it.
 
     Raises:
         GraphError: It is not well formed.
@@ -93,20 +93,19 @@ def prepare_network(
     sink = participants.profiler
     with phase(sink, "validate"):
         network.validate()
-        copy = network.clone()
-        _hint(copy, options)
+        _hint(network, options)
     with phase(sink, "infer shapes"):
-        infer_shapes(copy)
+        infer_shapes(network)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
         if options.rewrite:
-            rewrite(copy, evaluate)
-    if all(deferred_operator(layer) is None for layer in copy.layers):
-        return copy
+            rewrite(network, evaluate)
+    if all(deferred_operator(layer) is None for layer in network.layers):
+        return network
     with phase(sink, "resolve operators"):
-        infos = {layer.name: layer.output.info for layer in copy.inputs}
+        infos = {layer.name: layer.output.info for layer in network.inputs}
         shapes = {name: info.shape for name, info in infos.items()}
-        resolved = specialise(copy, shapes, {}, evaluate)
+        resolved = specialise(network, shapes, {}, evaluate)
         if options.rewrite:
             rewrite(resolved, evaluate)
     return resolved

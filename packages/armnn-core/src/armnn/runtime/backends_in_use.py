@@ -30,6 +30,12 @@ _log = logging.getLogger(__name__)
 BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
 """Options by backend id."""
 
+Asked: TypeAlias = (
+    "tuple[Sequence[str] | None, BackendOptions, OptimizerOptions, ProfilingSink | None, "
+    "ProgramCache | None]"
+)
+"""What :meth:`BackendsInUse.participants` is asked of any network."""
+
 EVALUATOR = "CpuRef"
 """The backend that computes constant layers, if it is there: it is the definition of right."""
 

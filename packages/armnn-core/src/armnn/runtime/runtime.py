@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
     from armnn.backends.cache import ProgramCache
     from armnn.backends.registry import BackendRegistry
-    from armnn.runtime.backends_in_use import BackendOptions
+    from armnn.runtime.backends_in_use import Asked, BackendOptions
     from armnn.runtime.loaded_network import InputShapes
     from armnn.runtime.stored_network import StoredNetwork
 
@@ -88,14 +88,11 @@ class Runtime:
             OptimizationError: Some layers cannot run on the backends.
             InvalidArgumentError: An option or a name is wrong.
         """
-        with self._gate:
-            options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
-            check_layer_names(network, options.layer_backends)
-            cache = None if cache_dir is None else _cache(cache_dir, profiler)
-            participants = self._backends.participants(
-                network, backends, backend_options or {}, options, profiler, cache
-            )
-            return OptimizedNetwork(network, participants, options)
+        options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
+        cache = None if cache_dir is None else _cache(cache_dir, profiler)
+        return self._optimized(
+            network, (backends, backend_options or {}, options, profiler, cache), may_change=False
+        )
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
         """Load a prepared network: make its workloads and plan its memory.
@@ -154,7 +151,9 @@ class Runtime:
             if cache_dir is None:
                 with phase(profiler, "parse"):
                     network = parse(file)
-                optimized = self.optimize(network, profiler=profiler, **wishes)
+                options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
+                asked = (backends, backend_options or {}, options, profiler, None)
+                optimized = self._optimized(network, asked, may_change=True)
             else:
                 optimized = self._stored(file, source, profiler)
         with phase(profiler, "load"):
@@ -202,6 +201,13 @@ class Runtime:
         return [context for context in found if context is not None]
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _optimized(self, network: Network, asked: Asked, *, may_change: bool) -> OptimizedNetwork:
+        with self._gate:
+            _, _, options, _, _ = asked
+            check_layer_names(network, options.layer_backends)
+            participants = self._backends.participants(network, *asked)
+            return OptimizedNetwork(network, participants, options, may_change=may_change)
 
     def _stored(
         self, file: Path, source: ModelSource, profiler: ProfilingSink | None

@@ -67,7 +67,7 @@ def open_model(
             raise ModelFileError(
                 f"the model {str(file)!r} has changed since it was loaded: load it again"
             )
-        return OptimizedNetwork(parse(file), participants, options)
+        return OptimizedNetwork(parse(file), participants, options, may_change=True)
 
     if facts is not None:
         return StoredNetwork(store, facts, participants, options, make)
@@ -75,9 +75,10 @@ def open_model(
         network = parse(file)
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
-        return OptimizedNetwork(network, backends.participants(network, *asked), options)
+        participants = backends.participants(network, *asked)
+        return OptimizedNetwork(network, participants, options, may_change=True)
     participants.compute_as(network.quantized_arithmetic)
-    made = OptimizedNetwork(network, participants, options)
+    made = OptimizedNetwork(network, participants, options, may_change=True)
     facts = ModelFacts.of(made, network.quantized_arithmetic)
     store.keep_facts(facts)
     return StoredNetwork(store, facts, participants, options, lambda: made)
