@@ -17,6 +17,20 @@ constexpr int kRows = 4;
 constexpr int kVectors = 2;
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
+/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
+ * each element of A in a general register, and moves that to a vector.
+ */
+inline Ints hidden(Ints x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__x86_64__)
+  asm("" : "+x"(x));
+#else
+  asm("" : "+w"(x));
+#endif
+  return x;
+}
+
 inline int32_t read_four(const uint8_t *p) {
   int32_t bytes;
   std::memcpy(&bytes, p, sizeof bytes);
@@ -134,7 +148,7 @@ void product(const Int8Tile &tile) {
       CPUACC_UNROLL for (int c = 1; c < C; ++c) sums[c][r][v] = Ints{};
     }
   }
-  const Ints turned = splat_int(turned_bits(tile.is_signed));
+  const Ints turned = hidden(splat_int(turned_bits(tile.is_signed)));
   const int8_t *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const uint8_t *const *rows = tile.rows + t * tile.rows_stride;
