@@ -10,6 +10,8 @@
 namespace cpuacc {
 namespace {
 
+constexpr int64_t kFilledElements = 16384; /* that are worth a thread's while */
+
 template <size_t Bytes>
 void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -163,15 +165,23 @@ size_t Moves::prepare(const Setup &setup) {
   return 0;
 }
 
+void Moves::fill(const Frame &frame, std::byte *to) const {
+  const auto count = static_cast<int64_t>(output_count_);
+  const int64_t pieces = (count + kFilledElements - 1) / kFilledElements;
+  frame.pool.run(pieces, kFilledElements * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    const auto first = static_cast<size_t>(begin * kFilledElements);
+    const size_t size = static_cast<size_t>(std::min(end * kFilledElements, count)) - first;
+    std::byte *piece = to + first * element_bytes_;
+    std::memcpy(piece, filler_.data(), element_bytes_);
+    for (size_t done = 1; done < size; done *= 2) {
+      std::memcpy(piece + done * element_bytes_, piece, std::min(done, size - done) * element_bytes_);
+    }
+  });
+}
+
 void Moves::run(const Frame &frame) const {
   std::byte *to = frame.out<std::byte>(outputs[0]);
-  if (!filler_.empty() && output_count_ > 0) {
-    std::memcpy(to, filler_.data(), element_bytes_);
-    for (size_t done = 1; done < output_count_; done *= 2) {
-      const size_t more = std::min(done, output_count_ - done);
-      std::memcpy(to + done * element_bytes_, to, more * element_bytes_);
-    }
-  }
+  if (!filler_.empty()) fill(frame, to);
   for (size_t i = 0; i < moves_.size(); ++i) {
     const Move &move = moves_[i];
     if (elements(move.shape) == 0) continue;

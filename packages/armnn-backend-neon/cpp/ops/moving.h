@@ -41,6 +41,8 @@ class Moves : public Operation {
   void set_move(Move move) { moves_ = {std::move(move)}; }
 
  private:
+  void fill(const Frame &frame, std::byte *to) const;
+
   std::vector<Move> moves_;
   std::vector<std::byte> filler_; /* one element; empty: the boxes cover the output */
   size_t element_bytes_ = 0;
