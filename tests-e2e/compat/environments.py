@@ -89,7 +89,7 @@ def _pretend(folder: Path, api: tuple[int, int]) -> None:
 def install(wheels: Sequence[Path], folder: Path) -> Path:
     """Put wheels into a folder for PYTHONPATH, whatever they require, and return it."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    where = ["install", "--no-index", "--no-deps", "--no-compile", "--target", str(folder)]
+    where = ["install", "--no-index", "--no-deps", "--target", str(folder)]
     subprocess.run([*pip, *where, *map(str, wheels)], check=True)
     return folder
 

@@ -96,7 +96,7 @@ RULES = {
     ),
     "the declared range is read before anything is imported": (
         "armnn/backends/discovery.py",
-        r"if declared is not None and not declared\.contains\(.*\):",
+        r"if declared is not None and not declared\.\w+\(.*\):",
         "if False:",
         of("checkout", "2.0", "python"),
     ),

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import BackendVersion, is_compatible
+from armnn.backends.ranges import DeclaredRange
 
 if TYPE_CHECKING:
     from armnn.backends import BackendEntry
@@ -45,6 +46,5 @@ def matrix() -> dict[str, Any]:
 def _takes(provided: BackendVersion, entry: BackendEntry) -> bool:
     if entry.api_version is not None:
         return is_compatible(entry.api_version, provided)
-    from packaging.specifiers import SpecifierSet  # imported late: it is slow, and rarely needed
-
-    return SpecifierSet(entry.declared_range).contains(f"{provided}.0")
+    clauses = tuple(entry.declared_range.split(","))
+    return DeclaredRange(clauses).admits(f"{provided}.0")
