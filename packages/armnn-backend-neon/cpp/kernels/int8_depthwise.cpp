@@ -59,11 +59,13 @@ constexpr int kGroup = 1;
 
 inline Ints column(const uint8_t *const (&p)[kGroup], int64_t c, int64_t n, Ints turned) {
   int32_t four = 0;
-  std::memcpy(&four, p[0] + c, static_cast<size_t>(n < kLanes ? n : kLanes));
-  four ^= turned[0];
-  Bytes bytes;
-  std::memcpy(&bytes, &four, sizeof bytes);
-  return __builtin_convertvector(bytes, Ints);
+  if (n >= kLanes) {
+    std::memcpy(&four, p[0] + c, sizeof four);
+  } else {
+    std::memcpy(&four, p[0] + c, static_cast<size_t>(n));
+  }
+  const int8x8_t bytes = vreinterpret_s8_s32(vdup_n_s32(four ^ turned[0]));
+  return reinterpret_cast<Ints>(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
 }
 
 inline Ints add_products(Ints sum, Ints column, Ints weights) { return sum + column * weights; }

@@ -3,6 +3,10 @@
 #include "kernels/int8_vector.h"
 #include "kernels/level.h"
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#include "kernels/int8_blocks.h"
+#endif
+
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
@@ -16,6 +20,8 @@ constexpr int kRows = 4;
 #endif
 constexpr int kVectors = 2;
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
+
+#if !defined(__ARM_FEATURE_MATMUL_INT8)
 
 /* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
  * each element of A in a general register, and moves that to a vector.
@@ -44,6 +50,72 @@ inline int32_t read_rest(const uint8_t *p, int64_t n) {
   if (n > 2) bytes |= static_cast<uint32_t>(p[2]) << 16;
   return static_cast<int32_t>(bytes);
 }
+
+/* Adds C steps of four k to sums of their own: few rows alone would wait for each other. */
+template <int R, int V, int C>
+inline void add_steps(Ints (&sums)[C][R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t k,
+                      Ints turned) {
+  CPUACC_UNROLL for (int c = 0; c < C; ++c) {
+    Fours line[V];
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      line[v] = fours(load_ints(b + (c * kColumns + v * kLanes) * 4));
+    }
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      const Fours x = fours(splat_int(read_four(a[r] + k + 4 * c)) ^ turned);
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[c][r][v] = dot(sums[c][r][v], x, line[v]);
+    }
+  }
+}
+
+template <int R, int V>
+inline void add_rest(Ints (&sums)[R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t k,
+                     int64_t n, Ints turned) {
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    const Fours x = fours(splat_int(read_rest(a[r] + k, n)) ^ turned);
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      sums[r][v] = dot(sums[r][v], x, fours(load_ints(b + v * kLanes * 4)));
+    }
+  }
+}
+
+/* total = bias + sum over taps and depth of A * B; a line of B has four k of all columns. */
+template <int R, int V>
+inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&total)[R][V]) {
+  constexpr int C = R * V <= 4 ? 4 : 1;
+  Ints sums[C][R][V];
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+    const Ints bias = load_ints(tile.bias + v * kLanes);
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      sums[0][r][v] = bias;
+      CPUACC_UNROLL for (int c = 1; c < C; ++c) sums[c][r][v] = Ints{};
+    }
+  }
+  const Ints turned = hidden(splat_int(turned_bits(tile.is_signed)));
+  const int8_t *b = tile.b;
+  for (int64_t t = 0; t < tile.taps; ++t) {
+    const uint8_t *const *rows = tile.rows + t * tile.rows_stride;
+    const uint8_t *a[R];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
+    int64_t k = 0;
+    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * line) add_steps<R, V, C>(sums, a, b, k, turned);
+    if constexpr (C > 1) {
+      auto &first = reinterpret_cast<Ints(&)[1][R][V]>(sums[0]);
+      for (; k + 4 <= tile.depth; k += 4, b += line) add_steps<R, V, 1>(first, a, b, k, turned);
+    }
+    if (k < tile.depth) {
+      add_rest<R, V>(sums[0], a, b, k, tile.depth - k, turned);
+      b += line;
+    }
+  }
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      total[r][v] = sums[0][r][v];
+      CPUACC_UNROLL for (int c = 1; c < C; ++c) total[r][v] += sums[c][r][v];
+    }
+  }
+}
+
+#endif
 
 /* The sum of a row as it is read. */
 inline int32_t sum_of_row(const Int8Tile &tile, int r) {
@@ -109,68 +181,11 @@ inline void finish(const Int8Tile &tile, const Ints (&sums)[R][V]) {
   }
 }
 
-/* Adds C steps of four k to sums of their own: few rows alone would wait for each other. */
-template <int R, int V, int C>
-inline void add_steps(Ints (&sums)[C][R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t k,
-                      Ints turned) {
-  CPUACC_UNROLL for (int c = 0; c < C; ++c) {
-    Fours line[V];
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      line[v] = fours(load_ints(b + (c * kColumns + v * kLanes) * 4));
-    }
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      const Fours x = fours(splat_int(read_four(a[r] + k + 4 * c)) ^ turned);
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[c][r][v] = dot(sums[c][r][v], x, line[v]);
-    }
-  }
-}
-
-template <int R, int V>
-inline void add_rest(Ints (&sums)[R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t k,
-                     int64_t n, Ints turned) {
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    const Fours x = fours(splat_int(read_rest(a[r] + k, n)) ^ turned);
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      sums[r][v] = dot(sums[r][v], x, fours(load_ints(b + v * kLanes * 4)));
-    }
-  }
-}
-
 template <int R, int V>
 void product(const Int8Tile &tile) {
-  constexpr int C = R * V <= 4 ? 4 : 1;
-  constexpr int64_t kLine = kColumns * 4;
-  Ints sums[C][R][V];
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-    const Ints bias = load_ints(tile.bias + v * kLanes);
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      sums[0][r][v] = bias;
-      CPUACC_UNROLL for (int c = 1; c < C; ++c) sums[c][r][v] = Ints{};
-    }
-  }
-  const Ints turned = hidden(splat_int(turned_bits(tile.is_signed)));
-  const int8_t *b = tile.b;
-  for (int64_t t = 0; t < tile.taps; ++t) {
-    const uint8_t *const *rows = tile.rows + t * tile.rows_stride;
-    const uint8_t *a[R];
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
-    int64_t k = 0;
-    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * kLine) add_steps<R, V, C>(sums, a, b, k, turned);
-    if constexpr (C > 1) {
-      auto &first = reinterpret_cast<Ints(&)[1][R][V]>(sums[0]);
-      for (; k + 4 <= tile.depth; k += 4, b += kLine) add_steps<R, V, 1>(first, a, b, k, turned);
-    }
-    if (k < tile.depth) {
-      add_rest<R, V>(sums[0], a, b, k, tile.depth - k, turned);
-      b += kLine;
-    }
-  }
-  CPUACC_UNROLL for (int c = 1; c < C; ++c) {
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[0][r][v] += sums[c][r][v];
-    }
-  }
-  finish<R, V>(tile, sums[0]);
+  Ints sums[R][V];
+  sum_products<R, V>(tile, kColumns * 4, sums);
+  finish<R, V>(tile, sums);
 }
 
 using Product = void (*)(const Int8Tile &);

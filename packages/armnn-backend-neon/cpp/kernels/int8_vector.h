@@ -40,9 +40,13 @@ typedef int8x16_t Fours;
 [[maybe_unused]] inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
 
 [[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
+#if defined(__ARM_FEATURE_DOTPROD)
+  return reinterpret_cast<Ints>(vdotq_s32(reinterpret_cast<int32x4_t>(sum), a, b));
+#else
   const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)));
   const int32x4_t high = vpaddlq_s16(vmull_high_s8(a, b));
   return sum + reinterpret_cast<Ints>(vpaddq_s32(low, high));
+#endif
 }
 
 #else
@@ -151,12 +155,28 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
 
 template <typename T>
 inline Ints widened(const uint8_t *p, int64_t n) {
-  typename Stored<T>::Vector bytes{};
-  std::memcpy(&bytes, p, static_cast<size_t>(n < kLanes ? n : kLanes));
-  return __builtin_convertvector(bytes, Ints);
+  uint32_t four = 0;
+  if (n >= kLanes) {
+    std::memcpy(&four, p, sizeof four);
+  } else {
+    std::memcpy(&four, p, static_cast<size_t>(n));
+  }
+  const uint8x8_t bytes = vreinterpret_u8_u32(vdup_n_u32(four));
+  if constexpr (T(-1) < T(0)) {
+    return reinterpret_cast<Ints>(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(bytes)))));
+  } else {
+    return reinterpret_cast<Ints>(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
+  }
 }
 
-[[maybe_unused]] inline Bytes narrowed(Ints x) { return __builtin_convertvector(x, Bytes); }
+[[maybe_unused]] inline Bytes narrowed(Ints x) {
+  const int16x4_t halves = vmovn_s32(reinterpret_cast<int32x4_t>(x));
+  const int8x8_t bytes = vmovn_s16(vcombine_s16(halves, halves));
+  const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+  Bytes result;
+  std::memcpy(&result, &four, sizeof result);
+  return result;
+}
 
 #endif
 
