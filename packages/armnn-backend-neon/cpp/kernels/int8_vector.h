@@ -119,13 +119,13 @@ template <typename T>
   if (n >= kLanes) return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   return _mm_maskz_loadu_epi8(static_cast<__mmask16>((1u << n) - 1u), p);
 #else
-  __m128i bytes = _mm_setzero_si128();
+  uint64_t bytes = 0; /* by way of a general register: vectors put together in memory stall */
   if (n >= kLanes) {
     std::memcpy(&bytes, p, kLanes);
   } else {
     std::memcpy(&bytes, p, static_cast<size_t>(n));
   }
-  return bytes;
+  return _mm_cvtsi64_si128(static_cast<int64_t>(bytes));
 #endif
 }
 
