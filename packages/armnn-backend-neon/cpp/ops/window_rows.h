@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Windows as rows of a product: where each of their taps begins. */
+#ifndef CPUACC_OPS_WINDOW_ROWS_H_
+#define CPUACC_OPS_WINDOW_ROWS_H_
+
+#include <algorithm>
+
+#include "ops/windows.h"
+
+namespace cpuacc {
+
+/* Where the taps of windows begin, asked for window after window; outside of the image stand zeros. */
+class WindowPointers {
+ public:
+  WindowPointers(const Windows &windows, const float *input, const float *zeros)
+      : w_(windows), input_(input), zeros_(zeros) {}
+
+  void operator()(int64_t row, const float **pointers, int64_t stride) {
+    if (row != next_) seek(row);
+    const int64_t top = y_ * w_.stride_y - w_.pad_top;
+    const int64_t left = x_ * w_.stride_x - w_.pad_left;
+    for (int64_t i = 0; i < w_.window_height; ++i) {
+      const int64_t y = top + i * w_.dilation_y;
+      const bool is_row = y >= 0 && y < w_.height;
+      const float *line = input_ + ((image_ * w_.height + y) * w_.width + left) * w_.channels;
+      for (int64_t j = 0; j < w_.window_width; ++j) {
+        const int64_t x = left + j * w_.dilation_x;
+        const bool is_inside = is_row && x >= 0 && x < w_.width;
+        *pointers = is_inside ? line + j * w_.dilation_x * w_.channels : zeros_;
+        pointers += stride;
+      }
+    }
+    step();
+  }
+
+ private:
+  void seek(int64_t row) {
+    x_ = row % w_.output_width;
+    y_ = row / w_.output_width % w_.output_height;
+    image_ = row / (w_.output_width * w_.output_height);
+    next_ = row;
+  }
+
+  void step() {
+    ++next_;
+    if (++x_ < w_.output_width) return;
+    x_ = 0;
+    if (++y_ < w_.output_height) return;
+    y_ = 0;
+    ++image_;
+  }
+
+  const Windows &w_;
+  const float *input_;
+  const float *zeros_;
+  int64_t next_ = -1;
+  int64_t image_ = 0;
+  int64_t y_ = 0;
+  int64_t x_ = 0;
+};
+
+/* Copies the rows that another finds, with fillers between, so that they do not crowd a few sets of
+ * the nearest cache.
+ */
+class CopiedRows {
+ public:
+  CopiedRows(WindowPointers found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
+
+  void operator()(int64_t row, const float **pointers, int64_t stride) {
+    found_(row, pointers, stride);
+    std::copy(*pointers, *pointers + depth_, to_);
+    *pointers = to_;
+    to_ += depth_ + kFiller;
+  }
+
+  static constexpr int64_t kFiller = 16;
+
+ private:
+  WindowPointers found_;
+  float *to_;
+  int64_t depth_;
+};
+
+}  // namespace cpuacc
+
+#endif
