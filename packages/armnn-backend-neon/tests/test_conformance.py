@@ -13,21 +13,28 @@ import pytest
 
 SAMPLE = (
     "Activation or Convolution2d or Addition or FullyConnected or BatchMatMul or Pooling2d "
-    "or Softmax or Reduce or Concat or Transpose"
+    "or Softmax or Reduce or Concat or Transpose or Attention or Gru or Lstm or Pad or Where"
 )
 CLAIMED = {
     "Activation",
     "Addition",
+    "Attention",
     "BatchMatMul",
     "Concat",
     "Convolution2d",
     "DepthwiseConvolution2d",
     "FullyConnected",
+    "Gru",
     "LogSoftmax",
+    "Lstm",
+    "Pad",
     "Pooling2d",
     "Reduce",
+    "SequenceLstm",
     "Softmax",
     "Transpose",
+    "UnidirectionalSequenceLstm",
+    "Where",
 }
 
 
