@@ -32,10 +32,11 @@ BROKEN_PLUGINS = {
 
 
 def comparable(text: str) -> list[str]:
-    """The lines without what differs from run to run and from machine to machine."""
+    """The lines without what differs from run to run, machine to machine, release to release."""
     text = re.sub(r"\d+\.\d+ (m?s)\b", r"# \1", text)
     text = re.sub(r"(\d\.\d{3})\d+", r"\1", text)
     text = re.sub(r"\b[0-9a-f]{64}\b", "#", text)
+    text = re.sub(r"\b\d+\.\d+\.\d+\b", "#.#.#", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip(" ─")]
 
 
