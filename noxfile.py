@@ -10,7 +10,7 @@ import nox
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.10"
-nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "compat", "neon_emulated(kernels)"]
+nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "compat", "neon_emulated(sample)"]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
@@ -149,7 +149,7 @@ def cpuacc_models(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("part", [nox.param(part, id=part) for part in ("kernels", "kit")])
+@nox.parametrize("part", [nox.param(part, id=part) for part in ("sample", "kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:
     """Run CpuAcc's tests, or the conformance kit, in an Arm machine that Debian's qemu emulates."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Run CpuAcc on Arm without an Arm machine: its wheel, cross-compiled, in an emulated Python.
 
+    python tools/emulated_arm.py sample [pytest arguments]
     python tools/emulated_arm.py kernels [pytest arguments]
     python tools/emulated_arm.py kit [pytest arguments]
 
-``kernels`` runs the tests of CpuAcc at every level, ``kit`` the conformance kit at every level with
-1, 2 and 3 threads. The first call downloads what it needs into .cache/arm. Emulation proves
-results, not speed.
+``kernels`` runs the tests of CpuAcc at every level, ``sample`` a part of them that takes minutes,
+``kit`` the conformance kit at every level with 1, 2 and 3 threads. The first call downloads what
+it needs into .cache/arm. Emulation proves results, not speed.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ NOT_EMULATED = {
 }
 """Modules of tests that run on this machine alone, and why."""
 
+SAMPLE = (
+    "test_odd_sizes.py",
+    "test_ops_integer_products.py",
+    "test_ops_winograd.py",
+    "test_quantized_arithmetic.py",
+)
+"""Modules of tests that reach every kernel of products and windows, in floats and in bytes."""
+
 
 def ready() -> ArmMachine:
     """Return the machine, with the wheel of CpuAcc and what its tests need in its Python."""
@@ -61,12 +70,15 @@ def chosen_level(machine: ArmMachine, cpu: str) -> str:
 
 
 def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
-    """Run the tests of CpuAcc where all levels are, and see which level each CPU gets."""
-    ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
-    everything = [str(TESTS), *ignored, f"--numprocesses={PARALLEL}", *arguments]
+    """Run tests of CpuAcc where all levels are, and see which level each CPU gets."""
     chosen = {cpu: chosen_level(machine, cpu) for cpu in CPUS}
     print(f"chosen: {chosen}, expected: {CPUS}", flush=True)
-    passed = pytest(str(machine.python), "all levels", everything, QEMU_CPU="max")
+    passed = pytest(
+        str(machine.python),
+        "all levels",
+        [f"--numprocesses={PARALLEL}", *arguments],
+        QEMU_CPU="max",
+    )
     return passed and chosen == CPUS
 
 
@@ -74,8 +86,11 @@ def main() -> int:
     """Run what the command line names; return 1 if a test failed."""
     part, *arguments = sys.argv[1:]
     machine = ready()
+    if part == "sample":
+        return int(not kernels(machine, [*(str(TESTS / name) for name in SAMPLE), *arguments]))
     if part == "kernels":
-        return int(not kernels(machine, arguments))
+        ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
+        return int(not kernels(machine, [str(TESTS), *ignored, *arguments]))
     return int(not kit(str(machine.python), CPUS.values(), arguments, QEMU_CPU="max"))
 
 
