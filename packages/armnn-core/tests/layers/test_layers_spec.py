@@ -94,7 +94,7 @@ def recurrent(*activations: ActivationFunction) -> dict[str, object]:
 
 DEFAULTS = {
     "Activation": {"function": ActivationFunction.SIGMOID, "a": 0, "b": 0},
-    "ArgMinMax": {"function": ArgMinMaxFunction.MIN, "axis": -1},
+    "ArgMinMax": {"function": ArgMinMaxFunction.MIN, "axis": -1, "select_last_index": False},
     "BatchNormalization": {"eps": 1e-4, "data_layout": NCHW},
     "BatchToSpaceNd": {
         "block_shape": (1, 1),
