@@ -71,18 +71,9 @@ struct Elementwise {
   __attribute__((always_inline)) bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
-/* A tile of a product: rows x columns of C = epilogue(sum over taps and depth of A * B).
- *
- * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
- * each tap and each k one line of table.columns numbers. A convolution has a tap per element of its
- * window, a product of matrices has one.
+/* Where a tile of a product goes, and what its sums go through before: C = function(sum + bias + residual).
  */
-struct ProductTile {
-  const float *const *rows;
-  int64_t rows_stride;
-  int64_t taps;
-  int64_t depth;
-  const float *b;
+struct TileOutput {
   float *c;
   int64_t c_stride;
   int32_t row_count; /* 1 .. table.rows */
@@ -91,6 +82,20 @@ struct ProductTile {
   const float *residual; /* added before the function; nullptr: none */
   int64_t residual_stride;
   Elementwise function;
+};
+
+/* A tile of a product: rows x columns of sums over taps and depth of A * B.
+ *
+ * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
+ * each tap and each k one line of table.columns numbers. A convolution has a tap per element of its
+ * window, a product of matrices has one.
+ */
+struct ProductTile : TileOutput {
+  const float *const *rows;
+  int64_t rows_stride;
+  int64_t taps;
+  int64_t depth;
+  const float *b;
 };
 
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiles of products of matrices and of convolutions: one register per vector of C. */
-#include "kernels/functions.h"
 #include "kernels/level.h"
+#include "kernels/tile_output.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -22,91 +22,13 @@ constexpr int kVectors = 2;
 #endif
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
-/* Where only part of the columns is left. */
-template <int R, int V>
-inline void finish_part(const ProductTile &tile, Floats (&sums)[R][V]) {
-  for (int v = 0; v < V; ++v) {
-    const int64_t first = v * kLanes;
-    const int64_t left = tile.column_count - first;
-    if (left <= 0) break;
-    const int64_t n = left < kLanes ? left : kLanes;
-    const Floats bias = tile.bias == nullptr ? Floats{} : load_part(tile.bias + first, n);
-    for (int r = 0; r < R; ++r) {
-      sums[r][v] += bias;
-      if (tile.residual != nullptr) {
-        sums[r][v] += load_part(tile.residual + r * tile.residual_stride + first, n);
-      }
-    }
-  }
-  apply_all(tile.function, &sums[0][0], R * V);
-  scale_all(tile.function, &sums[0][0], R * V);
-  for (int v = 0; v < V; ++v) {
-    const int64_t left = tile.column_count - v * kLanes;
-    if (left <= 0) break;
-    for (int r = 0; r < R; ++r) {
-      store_part(tile.c + r * tile.c_stride + v * kLanes, sums[r][v], left < kLanes ? left : kLanes);
-    }
-  }
-}
-
-template <int R, int V>
-inline void add_bias_and_residual(const ProductTile &tile, Floats (&sums)[R][V]) {
-  if (tile.bias != nullptr) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      const Floats bias = load(tile.bias + v * kLanes);
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
-    }
-  }
-  if (tile.residual != nullptr) {
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-        sums[r][v] += load(tile.residual + r * tile.residual_stride + v * kLanes);
-      }
-    }
-  }
-}
-
-template <int R, int V, typename F>
-inline void store_all(const ProductTile &tile, const Floats (&sums)[R][V], const F &function) {
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      store(tile.c + r * tile.c_stride + v * kLanes, function(sums[r][v]));
-    }
-  }
-}
-
-/* The functions that most networks use stay in registers, the others go through memory. */
-template <int R, int V>
-inline void finish_whole(const ProductTile &tile, Floats (&sums)[R][V]) {
-  add_bias_and_residual<R, V>(tile, sums);
-  const Elementwise &f = tile.function;
-  if (!f.is_scaled()) {
-    switch (f.function) {
-      case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b});
-      case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b});
-      case Function::linear: return store_all<R, V>(tile, sums, Known<Function::linear>{f.a, f.b});
-      case Function::hard_swish: return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b});
-      default: break;
-    }
-  }
-  Floats spilled[R][V];
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
-  }
-  apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, spilled, Known<Function::linear>{f.scale, f.shift});
-}
-
 template <int R, int V>
 void product(const ProductTile &tile) {
   Floats sums[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
   }
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    __builtin_prefetch(tile.c + r * tile.c_stride, 1);
-    if (tile.residual != nullptr) __builtin_prefetch(tile.residual + r * tile.residual_stride);
-  }
+  prefetch_output<R>(tile);
   const float *b = tile.b;
   for (int64_t t = 0; t < tile.taps; ++t) {
     const float *const *rows = tile.rows + t * tile.rows_stride;
@@ -122,15 +44,7 @@ void product(const ProductTile &tile) {
       }
     }
   }
-  if (tile.column_count == V * kLanes) {
-    finish_whole<R, V>(tile, sums);
-  } else {
-    Floats spilled[R][V];
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
-    }
-    finish_part<R, V>(tile, spilled);
-  }
+  finish<R, V>(tile, sums);
 }
 
 using Product = void (*)(const ProductTile &);
