@@ -103,10 +103,23 @@ class Unit(NamedTuple):
     object: Path
     arguments: tuple[str, ...]
 
+    @property
+    def command(self) -> list[str]:
+        """What compiles it."""
+        paths = ["-MMD", "-c", str(self.source), "-o", str(self.object)]
+        return [*compiler(), *self.arguments, *paths]
+
+    def compile(self) -> None:
+        """Compile it, and note with which command."""
+        run(self.command)
+        self.object.with_suffix(".txt").write_text(repr(self.command))
+
     def is_stale(self) -> bool:
-        """Return whether the source or a header is younger than the object."""
-        dependencies = self.object.with_suffix(".d")
-        if not self.object.exists() or not dependencies.exists():
+        """Return whether the source, a header or the command is younger than the object."""
+        dependencies, stamp = (self.object.with_suffix(suffix) for suffix in (".d", ".txt"))
+        if not all(path.exists() for path in (self.object, dependencies, stamp)):
+            return True
+        if stamp.read_text() != repr(self.command):
             return True
         made = self.object.stat().st_mtime
         _, _, listed = dependencies.read_text().replace("\\\n", " ").partition(":")
@@ -192,6 +205,17 @@ def state_build(build: Path, flags: str) -> None:
         header.write_text(stated)
 
 
+def thread_library() -> list[str]:
+    """Return what names glibc's library of threads as needed, where there is one.
+
+    Since 2.34 it is empty, but on an older system it has the functions that our symbols' versions
+    promise; a host that started without it would not find them.
+    """
+    asked = [*compiler(), "-print-file-name=libpthread.so.0"]
+    found = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    return ["-Wl,--no-as-needed", found] if Path(found).is_absolute() else []
+
+
 def run(command: list[str]) -> None:
     """Run a compiler or linker; what it complains about goes to stderr."""
     subprocess.run(command, check=True)
@@ -207,27 +231,23 @@ def build_library(version: str) -> Path:
     machine = machine_of_compiler()
     build = build_directory(machine)
     build.mkdir(parents=True, exist_ok=True)
-    stamp = build / "flags.txt"
+    stamp = build / "link.txt"
     all_units = units(build, machine, version)
-    flags = repr([compiler(), LINK_FLAGS, all_units])
-    state_build(build, flags)
-    is_new = not stamp.exists() or stamp.read_text() != flags
-    stale = [unit for unit in all_units if is_new or unit.is_stale()]
     library = build / LIBRARY.name
-
-    def compile_unit(unit: Unit) -> None:
-        paths = ["-MMD", "-c", str(unit.source), "-o", str(unit.object)]
-        run([*compiler(), *unit.arguments, *paths])
-
+    unfinished = library.with_suffix(".part")
+    objects = [str(unit.object) for unit in all_units]
+    exports = f"-Wl,--version-script={EXPORTS}"
+    link = [*compiler(), *LINK_FLAGS, *added_flags(), exports, "-o", str(unfinished), *objects]
+    link += thread_library()
+    state_build(build, repr([link, all_units]))
+    stale = [unit for unit in all_units if unit.is_stale()]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(compile_unit, stale))
-    stamp.write_text(flags)
-    if stale or not library.exists() or EXPORTS.stat().st_mtime > library.stat().st_mtime:
-        unfinished = library.with_suffix(".part")
-        objects = [str(unit.object) for unit in all_units]
-        exports = f"-Wl,--version-script={EXPORTS}"
-        run([*compiler(), *LINK_FLAGS, *added_flags(), exports, "-o", str(unfinished), *objects])
+        list(pool.map(Unit.compile, stale))
+    is_new = not library.exists() or not stamp.exists() or stamp.read_text() != repr(link)
+    if stale or is_new or EXPORTS.stat().st_mtime > library.stat().st_mtime:
+        run(link)
         unfinished.replace(library)
+        stamp.write_text(repr(link))
     return library
 
 

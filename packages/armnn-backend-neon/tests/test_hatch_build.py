@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+
+import armnn_backend_neon
 
 ROOT = Path(__file__).resolve().parents[1]
 SPEC = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
@@ -82,6 +85,26 @@ def test_the_platform_tag_follows_the_youngest_symbol(
 ) -> None:
     library = linked(code, tmp_path)
     assert hatch_build.platform_tag(library) == f"{expected}_{MACHINE}"
+
+
+def test_the_library_asks_for_nothing_younger_than_glibc_2_27() -> None:
+    library = Path(armnn_backend_neon.__file__).with_name(hatch_build.LIBRARY.name)
+    family, major, minor, _ = hatch_build.platform_tag(library).split("_", 3)
+    assert (family, int(major)) == ("manylinux", 2)
+    assert int(minor) <= 27
+
+
+def test_what_is_compiled_anew_is_what_changed(tmp_path: Path) -> None:
+    source, header = tmp_path / "f.cpp", tmp_path / "f.h"
+    source.write_text('#include "f.h"\n')
+    header.touch()
+    unit = hatch_build.Unit(source, tmp_path / "f.o", ("-DX=1",))
+    assert unit.is_stale()
+    unit.compile()
+    assert not unit.is_stale()
+    assert unit._replace(arguments=("-DX=2",)).is_stale()
+    os.utime(header, (unit.object.stat().st_mtime + 1,) * 2)
+    assert unit.is_stale()
 
 
 def test_a_library_of_the_compiler_is_refused(tmp_path: Path) -> None:
