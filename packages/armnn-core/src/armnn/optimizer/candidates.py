@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,30 @@ class Evaluator:
             if candidate.supports(layer):
                 return _compute(candidate, layer)
         return None
+
+
+class Successors:
+    """Says whether a layer may stand for another one: nobody shall lose the layer by that."""
+
+    def __init__(self, candidates: Sequence[Candidate], named: Sequence[Candidate] = ()) -> None:
+        self._candidates = tuple(candidates)
+        self._named = {candidate.id: candidate for candidate in (*named, *candidates)}
+
+    def __call__(self, successor: Layer, present: Callable[[], Layer]) -> bool:
+        """Whether the backend that would compute the present layer computes its successor.
+
+        Args:
+            successor: The layer that would come; its hint is that of the present one.
+            present: Makes the layer that is there; called only if it matters.
+        """
+        hinted = self._named.get(successor.backend_hint or "")
+        ranked = self._candidates if hinted is None else (hinted, *self._candidates)
+        for candidate in ranked:
+            if candidate.supports(successor):
+                return True
+            if candidate.supports(present()):
+                return False
+        return False
 
 
 def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
-from armnn.optimizer.candidates import Candidate, Evaluator
+from armnn.optimizer.candidates import Candidate, Evaluator, Successors
 from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.infer import infer_shapes
 from armnn.optimizer.report import Report, ReportRow
@@ -98,8 +98,9 @@ def prepare_network(
         infer_shapes(network)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
+        accepts = Successors(participants.candidates, participants.named)
         if options.rewrite:
-            rewrite(network, evaluate)
+            rewrite(network, evaluate, accepts)
     if all(deferred_operator(layer) is None for layer in network.layers):
         return network
     with phase(sink, "resolve operators"):
@@ -107,7 +108,7 @@ def prepare_network(
         shapes = {name: info.shape for name, info in infos.items()}
         resolved = specialise(network, shapes, {}, evaluate)
         if options.rewrite:
-            rewrite(resolved, evaluate)
+            rewrite(resolved, evaluate, accepts)
     return resolved
 
 
@@ -144,7 +145,7 @@ def prepare_specialisation(
         head = segments.head
     with phase(sink, "rewrite"):
         if options.rewrite:
-            rewrite(head, evaluate)
+            rewrite(head, evaluate, Successors(participants.candidates, participants.named))
         for part in (head, segments.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)

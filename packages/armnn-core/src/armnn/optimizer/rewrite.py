@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Running the backend-independent passes, constant folding first."""
+"""Running the passes: quantisation first, then constant folding and what knows no backends."""
 
 from __future__ import annotations
 
@@ -8,17 +8,30 @@ from typing import TYPE_CHECKING
 
 from armnn.optimizer.passes import PASSES, run_passes
 from armnn.optimizer.passes.fold_constants import fold_constants
+from armnn.optimizer.passes.fold_quantization import fold_quantization
+from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
 
 if TYPE_CHECKING:
     from armnn.graph import Network
+    from armnn.optimizer.passes import Pass
+    from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.specialise import Evaluate
 
 
-def rewrite(network: Network, evaluate: Evaluate) -> int:
+def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
     """Rewrite a network in place; return how many changes were made.
 
     Args:
         network: What is rewritten; it computes the same before and after.
         evaluate: Computes a layer whose inputs are constant.
+        accepts: Whether a layer on quantised values may stand for one on floats.
     """
-    return run_passes(network, (partial(fold_constants, evaluate=evaluate), *PASSES))
+    changes = 0
+    if any(layer.type == "Quantize" for layer in network.layers):
+        # Before weights are dequantised: their layers may take them as they are stored.
+        fold_others = partial(fold_constants, evaluate=evaluate, leaving=("Dequantize",))
+        fold = partial(fold_quantization, accepts=accepts)
+        first: tuple[Pass, ...] = (squash_equal_siblings, fold_others, fold)
+        changes = run_passes(network, first)
+    passes: tuple[Pass, ...] = (partial(fold_constants, evaluate=evaluate), *PASSES)
+    return changes + run_passes(network, passes)

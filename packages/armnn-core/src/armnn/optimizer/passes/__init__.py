@@ -20,6 +20,7 @@ from armnn.optimizer.passes.fold_batch_normalization import fold_batch_normaliza
 from armnn.optimizer.passes.fold_channel_arithmetic import fold_channel_arithmetic
 from armnn.optimizer.passes.fold_constants import fold_constants
 from armnn.optimizer.passes.fold_pad import fold_pad
+from armnn.optimizer.passes.fold_quantization import fold_quantization
 from armnn.optimizer.passes.max_min_into_bounded_relu import max_min_into_bounded_relu
 from armnn.optimizer.passes.merge_reshapes import merge_reshapes
 from armnn.optimizer.passes.move_permute_down import move_permute_down
@@ -109,6 +110,7 @@ __all__ = [
     "fold_channel_arithmetic",
     "fold_constants",
     "fold_pad",
+    "fold_quantization",
     "max_min_into_bounded_relu",
     "merge_reshapes",
     "move_permute_down",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ SMALL_RESULT = 1 << 14
 """A result of at most that many elements is kept, however small the inputs are."""
 
 
-def fold_constants(network: Network, evaluate: Evaluate) -> int:
+def fold_constants(network: Network, evaluate: Evaluate, leaving: Collection[str] = ()) -> int:
     """Replace every layer whose inputs are all constant by Constant layers.
 
     (Arm NN has two cases: ConvertConstDequantisationLayersToConstLayers and
@@ -29,11 +30,14 @@ def fold_constants(network: Network, evaluate: Evaluate) -> int:
         network: The network.
         evaluate: Computes a layer whose inputs are constant and whose outputs have known shapes;
             None if it cannot.
+        leaving: Types of layers that stay.
 
     Returns:
         How many layers were replaced.
     """
-    return sum(_fold(network, layer, evaluate) for layer in walk(network))
+    return sum(
+        _fold(network, layer, evaluate) for layer in walk(network) if layer.type not in leaving
+    )
 
 
 def _fold(network: Network, layer: Layer, evaluate: Evaluate) -> bool:
