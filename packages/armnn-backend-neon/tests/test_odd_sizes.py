@@ -108,6 +108,49 @@ def test_convolutions(compute: Callable[..., Array], sizes: Any, layout: DataLay
     check(result, expected.transpose(order), k * k * c // groups)
 
 
+LINES = [
+    # batch, length, channels, window, stride, dilation, pads
+    (1, 1, 3, 9, 1, 1, (4, 4)),
+    (3, 13, 7, 9, 1, 1, (4, 4)),
+    (1, 59, 96, 9, 2, 1, (3, 4)),
+    (2, 70, 17, 4, 1, 2, (0, 0)),
+    (1, 6, 1, 2, 4, 1, (0, 1)),
+    (2, 150, 16, 1, 1, 1, (0, 0)),
+]
+
+
+@pytest.mark.parametrize("is_column", [False, True])
+@pytest.mark.parametrize("sizes", LINES)
+def test_depthwise_convolutions_of_lines(
+    compute: Callable[..., Array], sizes: Any, is_column: bool
+) -> None:
+    n, length, c, window, stride, dilation, pads = sizes
+    rng = np.random.default_rng(13)
+    x = rng.standard_normal((n, length, c), np.float32)
+    weights = rng.standard_normal((window, c), np.float32)
+    padded = np.pad(x.astype(np.float64), ((0, 0), pads, (0, 0)))
+    count = (padded.shape[1] - (window - 1) * dilation - 1) // stride + 1
+    last = (count - 1) * stride + 1
+    expected = sum(
+        padded[:, j * dilation : j * dilation + last : stride] * weights[j] for j in range(window)
+    )
+    shape = (n, length, 1, c) if is_column else (n, 1, length, c)
+    network = Network()
+    image = network.add_input("x", TensorInfo(shape, DataType.FLOAT32))
+    kernel = weights.reshape((1, window, 1, c) if is_column else (1, 1, window, c))
+    along: dict[str, Any] = dict(zip(("pad_top", "pad_bottom"), pads, strict=True))
+    along |= {"stride_y": stride, "dilation_y": dilation}
+    if not is_column:
+        names = {"pad_top": "pad_left", "pad_bottom": "pad_right"}
+        along = {names.get(at, at.replace("_y", "_x")): number for at, number in along.items()}
+    made = network.add_depthwise_convolution2d(
+        image, network.add_constant(kernel), data_layout=DataLayout.NHWC, **along
+    )
+    network.add_output("y", made)
+    result = compute(network, x.reshape(shape))
+    check(result.reshape(n, count, c), np.asarray(expected), window)
+
+
 @pytest.mark.parametrize(
     ("sizes", "window", "stride", "dilation"),
     [

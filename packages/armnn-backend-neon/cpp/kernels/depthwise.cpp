@@ -89,49 +89,59 @@ void dense(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
   for (; y < d.count; ++y) dense_rows<W, S, 1>(d, y, c, lanes);
 }
 
-/* Any window: N outputs side by side, of which the taps in columns lie inside of the image. */
-template <int N, typename Lanes>
-inline void any_block(const DepthwiseRows &d, int64_t y, int64_t x, int64_t c, Range columns,
-                      const Lanes &lanes) {
+/* What taps outside of the image read. */
+alignas(64) const float kZeros[kLanes] = {};
+
+/* Any window: N outputs side by side. Those at the image's border read zeros where taps lie outside;
+ * those behind the last output are not stored.
+ */
+template <int N, bool kIsInside, typename Lanes>
+inline void any_block(const DepthwiseRows &d, int64_t y, int64_t x, int64_t c, const Lanes &lanes) {
   const int64_t top = d.top + y * d.stride_y;
+  const int64_t left = d.left + x * d.stride_x;
   const Range rows = taps_inside(top, d.dilation_y, d.window_height, d.height);
   const Floats bias = d.bias == nullptr ? Floats{} : lanes.get(d.bias + c);
+  const int64_t step = d.stride_x * d.channels;
   Floats sums[N];
   CPUACC_UNROLL for (int b = 0; b < N; ++b) sums[b] = bias;
   for (int64_t i = rows.first; i < rows.last; ++i) {
-    const int64_t place = (top + i * d.dilation_y) * d.width + d.left + x * d.stride_x;
-    const float *line = d.input + place * d.channels + c;
+    const float *line = d.input + (top + i * d.dilation_y) * d.width * d.channels + c;
     const float *weights = d.weights + i * d.window_width * d.channels + c;
-    for (int64_t j = columns.first; j < columns.last; ++j) {
+    for (int64_t j = 0; j < d.window_width; ++j) {
+      const int64_t first = left + j * d.dilation_x;
       const Floats weight = lanes.get(weights + j * d.channels);
-      const float *pixel = line + j * d.dilation_x * d.channels;
+      const float *pixel = line + first * d.channels;
       CPUACC_UNROLL for (int b = 0; b < N; ++b) {
-        sums[b] += lanes.get(pixel + b * d.stride_x * d.channels) * weight;
+        const int64_t at = first + b * d.stride_x;
+        const bool is_there = kIsInside || (at >= 0 && at < d.width);
+        sums[b] += lanes.get(is_there ? pixel + b * step : kZeros) * weight;
       }
     }
   }
   finish(d.function, sums);
   float *to = d.output + (y * d.output_width + x) * d.channels + c;
-  CPUACC_UNROLL for (int b = 0; b < N; ++b) lanes.put(to + b * d.channels, sums[b]);
+  CPUACC_UNROLL for (int b = 0; b < N; ++b) {
+    if (kIsInside || x + b < d.output_width) lanes.put(to + b * d.channels, sums[b]);
+  }
+}
+
+template <int N, typename Lanes>
+inline void any_outputs(const DepthwiseRows &d, int64_t y, int64_t x, int64_t c, const Lanes &lanes) {
+  const int64_t left = d.left + x * d.stride_x;
+  const int64_t reach = (N - 1) * d.stride_x + (d.window_width - 1) * d.dilation_x;
+  if (x + N <= d.output_width && left >= 0 && left + reach < d.width) {
+    any_block<N, true>(d, y, x, c, lanes);
+  } else {
+    any_block<N, false>(d, y, x, c, lanes);
+  }
 }
 
 template <typename Lanes>
 void any(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
-  const int64_t reach = (d.window_width - 1) * d.dilation_x;
   for (int64_t y = 0; y < d.count; ++y) {
     int64_t x = 0;
-    while (x < d.output_width) {
-      const int64_t left = d.left + x * d.stride_x;
-      const int64_t last = left + (kBlock - 1) * d.stride_x + reach;
-      if (x + kBlock <= d.output_width && left >= 0 && last < d.width) {
-        any_block<kBlock>(d, y, x, c, {0, d.window_width}, lanes);
-        x += kBlock;
-      } else {
-        const Range columns = taps_inside(left, d.dilation_x, d.window_width, d.width);
-        any_block<1>(d, y, x, c, columns, lanes);
-        x += 1;
-      }
-    }
+    for (; x + kBlock < d.output_width; x += 2 * kBlock) any_outputs<2 * kBlock>(d, y, x, c, lanes);
+    if (x < d.output_width) any_outputs<kBlock>(d, y, x, c, lanes);
   }
 }
 

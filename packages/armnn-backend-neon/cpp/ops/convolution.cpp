@@ -115,8 +115,8 @@ class Convolution final : public WithEpilogue {
 /* One output channel per input channel; weights [window_height, window_width, C]. */
 class Depthwise final : public WithEpilogue {
  public:
-  Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows)
-      : WithEpilogue({input, weights, bias}, {out}), windows_(windows) {}
+  Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows)
+      : WithEpilogue({input, weights, bias}, {out}), windows_(lying(windows)) {}
 
   bool absorb_sum(TensorId) override { return false; }
 
@@ -124,6 +124,10 @@ class Depthwise final : public WithEpilogue {
     const int64_t rows = windows_.batch * windows_.output_height;
     const int64_t wanted = setup.threads == 1 ? 1 : 4 * setup.threads;
     band_ = std::clamp<int64_t>(rows / wanted / 2 * 2, 2, kHighestBand);
+    piece_ = windows_.output_width;
+    if (windows_.output_height == 1) {
+      piece_ = std::max<int64_t>(kShortestPiece, (piece_ * windows_.batch + wanted - 1) / wanted);
+    }
     return 0;
   }
 
@@ -135,29 +139,31 @@ class Depthwise final : public WithEpilogue {
     shared.height = w.height;
     shared.width = w.width;
     shared.channels = w.channels;
-    shared.output_width = w.output_width;
     shared.window_height = w.window_height;
     shared.window_width = w.window_width;
     shared.stride_y = w.stride_y;
     shared.stride_x = w.stride_x;
     shared.dilation_y = w.dilation_y;
     shared.dilation_x = w.dilation_x;
-    shared.left = -w.pad_left;
     shared.function = function_;
     const float *input = frame.in<float>(inputs[0]);
     float *output = frame.out<float>(outputs[0]);
     const int64_t bands = (w.output_height + band_ - 1) / band_;
-    const int64_t band_size = band_ * w.output_width * w.channels * w.window_height * w.window_width;
-    const double band_ns = static_cast<double>(band_size) * kDepthwiseNs;
-    frame.pool.run(w.batch * bands, band_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
+    const int64_t size = std::min(band_, w.output_height) * piece_ * w.channels * w.window_height * w.window_width;
+    const double size_ns = static_cast<double>(size) * kDepthwiseNs;
+    frame.pool.run(w.batch * bands * pieces, size_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t image = i / bands;
-        const int64_t first = i % bands * band_;
+        const int64_t image = i / pieces / bands;
+        const int64_t first = i / pieces % bands * band_;
+        const int64_t x = i % pieces * piece_;
         DepthwiseRows rows = shared;
         rows.count = std::min(band_, w.output_height - first);
+        rows.output_width = std::min(piece_, w.output_width - x);
         rows.input = input + image * w.height * w.width * w.channels;
-        rows.output = output + (image * w.output_height + first) * w.output_width * w.channels;
+        rows.output = output + ((image * w.output_height + first) * w.output_width + x) * w.channels;
         rows.top = first * w.stride_y - w.pad_top;
+        rows.left = x * w.stride_x - w.pad_left;
         frame.kernels.depthwise_rows(rows);
       }
     });
@@ -165,8 +171,10 @@ class Depthwise final : public WithEpilogue {
 
  private:
   static constexpr int64_t kHighestBand = 8; /* rows whose inputs stay in the nearest cache */
+  static constexpr int64_t kShortestPiece = 64;
   Windows windows_;
   int64_t band_ = 1; /* output rows at a time */
+  int64_t piece_ = 1; /* outputs of a row at a time: all unless there is one row */
 };
 
 /* [KH, KW, C] from weights whose output channels are as many as the input's. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "ops/windows.h"
 
+#include <utility>
+
 namespace cpuacc {
 namespace {
 
@@ -42,6 +44,20 @@ Windows windows_of(const Lowering &lowering, const Order &order) {
     require(number >= 0 && number < kFarthest, "a padding, stride or dilation is out of range");
   }
   return windows;
+}
+
+Windows lying(const Windows &windows) {
+  Windows w = windows;
+  const bool is_column = w.width == 1 && w.output_width == 1 && w.window_width == 1 && w.pad_left == 0;
+  if (!is_column) return w;
+  std::swap(w.height, w.width);
+  std::swap(w.output_height, w.output_width);
+  std::swap(w.window_height, w.window_width);
+  std::swap(w.stride_y, w.stride_x);
+  std::swap(w.dilation_y, w.dilation_x);
+  std::swap(w.pad_top, w.pad_left);
+  std::swap(w.pad_bottom, w.pad_right);
+  return w;
 }
 
 TensorId bias_of(Lowering &lowering) {

@@ -23,6 +23,11 @@ Windows windows_of(const Lowering &lowering, const Order &order);
 /* Those of Pooling2d, whole: a window of no size is the image. */
 Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
+/* The same windows with height and width exchanged, if all that they see is one column: kernels take
+ * outputs of a row side by side.
+ */
+Windows lying(const Windows &windows);
+
 /* The layer's third input, which must be constant; kNone without one. */
 TensorId bias_of(Lowering &lowering);
 /* The same, its columns numbers so many times. */
