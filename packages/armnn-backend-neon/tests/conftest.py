@@ -51,16 +51,18 @@ def best_level() -> str:
 
 
 @pytest.fixture(params=levels())
-def level(request: pytest.FixtureRequest) -> str:
-    """A level that this machine has."""
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A level that this machine has, at which every runtime made from now on uses CpuAcc."""
     name: str = request.param
+    monkeypatch.setenv("ARMNN_CPUACC_ISA", name)
+    # A static backend belongs to the process and keeps the level that it began with.
+    monkeypatch.setattr("armnn.backends.discovery._found", {})
     return name
 
 
 @pytest.fixture
-def run_network(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
+def run_network(level: str) -> Callable[..., Array]:
     """A function that runs a network of one output on CpuAcc at a level."""
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
 
     def run(network: armnn.Network, threads: int = 2, **feeds: Array) -> Array:
         options = {"CpuAcc": {"NumberOfThreads": threads}}

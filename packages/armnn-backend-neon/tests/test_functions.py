@@ -70,9 +70,7 @@ def test_a_function_keeps_its_bound(
     exact: Callable[[Array], Array],
     bound: int,
     level: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     x = everywhere()
     with np.errstate(all="ignore"):
         expected = exact(x.astype(np.float64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import armnn
 from armnn_backend_neon.backend import CpuAccBackend
 
 if TYPE_CHECKING:
@@ -17,8 +18,15 @@ def test_the_best_level_is_chosen(best_level: str, monkeypatch: pytest.MonkeyPat
     assert (cpu.name, cpu.kind) == (best_level, "cpu")
 
 
-def test_the_environment_chooses(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_the_environment_chooses(level: str) -> None:
     (cpu,) = CpuAccBackend().devices()
     assert cpu.name == level
     assert cpu.fingerprint == level
+
+
+def test_the_tests_of_a_level_run_at_that_level(level: str) -> None:
+    with armnn.Runtime() as runtime:
+        backend = runtime.registry.get("CpuAcc")
+        assert isinstance(backend, CpuAccBackend)
+        (cpu,) = backend.devices()
+    assert cpu.name == level

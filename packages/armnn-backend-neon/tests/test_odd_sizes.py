@@ -21,7 +21,6 @@ Array = NDArray[Any]
 @pytest.fixture
 def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
     """Return a function that runs a network of one input on CpuAcc at a level."""
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")  # the smallest loops are split, too
 
     def run(network: Network, x: Array, threads: int = 2) -> Array:

@@ -18,9 +18,8 @@ Array = NDArray[Any]
 
 
 @pytest.fixture
-def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
+def compute(level: str) -> Callable[..., Array]:
     """Return a function that runs an Attention on CpuAcc at a level."""
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
 
     def run(threads: int, operands: list[Array], **options: Any) -> Array:
         network = Network()

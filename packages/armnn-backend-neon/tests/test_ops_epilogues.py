@@ -91,10 +91,7 @@ CHAINS: dict[str, tuple[Build, Expect]] = {
 
 @pytest.mark.parametrize("columns", [5, 16, 35])
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_convolution_takes_over_the_chain_behind_it(
-    chain: str, columns: int, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_a_convolution_takes_over_the_chain_behind_it(chain: str, columns: int, level: str) -> None:
     build, expect = CHAINS[chain]
     generator = np.random.default_rng(2)
     x = generator.standard_normal((1, 5, 7, 9), np.float32)
@@ -110,10 +107,7 @@ def test_a_convolution_takes_over_the_chain_behind_it(
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_depthwise_convolution_takes_over_the_chain_behind_it(
-    chain: str, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_a_depthwise_convolution_takes_over_the_chain_behind_it(chain: str, level: str) -> None:
     build, expect = CHAINS[chain]
     generator = np.random.default_rng(2)
     x = generator.standard_normal((1, 6, 5, 19), np.float32)
@@ -133,7 +127,6 @@ def test_a_depthwise_convolution_takes_over_the_chain_behind_it(
 def test_rows_that_begin_in_the_same_sets_of_a_cache(
     depth: int, stride: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
     generator = np.random.default_rng(4)
     x = generator.standard_normal((2, 9, 7, depth), np.float32)
@@ -157,10 +150,7 @@ def test_rows_that_begin_in_the_same_sets_of_a_cache(
 
 
 @pytest.mark.parametrize("columns", [5, 95, 96, 203])
-def test_a_mean_over_rows_of_any_width(
-    columns: int, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_a_mean_over_rows_of_any_width(columns: int, level: str) -> None:
     x = np.random.default_rng(6).standard_normal((2, 11, columns), np.float32)
     net = Network("mean")
     net.add_output("y", net.add_mean(net.add_input("x", TensorInfo(x.shape)), axis=(1,)))
@@ -174,7 +164,6 @@ def test_a_mean_over_rows_of_any_width(
 def test_one_line_beside_every_line_of_the_other(
     line: int, is_left: bool, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
     generator = np.random.default_rng(7)
     many = generator.standard_normal((701, line), np.float32)

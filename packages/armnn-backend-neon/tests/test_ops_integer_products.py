@@ -19,9 +19,8 @@ Array = NDArray[Any]
 
 
 @pytest.fixture
-def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Array]]:
+def compute(level: str) -> Callable[..., list[Array]]:
     """Return a function that runs a layer on CpuAcc at a level, its operands as inputs."""
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
 
     def run(add: Callable[..., Any], *operands: Array, constants: int = 0) -> list[Array]:
         network = Network()

@@ -86,9 +86,7 @@ def test_sequences_follow_the_equations(
     sizes: tuple[int, int, int, int],
     options: dict[str, Any],
     level: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     d = UnidirectionalSequenceLstmDescriptor(activation_func=4, **options)
     p = parameters(sizes[2], sizes[3], d)
     x = np.random.default_rng(1).standard_normal(sizes[:3], np.float32)

@@ -25,10 +25,7 @@ MEANINGS: dict[PoolingAlgorithm, Callable[[NDArray[Any]], NDArray[Any]]] = {
 
 @pytest.mark.parametrize("channels", [1, 17, 64, 77, 150])
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_it_is_what_the_windows_say(
-    kind: PoolingAlgorithm, channels: int, level: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_it_is_what_the_windows_say(kind: PoolingAlgorithm, channels: int, level: str) -> None:
     x = np.random.default_rng(1).standard_normal((2, 9, 8, channels), np.float32)
     net = Network("pooling")
     made = net.add_pooling2d(
@@ -47,8 +44,7 @@ def test_it_is_what_the_windows_say(
     np.testing.assert_allclose(y, MEANINGS[kind](windows), rtol=1e-5, atol=1e-6)
 
 
-def test_a_nan_in_the_window_is_the_maximum(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
+def test_a_nan_in_the_window_is_the_maximum(level: str) -> None:
     x = np.ones((1, 2, 2, 70), np.float32)
     x[0, 1, 0, 33] = np.nan
     net = Network("nan")

@@ -100,9 +100,7 @@ def test_sequences_agree_with_onnxruntime(
     direction: SequenceDirection,
     threads: int,
     level: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     for sizes in SIZES:
         given = feeds(sizes)
         references = expected(operator, sizes, given, direction=direction.arm_name.lower())

@@ -63,7 +63,6 @@ def transposed(x: NDArray[Any], w: NDArray[Any], bias: NDArray[Any], case: Case)
 def test_it_is_what_the_definition_says(
     case: Case, layout: DataLayout, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
     generator = np.random.default_rng(3)
     x = generator.standard_normal(case.image, np.float32)

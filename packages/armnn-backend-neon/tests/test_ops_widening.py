@@ -56,7 +56,6 @@ def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
 def test_it_is_the_convolution(
     case: Case, layout: DataLayout, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
     generator = np.random.default_rng(9)
     x = generator.standard_normal(case.image, np.float32)

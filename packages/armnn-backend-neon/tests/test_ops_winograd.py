@@ -48,7 +48,6 @@ def convolved(x: NDArray[Any], w: NDArray[Any], pads: tuple[int, int]) -> NDArra
 def test_it_is_the_plain_convolution_within_2e_5_of_the_largest_output(
     case: Case, layout: DataLayout, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARMNN_CPUACC_ISA", level)
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
     generator = np.random.default_rng(8)
     x = generator.standard_normal(case.image, np.float32)
