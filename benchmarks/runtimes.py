@@ -49,6 +49,9 @@ def load_armnn(path: Path, feed: Feed, threads: int, cache: Path | None) -> tupl
     given = {**feed, **states}
     wanted = [name for name in loaded.outputs if name not in states]
 
+    if not states:
+        return lambda: list(loaded.run(given).values()), loaded
+
     def run() -> list[NDArray[Any]]:
         made = loaded.run(given)
         return [made[name] for name in wanted]

@@ -216,7 +216,7 @@ handles = [ArrayHandle(info, np.ones(2, np.float32)) for _ in range(3)]
 workload = backend.create_workload(layer, ModelContext({{"Behaviour": "wait"}}))
 step = workload.bind(handles[:2], handles[2:])
 threading.Thread(target=step, daemon=True).start()
-while not step.context.is_running:
+while not step.__self__.context.is_running:
     time.sleep(0.001)
 """
     environment = {**os.environ, "MOCK_LAST_WORDS": str(words)}

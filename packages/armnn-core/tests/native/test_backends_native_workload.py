@@ -280,11 +280,12 @@ def test_memory_that_is_not_the_allocator_s_is_refused(mock: NativeLibrary) -> N
 
 def test_one_context_refuses_a_second_thread(mock: NativeLibrary) -> None:
     bound, ended = Bound(mock, "wait"), []
+    context = bound.step.__self__.context  # type: ignore[attr-defined]  # a step is a method here
     thread = threading.Thread(target=lambda: ended.append(_outcome(bound.step)))
-    bound.step.context.is_running = True  # type: ignore[attr-defined]  # as if a thread were in
+    context.is_running = True  # as if a thread were in
     thread.start()
     thread.join()
-    bound.step.context.is_running = False  # type: ignore[attr-defined]  # as above
+    context.is_running = False
     assert "runs already in this execution context" in str(ended[0])
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import Allocator, MemoryManager, Step, TensorHandle
     from armnn.backends.control import RunControl
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class ExecutionContext:
-    """The tensors of one run at a time, and the steps that are bound to them."""
+    """The tensors of one run at a time, and the steps that are bound to them.
+
+    Attributes:
+        is_repeatable: Whether :meth:`repeat` can run it.
+    """
 
     def __init__(
         self,
@@ -41,10 +45,19 @@ class ExecutionContext:
             for name, handle in outputs
             if handle is not None
         )
+        # The same once more, as it takes the least time; see repeat().
+        self._expected = tuple(
+            (name, array.dtype, array.shape, array)
+            for (name, _), array in zip(inputs, self._arrays, strict=True)
+            if array is not None
+        )
+        self._copies = tuple((n, array.copy) for n, _, array in self._outputs if array is not None)
         self._layers = tuple(layer for layer, _ in steps)
         self._steps = tuple(step for _, step in steps)
         self._managers = tuple(managers)
         self._memory = list(memory)
+        ports = len(inputs) + len(self._outputs)
+        self.is_repeatable = not managers and len(self._expected) + len(self._copies) == ports
 
     def run(
         self, inputs: Sequence[NDArray[Any]], control: RunControl | None
@@ -87,9 +100,41 @@ class ExecutionContext:
             for manager in self._managers:
                 manager.release()
 
+    def repeat(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
+        """Run all steps on inputs that nobody has looked at, if they are like those before.
+
+        Of models that take microseconds this and what it calls are most of a run: nothing is
+        looked up or made here that could be kept.
+
+        Args:
+            inputs: By name; they are copied.
+
+        Returns:
+            A new array per output; None if the inputs are others, or of other types or shapes.
+
+        Raises:
+            ExecutionError: A layer failed; the message names it.
+        """
+        if len(inputs) != len(self._expected):
+            return None
+        try:
+            for name, dtype, shape, array in self._expected:
+                given: Any = inputs[name]
+                if given.dtype is not dtype or given.shape != shape:
+                    return None
+                array[...] = given
+        except (KeyError, AttributeError):
+            return None
+        self._run_steps()
+        outputs = {}
+        for name, copy in self._copies:
+            outputs[name] = copy()
+        return outputs
+
     def close(self) -> None:
         """Give the working memory back."""
         self._steps = self._inputs = self._arrays = self._outputs = ()
+        self._expected = self._copies = ()
         while self._memory:
             allocator, block = self._memory.pop()
             allocator.free(block)

@@ -12,8 +12,10 @@ import numpy as np
 from armnn.backends import BackendContext
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
+from armnn.runtime.expected_inputs import ExpectedInputs
 from armnn.runtime.gate import Gate
 from armnn.runtime.real_values import RealValues
+from armnn.runtime.repeated_runs import RepeatedRuns
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ class LoadedNetwork:
         self._source = source
         self._gate = Gate(f"the network {plans.optimized.name!r}")
         self._inputs = plans.optimized.inputs
-        self._dtypes = {n: info.data_type.numpy_dtype for n, info in self._inputs.items()}
-        self._expected = tuple((n, self._dtypes[n], i.shape) for n, i in self._inputs.items())
+        self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
+        self._runs = RepeatedRuns(self._gate, plans)
         # A call per run and context counts where a model takes microseconds.
         self._listening = tuple(
             context
@@ -121,15 +123,13 @@ class LoadedNetwork:
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
-        arrays = self._checked(inputs if self._real is None else self._real.stored(inputs))
+        given = inputs if self._real is None else self._real.stored(inputs)
         if timeout is None and cancel is None and profiler is None:
-            self._gate.enter()
-            try:
-                outputs = self._plans.run(arrays, None)
-            finally:
-                self._gate.leave()
+            outputs = self._runs.run_again(given)
+            if outputs is None:
+                outputs = self._runs.run_first(self._expected.checked(given))
         else:
-            outputs = self._run_watched(arrays, timeout, cancel, profiler)
+            outputs = self._run_watched(self._expected.checked(given), timeout, cancel, profiler)
         for context in self._listening:
             context.after_enqueue_workload(self.id)
         return outputs if self._real is None else self._real.restored(outputs)
@@ -144,12 +144,11 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
-        unknown = [name for name in shapes if name not in self._inputs]
-        if unknown:
-            raise InvalidArgumentError(self._names_message("there is no input", unknown))
+        self._expected.check_known(shapes)
         arrays = {name: self._example(name, shapes.get(name)) for name in self._inputs}
+        self._runs.release()
         with self._gate:
-            self._plans.prepare(self._checked(arrays))
+            self._plans.prepare(self._expected.checked(arrays))
 
     def unload(self) -> None:
         """Take the network out of its runtime: refuse new runs, wait for running ones."""
@@ -179,6 +178,7 @@ class LoadedNetwork:
         Returns:
             Whether this call closed it, rather than an earlier one.
         """
+        self._runs.end()
         first = self._gate.close()
         self._plans.close()
         return first
@@ -195,6 +195,7 @@ class LoadedNetwork:
         start = time.perf_counter_ns()
         deadline = None if timeout is None else start + int(timeout * 1e9)
         contexts: list[ProfilingContext] = []
+        self._runs.release()  # so that this run takes a context that there is
         with self._gate:
             if profiler is not None:
                 contexts = self.runtime.profiling_contexts(self._plans.optimized, profiler)
@@ -225,43 +226,4 @@ class LoadedNetwork:
                 "known in full"
             )
         shape = info.static_shape if said is None else tuple(said)
-        return np.broadcast_to(np.zeros((), self._dtypes[name]), shape)
-
-    def _checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
-        """Return the inputs as arrays in the order of the network."""
-        arrays = []
-        if len(inputs) != len(self._expected):
-            self._raise_wrong_names(inputs)
-        for name, dtype, shape in self._expected:
-            if name not in inputs:
-                self._raise_wrong_names(inputs)
-            array = inputs[name]
-            if not isinstance(array, np.ndarray):
-                array = np.asarray(array, dtype)
-            if array.dtype is not dtype or array.shape != shape:
-                self._check(name, self._inputs[name], array)
-            arrays.append(array)
-        return arrays
-
-    def _check(self, name: str, info: TensorInfo, array: NDArray[Any]) -> None:
-        if array.dtype != self._dtypes[name]:
-            raise InvalidArgumentError(
-                f"the input {name!r} is {array.dtype}: expected {self._dtypes[name]} "
-                f"({info.data_type.arm_name}); convert it with .astype()"
-            )
-        if not info.accepts(array.shape):
-            raise InvalidArgumentError(
-                f"the input {name!r} has shape {format_shape(array.shape)}: expected "
-                f"{format_shape(info.shape)}"
-            )
-
-    def _raise_wrong_names(self, inputs: Mapping[str, ArrayLike]) -> None:
-        unknown = [name for name in inputs if name not in self._inputs]
-        if unknown:
-            raise InvalidArgumentError(self._names_message("there is no input", unknown))
-        missing = [name for name in self._inputs if name not in inputs]
-        raise InvalidArgumentError(self._names_message("nothing was given for input", missing))
-
-    def _names_message(self, what: str, names: Sequence[str]) -> str:
-        expected = ", ".join(f"{name!r} ({info})" for name, info in self._inputs.items())
-        return f"{what} {', '.join(map(repr, names))}: the network {self.name!r} takes {expected}"
+        return np.broadcast_to(np.zeros((), info.data_type.numpy_dtype), shape)

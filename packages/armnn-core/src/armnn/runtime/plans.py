@@ -84,30 +84,32 @@ class NetworkPlans:
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
         """Make the plan for inputs of these shapes, if it is not there yet."""
-        self._leave(self._enter(inputs))
+        self.leave(self._enter(inputs))
 
     def run(
         self, inputs: Sequence[NDArray[Any]], control: RunControl | None
     ) -> dict[str, NDArray[Any]]:
         """Run the network; see :meth:`armnn.runtime.context.ExecutionContext.run`."""
+        reservation = self.reserve(inputs)
+        try:
+            return reservation.run(inputs, control)
+        finally:
+            reservation.release()
+
+    def reserve(self, inputs: Sequence[NDArray[Any]]) -> Reservation:
+        """Take the plan for inputs of these shapes, and a context of it."""
         entry = self._only if self._only is not None else self._enter(inputs)
         try:
-            plan = entry.plan
-            if plan is None:
-                raise ExecutionError("the network was unloaded while it was being prepared")
-            context = plan.acquire()
-            try:
-                outputs = context.run(inputs, control)
-            except BaseException:
-                context.close()  # what it holds now is anybody's guess
-                raise
-            plan.release(context)
-            if entry.rest is not None:
-                outputs = self._run_rest(entry.rest, plan, outputs, control)
-            return outputs
-        finally:
-            if entry is not self._only:
-                self._leave(entry)
+            return Reservation(self, entry, looks_at_values=bool(self._value_limits))
+        except BaseException:
+            self.leave(entry)
+            raise
+
+    def leave(self, entry: _Entry) -> None:
+        """Say that a plan is in use once less; reservations do."""
+        if entry is not self._only:
+            with self._lock:
+                entry.users -= 1
 
     def close(self) -> None:
         """Drop every plan."""
@@ -117,17 +119,6 @@ class NetworkPlans:
             self._only = None
         for entry in entries:
             entry.close()
-
-    def _run_rest(
-        self,
-        rest: NetworkPlans,
-        plan: Plan,
-        outputs: dict[str, NDArray[Any]],
-        control: RunControl | None,
-    ) -> dict[str, NDArray[Any]]:
-        crossing = plan.prepared.segments.crossing
-        outputs.update(rest.run([outputs.pop(name) for name in crossing], control))
-        return {name: outputs[name] for name in self.optimized.outputs}
 
     def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
         values = {
@@ -160,10 +151,6 @@ class NetworkPlans:
             raise
         return entry
 
-    def _leave(self, entry: _Entry) -> None:
-        with self._lock:
-            entry.users -= 1
-
     def _evict(self) -> None:
         """Let plans go until the limit holds again; called with the lock held."""
         for key, entry in tuple(self._entries.items()):
@@ -190,6 +177,66 @@ class NetworkPlans:
         entry.plan = self._make_plan(prepared)
         if self.optimized.is_static:
             self._only = entry
+
+
+class Reservation:
+    """A plan that is in use and a context of it, for one run after the other.
+
+    Attributes:
+        is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
+            alone can run it.
+        repeat: If so, runs it again; see :meth:`armnn.runtime.context.ExecutionContext.repeat`.
+    """
+
+    __slots__ = ("_context", "_entry", "_is_held", "_plan", "_plans", "is_repeatable", "repeat")
+
+    def __init__(self, plans: NetworkPlans, entry: _Entry, *, looks_at_values: bool) -> None:
+        """Take a context.
+
+        Raises:
+            ExecutionError: The plan is gone.
+        """
+        if entry.plan is None:
+            raise ExecutionError("the network was unloaded while it was being prepared")
+        self._plans, self._entry, self._plan = plans, entry, entry.plan
+        self._context = entry.plan.acquire()
+        self._is_held = True
+        self.repeat = self._context.repeat
+        self.is_repeatable = (
+            entry.rest is None and not looks_at_values and self._context.is_repeatable
+        )
+
+    def run(
+        self, inputs: Sequence[NDArray[Any]], control: RunControl | None
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network once, for the first time; see ExecutionContext.run."""
+        try:
+            outputs = self._context.run(inputs, control)
+        except BaseException:
+            self.spoil()
+            raise
+        rest = self._entry.rest
+        if rest is None:
+            return outputs
+        self._give_back()
+        crossing = self._plan.prepared.segments.crossing
+        outputs.update(rest.run([outputs.pop(name) for name in crossing], control))
+        return {name: outputs[name] for name in self._plans.optimized.outputs}
+
+    def spoil(self) -> None:
+        """Drop the context, since what it holds after a failure is anybody's guess."""
+        self._is_held = False
+        self._context.close()
+
+    def release(self) -> None:
+        """Give back what is still there; the last that may be called."""
+        self._give_back()
+        self._plans.leave(self._entry)
+
+    def _give_back(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._plan.release(self._context)
 
 
 class _Entry:

@@ -34,7 +34,9 @@ _S = TypeVar("_S")
 
 _numbers: Final = itertools.count(1)
 _watched: Final[dict[int, RunControl]] = {}
-_pending: Final[dict[int, BaseException]] = {}
+stored: Final[dict[int, BaseException]] = {}
+"""What callbacks stored, by the thread whose call will raise it; seldom not empty."""
+
 _entrances: Final[dict[CodeType, None]] = {}
 
 
@@ -69,7 +71,7 @@ def is_profiled() -> bool:
 
 def must_stop(call_id: int) -> bool:
     """Whether a running call shall stop: cancelled, out of time, or interrupted by the user."""
-    if threading.get_ident() in _pending:
+    if threading.get_ident() in stored:
         return True
     control = _watched.get(call_id)
     if control is None:
@@ -108,15 +110,10 @@ def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
     return decorate
 
 
-def has_stored() -> bool:
-    """Whether a callback of any thread stored an exception; cheap."""
-    return bool(_pending)
-
-
 def raise_stored() -> None:
     """Raise what a callback stored during this thread's last call, if anything."""
-    if _pending:
-        error = _pending.pop(threading.get_ident(), None)
+    if stored:
+        error = stored.pop(threading.get_ident(), None)
         if error is not None:
             raise error
 
@@ -149,7 +146,7 @@ def _store(error: BaseException) -> None:
     frame = inspect.currentframe()
     callback = None if frame is None else frame.f_back
     if callback is not None and callback.f_back is not None:
-        _pending.setdefault(threading.get_ident(), error)  # the first one is the cause
+        stored.setdefault(threading.get_ident(), error)  # the first one is the cause
         return
     # A thread of the backend's own: no Python call is waiting for it.
     _log.error("a callback failed in a thread of the backend: %r", error, exc_info=error)

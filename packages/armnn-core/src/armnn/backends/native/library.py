@@ -30,6 +30,9 @@ from armnn_backend_api import ctypes_mirror as abi
 UNDEFINED_ID: Final = "Unknown"
 """Arm NN's word for "no backend"; none may be called like that."""
 
+_Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
+"""Without the types of the arguments: to convert them takes longer than a call."""
+
 _EXPORTS: Final = ("GetBackendId", "GetVersion", "BackendFactory")
 
 
@@ -125,6 +128,12 @@ class NativeLibrary:
                 library.path, "id", f"GetBackendId answers {library.id!r}, expected {id!r}"
             )
         return library
+
+    @functools.cached_property
+    def execute(self) -> Callable[..., int]:
+        """``execute`` of its table, for arguments that are made once: none is converted."""
+        function: Any = self.required("execute")
+        return ctypes.cast(function, _Execute)
 
     @functools.cached_property
     def tasks(self) -> abi.Async | None:

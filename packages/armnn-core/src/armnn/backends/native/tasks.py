@@ -58,15 +58,14 @@ class NativeAsyncExecution(AsyncExecution):
             InvalidArgumentError: The step is not one of this backend.
             ExecutionError: It runs already, or cannot be started.
         """
-        library = getattr(step, "library", None)
-        if library is not self._library:
+        program = getattr(step, "__self__", None)
+        if getattr(program, "library", None) is not self._library:
             raise InvalidArgumentError(
                 f"backend {self._library.id!r} cannot submit {step!r}: expected a step that a "
                 "workload of this backend was bound to"
             )
-        program = cast("BoundProgram", step)
         deadline = NEVER if deadline_ns is None else deadline_ns
-        return NativeTask(self._table, program, NOBODY, deadline)
+        return NativeTask(self._table, cast("BoundProgram", program), NOBODY, deadline)
 
 
 class NativeTask(Task):

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends.base import Step, Workload
 from armnn.backends.control import current_control
 from armnn.backends.memory import ArrayHandle
-from armnn.backends.native.calls import has_stored, raise_stored, watched_call
+from armnn.backends.native.calls import raise_stored, stored, watched_call
 from armnn.backends.native.codes import call, new_error
 from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.ports import ALIGNMENT_LIMIT, Port, fits, is_sane
@@ -53,11 +53,12 @@ class NativeWorkload(Workload):
             ArmnnError: The backend makes no execution context.
         """
         given = [inputs[at] if at < len(inputs) else None for at in self._positions]
-        return _BoundProgram(
+        bound = _BoundProgram(
             self._program,
             self._checked("input", given, self._inputs),
             self._checked("output", outputs, self._outputs),
         )
+        return bound.run  # Python calls a method faster than an object
 
     def _checked(
         self,
@@ -104,7 +105,7 @@ class _BoundProgram:
         self.library = program.library
         self.context = program.context()
         self._where = ctypes.c_void_p(self.context.pointer)
-        self._execute: Callable[..., int] = program.library.required("execute")
+        self._execute = program.library.execute
         self._arena = Arena()
         self.args = struct(abi.ExecuteArgs)
         self._error = new_error()
@@ -114,7 +115,7 @@ class _BoundProgram:
         self.args.inputs, self.args.num_inputs = self._tensors(inputs, is_output=False)
         self.args.outputs, self.args.num_outputs = self._tensors(outputs, is_output=True)
 
-    def __call__(self) -> None:
+    def run(self) -> None:
         """Execute the program once.
 
         Raises:
@@ -124,16 +125,19 @@ class _BoundProgram:
         if self._ports or current_control.get() is not None:
             self._run_watched()
             return
-        self._take_context()
+        context = self.context  # what follows is _take_context, without the time of a call
+        if context.is_running:
+            raise self._in_use()
+        context.is_running = True
         try:
             if self.library.has_ended:
                 check_open(self.library)
             code = self._execute(self._where, self._prepared_args, self._prepared_error)
         finally:
-            self.context.is_running = False
+            context.is_running = False
         if code:
             raise self.failure(code, self._error)
-        if has_stored():
+        if stored:
             raise_stored()
 
     def enter(self) -> None:
@@ -157,13 +161,15 @@ class _BoundProgram:
         return self._program.failure(code, error)
 
     def _take_context(self) -> None:
-        context = self.context
-        if context.is_running:
-            raise ExecutionError(
-                f"{self._program.title} runs already in this execution context: each thread needs "
-                "one of its own"
-            )
-        context.is_running = True
+        if self.context.is_running:
+            raise self._in_use()
+        self.context.is_running = True
+
+    def _in_use(self) -> ExecutionError:
+        return ExecutionError(
+            f"{self._program.title} runs already in this execution context: each thread needs one "
+            "of its own"
+        )
 
     def _run_watched(self) -> None:
         """Run with a call_id for callbacks, and with tensors whose memory may have moved."""

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What a network expects of its inputs, and what is said of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+from armnn.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+class ExpectedInputs:
+    """The inputs of one network.
+
+    Args:
+        network: The network's name.
+        infos: What it takes, by name; dimensions may be unknown.
+    """
+
+    def __init__(self, network: str, infos: Mapping[str, TensorInfo]) -> None:
+        self._network = network
+        self._infos = infos
+        self._expected = tuple(
+            (name, info.data_type.numpy_dtype, info.shape) for name, info in infos.items()
+        )
+
+    def checked(self, inputs: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
+        """Return inputs as arrays in the order of the network.
+
+        Raises:
+            InvalidArgumentError: One is missing, not known, or of a wrong type or shape.
+        """
+        arrays = []
+        if len(inputs) != len(self._expected):
+            self._raise_wrong_names(inputs)
+        for name, dtype, shape in self._expected:
+            if name not in inputs:
+                self._raise_wrong_names(inputs)
+            array = inputs[name]
+            if not isinstance(array, np.ndarray):
+                array = np.asarray(array, dtype)
+            if array.dtype is not dtype or array.shape != shape:
+                _check(name, self._infos[name], array)
+            arrays.append(array)
+        return arrays
+
+    def check_known(self, names: Iterable[str]) -> None:
+        """Check that the network has inputs of these names.
+
+        Raises:
+            InvalidArgumentError: It lacks one.
+        """
+        unknown = [name for name in names if name not in self._infos]
+        if unknown:
+            raise InvalidArgumentError(self._message("there is no input", unknown))
+
+    def _raise_wrong_names(self, inputs: Mapping[str, ArrayLike]) -> None:
+        self.check_known(inputs)
+        missing = [name for name in self._infos if name not in inputs]
+        raise InvalidArgumentError(self._message("nothing was given for input", missing))
+
+    def _message(self, what: str, names: Sequence[str]) -> str:
+        expected = ", ".join(f"{name!r} ({info})" for name, info in self._infos.items())
+        return (
+            f"{what} {', '.join(map(repr, names))}: the network {self._network!r} takes {expected}"
+        )
+
+
+def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
+    dtype = info.data_type.numpy_dtype
+    if array.dtype != dtype:
+        raise InvalidArgumentError(
+            f"the input {name!r} is {array.dtype}: expected {dtype} ({info.data_type.arm_name}); "
+            "convert it with .astype()"
+        )
+    if not info.accepts(array.shape):
+        raise InvalidArgumentError(
+            f"the input {name!r} has shape {format_shape(array.shape)}: expected "
+            f"{format_shape(info.shape)}"
+        )

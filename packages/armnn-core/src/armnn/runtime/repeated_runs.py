@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Runs one after the other with inputs of the same shapes: what one held, the next one takes over.
+
+Of a model that takes microseconds it would be most of a run to go through the gate, look for the
+plan and take a context each time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from armnn.runtime.plan import POOL_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.runtime.gate import Gate
+    from armnn.runtime.plans import NetworkPlans, Reservation
+
+
+class RepeatedRuns:
+    """The runs of one network that nobody watches, from any number of threads.
+
+    A reservation that waits counts as inside of the gate, and its plan as in use. It is given back
+    when a run has other shapes, and at the end.
+
+    Args:
+        gate: What runs go through.
+        plans: The plans of the network.
+    """
+
+    def __init__(self, gate: Gate, plans: NetworkPlans) -> None:
+        self._gate = gate
+        self._plans = plans
+        self._waiting: deque[Reservation] = deque()  # its methods are atomic: they need no lock
+        self._places = threading.Semaphore(POOL_LIMIT)
+        self._has_ended = False
+
+    def run_again(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
+        """Run with what an earlier run held; return None if there is nothing that fits."""
+        try:
+            reservation = self._waiting.pop()  # the last one used: its memory is in the cache
+        except IndexError:
+            return None
+        try:
+            outputs = reservation.repeat(inputs)
+        except BaseException:
+            reservation.spoil()
+            self._give_back(reservation)
+            raise
+        self._waiting.append(reservation)
+        if self._has_ended:
+            self.release()
+        return outputs
+
+    def run_first(self, inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Run with inputs that were checked, and keep what the run held if that can be.
+
+        Raises:
+            ClosedError: The gate is closed.
+        """
+        self.release()
+        self._gate.enter()
+        is_kept = False
+        try:
+            reservation = self._plans.reserve(inputs)
+            try:
+                outputs = reservation.run(inputs, None)
+                is_kept = reservation.is_repeatable and self._places.acquire(blocking=False)
+            finally:
+                if not is_kept:
+                    reservation.release()
+        finally:
+            if not is_kept:
+                self._gate.leave()
+        if is_kept:
+            self._waiting.append(reservation)
+            if self._has_ended:
+                self.release()
+        return outputs
+
+    def release(self) -> None:
+        """Give back what waits for a next run."""
+        while True:
+            try:
+                reservation = self._waiting.pop()
+            except IndexError:
+                return
+            self._give_back(reservation)
+
+    def end(self) -> None:
+        """Keep nothing from now on."""
+        self._has_ended = True  # first: who sees it too late finds that the other looks again
+        self.release()
+
+    def _give_back(self, reservation: Reservation) -> None:
+        reservation.release()
+        self._places.release()
+        self._gate.leave()
