@@ -302,6 +302,25 @@ def test_a_common_hint_stays_with_the_layer() -> None:
     assert network.find("main").backend_hint == "Other"
 
 
+def test_what_is_rounded_twice_stays_rounded_twice() -> None:
+    network = Network()
+    x = network.add_input("x", DATA)
+    made = network.add_mean(x, axis=(3,), output=TensorInfo(None, *MADE))
+    quantized(network, made, DataType.QASYMM_U8, 0.1, 3)
+    assert fold_quantization(network, always) == 0
+
+
+def test_indices_stay_as_they_are(meanings, monkeypatch) -> None:
+    def gather(layer: Layer, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return np.take(x, indices, layer.descriptor.axis)
+
+    monkeypatch.setitem(meanings, "Gather", gather)
+    network = Network()
+    indices = network.add_constant(np.array([2, 0], np.int32))
+    quantized(network, network.add_gather(data_of(network), indices, axis=1))
+    assert check(network, meanings) == ["Gather"]
+
+
 def test_scales_per_axis_keep_the_floats() -> None:
     network = Network()
     value = network.add_mean(data_of(network), axis=(3,))

@@ -188,7 +188,7 @@ def _operands(layer: Layer, data_type: DataType) -> list[Stored | None] | None:
 def _operand(
     layer: Layer, value: Value, name: str, read: dict[str, Stored | None], data_type: DataType
 ) -> Stored | None:
-    if not value.info.data_type.is_float:
+    if not (value.info.data_type.is_float or value.info.is_quantized):
         return Stored(value.info, value, value.constant)  # indices
     if name == "bias":
         data, weights = read["input"], read["weights"]
