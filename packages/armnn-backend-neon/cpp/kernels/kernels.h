@@ -98,6 +98,20 @@ struct ProductTile : TileOutput {
   const float *b;
 };
 
+/* Outputs side by side of a convolution whose windows lie inside of the image: sums over taps and depth
+ * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
+ * numbers behind what the one before it sees. B is a panel as in ProductTile; row_count is not read.
+ */
+struct SlidingLine : TileOutput {
+  const float *image; /* the first tap of the first output */
+  int64_t count; /* outputs */
+  int64_t step;
+  int64_t taps;
+  int64_t tap_step; /* from a tap to the next one */
+  int64_t depth;
+  const float *b;
+};
+
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
 struct DepthwiseRows {
   const float *input; /* the image: [height, width, channels] */
@@ -158,6 +172,7 @@ struct Kernels {
   int32_t rows; /* of a tile of C */
   int32_t columns;
   void (*product_tile)(const ProductTile &tile);
+  void (*sliding_line)(const SlidingLine &line);
   void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
   /* By m / 2 - 1: m = 2 and m = 4. */

@@ -11,6 +11,7 @@ namespace CPUACC_LEVEL {
 void fill(Kernels &table) {
   table.name = CPUACC_NAME(CPUACC_LEVEL);
   fill_product(table);
+  fill_sliding(table);
   fill_depthwise(table);
   fill_windows(table);
   fill_winograd(table);

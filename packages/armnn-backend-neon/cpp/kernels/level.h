@@ -9,6 +9,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 
 void fill_product(Kernels &table);
+void fill_sliding(Kernels &table);
 void fill_depthwise(Kernels &table);
 void fill_windows(Kernels &table);
 void fill_winograd(Kernels &table);

@@ -9,6 +9,8 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
+#if CPUACC_VECTOR_BYTES != 64
+
 /* Where only part of the columns is left. */
 template <int R, int V>
 inline void finish_part(const TileOutput &tile, Floats (&sums)[R][V]) {
@@ -36,43 +38,50 @@ inline void finish_part(const TileOutput &tile, Floats (&sums)[R][V]) {
   }
 }
 
-template <int R, int V>
-inline void add_bias_and_residual(const TileOutput &tile, Floats (&sums)[R][V]) {
+#endif
+
+/* Last: what the last vector of columns stands for, All or First; the others are whole. */
+template <int R, int V, typename Last>
+inline void add_bias_and_residual(const TileOutput &tile, Floats (&sums)[R][V], const Last &last) {
   if (tile.bias != nullptr) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      const Floats bias = load(tile.bias + v * kLanes);
+      const float *from = tile.bias + v * kLanes;
+      const Floats bias = v + 1 < V ? load(from) : last.get(from);
       CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
     }
   }
   if (tile.residual != nullptr) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-        sums[r][v] += load(tile.residual + r * tile.residual_stride + v * kLanes);
+        const float *from = tile.residual + r * tile.residual_stride + v * kLanes;
+        sums[r][v] += v + 1 < V ? load(from) : last.get(from);
       }
     }
   }
 }
 
-template <int R, int V, typename F>
-inline void store_all(const TileOutput &tile, const Floats (&sums)[R][V], const F &function) {
+template <int R, int V, typename F, typename Last>
+inline void store_all(const TileOutput &tile, const Floats (&sums)[R][V], const F &function, const Last &last) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      store(tile.c + r * tile.c_stride + v * kLanes, function(sums[r][v]));
+      float *to = tile.c + r * tile.c_stride + v * kLanes;
+      v + 1 < V ? store(to, function(sums[r][v])) : last.put(to, function(sums[r][v]));
     }
   }
 }
 
 /* The functions that most networks use stay in registers, the others go through memory. */
-template <int R, int V>
-inline void finish_whole(const TileOutput &tile, Floats (&sums)[R][V]) {
-  add_bias_and_residual<R, V>(tile, sums);
+template <int R, int V, typename Last>
+inline void finish_vectors(const TileOutput &tile, Floats (&sums)[R][V], const Last &last) {
+  add_bias_and_residual<R, V>(tile, sums, last);
   const Elementwise &f = tile.function;
   if (!f.is_scaled()) {
     switch (f.function) {
-      case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b});
-      case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b});
-      case Function::linear: return store_all<R, V>(tile, sums, Known<Function::linear>{f.a, f.b});
-      case Function::hard_swish: return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b});
+      case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b}, last);
+      case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b}, last);
+      case Function::linear: return store_all<R, V>(tile, sums, Known<Function::linear>{f.a, f.b}, last);
+      case Function::hard_swish:
+        return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b}, last);
       default: break;
     }
   }
@@ -81,17 +90,22 @@ inline void finish_whole(const TileOutput &tile, Floats (&sums)[R][V]) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, spilled, Known<Function::linear>{f.scale, f.shift});
+  store_all<R, V>(tile, spilled, Known<Function::linear>{f.scale, f.shift}, last);
 }
 
 template <int R, int V>
 inline void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
-  if (tile.column_count == V * kLanes) return finish_whole<R, V>(tile, sums);
+  if (tile.column_count == V * kLanes) return finish_vectors<R, V>(tile, sums, All{});
+#if CPUACC_VECTOR_BYTES == 64
+  /* Part of a vector is a mask there, not a call. */
+  finish_vectors<R, V>(tile, sums, First{tile.column_count - (V - 1) * kLanes});
+#else
   Floats spilled[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   finish_part<R, V>(tile, spilled);
+#endif
 }
 
 /* Brings what finish() writes to, and adds, into the nearest cache. */

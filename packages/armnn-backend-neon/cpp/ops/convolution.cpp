@@ -6,6 +6,7 @@
 #include "ops/moving.h"
 #include "ops/product.h"
 #include "ops/registry.h"
+#include "ops/sliding.h"
 #include "ops/widening.h"
 #include "ops/window_rows.h"
 #include "ops/windows.h"
@@ -15,7 +16,6 @@ namespace cpuacc {
 namespace {
 
 constexpr double kDepthwiseNs = 2.0 * kMultiplyAddNs; /* bound by loads */
-constexpr int64_t kShallow = 16; /* channels up to which a row of a window is one tap */
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Convolution final : public WithEpilogue {
@@ -255,31 +255,22 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   return result;
 }
 
-bool is_shallow(const Windows &windows) {
-  return windows.channels <= kShallow && windows.window_width > 1 && windows.dilation_x == 1;
-}
-
-/* Weights [columns, KH, KW, I]. With few channels, a row of the window is read as one tap of
- * window_width * channels numbers: they lie side by side once the padding is there.
- */
+/* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out,
                    Windows windows, int64_t columns) {
-  const int64_t depth = windows.channels;
-  const int64_t height = windows.window_height;
-  const int64_t width = windows.window_width;
-  const int64_t all = height * width * depth;
-  if (!is_shallow(windows)) {
-    const WeightLayout layout{height * width, depth, depth, 1, columns, all};
-    l.add<Convolution>(l.in(0, order), weights, bias, out, windows, layout, 1, 0);
+  if (slides(windows)) {
+    /* An image that has to be reordered gets its padding on the way. */
+    const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
+    add_sliding(l, image, weights, bias, out, windows, columns);
     return;
   }
-  const WeightLayout layout{height, width * depth, width * depth, 1, columns, all};
-  const TensorId image = padded(l, order, windows);
-  windows.window_width = 1;
-  l.add<Convolution>(image, weights, bias, out, windows, layout, 1, 0);
+  const int64_t depth = windows.channels;
+  const int64_t taps = windows.window_height * windows.window_width;
+  const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
+  l.add<Convolution>(l.in(0, order), weights, bias, out, windows, layout, 1, 0);
 }
 
-void lower_shallow(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
+void lower_sliding(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
   const int64_t columns = l.input(1).shape[0];
   const int64_t taps = windows.window_height * windows.window_width;
   const TensorId bias = bias_of(l);
@@ -327,9 +318,10 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = windows.channels / depth;
   require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
   const int64_t columns = weights[0] / groups;
-  const int64_t together = groups == 1 ? outputs_together(windows, columns) : 1;
+  const int64_t lanes = slides(windows) ? kSlidingLanes : kProductLanes;
+  const int64_t together = groups == 1 ? outputs_together(windows, columns, lanes) : 1;
   if (together > 1) return lower_widened(l, order, windows, is_last, together);
-  if (groups == 1 && is_shallow(windows)) return lower_shallow(l, order, windows, is_last);
+  if (groups == 1 && slides(windows)) return lower_sliding(l, order, windows, is_last);
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
   if (groups > 1 && depth == 1 && columns == 1) {

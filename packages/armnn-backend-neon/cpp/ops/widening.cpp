@@ -6,14 +6,13 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kLanes = 16; /* of the widest vectors; narrower ones lose nothing by it */
-constexpr int64_t kMostColumns = 2 * kLanes;
+constexpr int64_t kMostColumns = 32;
 constexpr double kWorthIt = 0.8;
 constexpr double kCopyCost = 1.1; /* where the last row reaches beyond the image, the output is copied */
 
 /* Vectors of multiply-adds per output and row of the window. */
-double cost(const Windows &w, int64_t columns, int64_t together) {
-  const int64_t vectors = (together * columns + kLanes - 1) / kLanes;
+double cost(const Windows &w, int64_t columns, int64_t lanes, int64_t together) {
+  const int64_t vectors = (together * columns + lanes - 1) / lanes;
   const int64_t rows = (w.output_width + together - 1) / together;
   const auto sums = static_cast<double>(vectors * rows * (w.window_width + (together - 1) * w.stride_x));
   const bool is_even = rows * together == w.output_width;
@@ -22,14 +21,14 @@ double cost(const Windows &w, int64_t columns, int64_t together) {
 
 }  // namespace
 
-int64_t outputs_together(const Windows &w, int64_t columns) {
+int64_t outputs_together(const Windows &w, int64_t columns, int64_t lanes) {
   if (w.dilation_x != 1 || w.window_width == 1 || columns == 0 || w.stride_x == 0) return 1;
   const int64_t most = std::min(kMostColumns / columns, w.output_width);
-  const double alone = w.output_width > 0 ? cost(w, columns, 1) : 0.0;
+  const double alone = w.output_width > 0 ? cost(w, columns, lanes, 1) : 0.0;
   int64_t best = 1;
   double least = kWorthIt * alone;
   for (int64_t together = 2; together <= most; ++together) {
-    const double now = cost(w, columns, together);
+    const double now = cost(w, columns, lanes, together);
     if (now >= least) continue;
     least = now;
     best = together;

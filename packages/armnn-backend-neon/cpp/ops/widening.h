@@ -9,8 +9,12 @@
 
 namespace cpuacc {
 
+/* Of what a kernel computes at once in the widest vectors; narrower ones lose nothing by it. */
+constexpr int64_t kProductLanes = 16;
+constexpr int64_t kSlidingLanes = 8; /* it has vectors of half the width */
+
 /* How many outputs side by side take the least time as one row; 1: each is a row of its own. */
-int64_t outputs_together(const Windows &windows, int64_t columns);
+int64_t outputs_together(const Windows &windows, int64_t columns, int64_t lanes);
 
 /* The windows of rows of that many outputs. */
 Windows widened(const Windows &windows, int64_t together);
