@@ -33,13 +33,9 @@ def test_finding_backends_imports_none(tmp_path: Path) -> None:
 def test_entry_points_are_read_once_per_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import importlib_metadata
-
     reads: list[object] = []
-    read = importlib_metadata.distributions
-    monkeypatch.setattr(
-        importlib_metadata, "distributions", lambda **k: reads.append(k) or read(**k)
-    )
+    read = _metadata.distributions
+    monkeypatch.setattr(_metadata, "distributions", lambda f: reads.append(f) or read(f))
     with installed(tmp_path, backend_plugin("Acme"), alone=True):
         barrier = threading.Barrier(8)
 

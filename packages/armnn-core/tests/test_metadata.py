@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -158,7 +157,7 @@ def test_damaged_metadata_hides_neither_itself_nor_its_neighbours(
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"[armnn.backends]\nno equals sign\n", "TypeError: "),
+        (b"[armnn.backends]\nno equals sign\n", "ValueError: the line 'no equals sign' is "),
         (b"[armnn.backends]\nA = \xff\xfe:b\n", "UnicodeDecodeError: "),
     ],
 )
@@ -190,12 +189,3 @@ def test_locations_count_the_distributions_of_each_folder(tmp_path: Path) -> Non
 def test_the_version_of_what_is_not_installed_is_none() -> None:
     assert _metadata.version_of("armnn-backend-api") == armnn_backend_api.__version__
     assert _metadata.version_of("no-such-distribution") is None
-
-
-def test_the_metadata_library_is_not_imported_before_something_is_asked_for() -> None:
-    code = (
-        "import sys; from armnn import _metadata; before = 'importlib_metadata' in sys.modules;"
-        "_metadata.scan(); print(before, 'importlib_metadata' in sys.modules)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
-    assert run.stdout.split() == [b"False", b"True"]

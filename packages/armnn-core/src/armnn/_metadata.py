@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Installed distributions and their entry points; only this module knows the metadata library.
+"""Installed distributions and their entry points.
 
-The library is imported when something is asked for, and everything installed is read once per
-process: one pass finds the entry points of all groups whose name begins with ``armnn.``.
+Everything installed is read once per process, when something is asked for: one pass finds the entry
+points of all groups whose name begins with ``armnn.``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armnn._distributions import distributions, library, parsed_entry_points
+
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+
+    from armnn._distributions import Metadata
 
 GROUPS = "armnn."
 """How the names of the groups begin that a scan keeps."""
@@ -59,7 +63,7 @@ class InstalledDistribution:
 
     def record(self) -> str:
         """Return the text of its RECORD; empty if it has none."""
-        for found in _library().distributions(name=self.name, path=[self.location]):
+        for found in library().distributions(name=self.name, path=[self.location]):
             if found.version == self.version:
                 return found.read_text("RECORD") or ""
         return ""
@@ -111,7 +115,11 @@ class EntryPoint:
 
     def load(self) -> Any:
         """Import the module and return the object; raises whatever that raises."""
-        return _library().EntryPoint(self.name, self.value, self.group).load()
+        found: Any = importlib.import_module(self.module)
+        attributes = self.value.partition(":")[2].partition("[")[0].strip()
+        for attribute in attributes.split(".") if attributes else ():
+            found = getattr(found, attribute)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 def version_of(distribution: str) -> str | None:
     """Return the version of an installed distribution, None if it is not installed."""
-    for found in _library().distributions(name=distribution):
+    for found in library().distributions(name=distribution):
         return str(found.version)
     return None
 
@@ -192,27 +200,19 @@ def _find_spec(name: str, search: Sequence[str] | None) -> ModuleSpec | None:
     return None
 
 
-def _library() -> Any:
-    import importlib_metadata  # imported late: it takes longer than reading the entry points
-
-    return importlib_metadata
-
-
 @functools.cache
 def _scan_once() -> Scan:
     folders = sys.path if _folders is None else _folders
     counts: dict[str, int] = {}
     found: dict[tuple[str, str, str], list[EntryPoint]] = {}
     unreadable: list[tuple[InstalledDistribution, str]] = []
-    for distribution in _library().distributions(path=list(folders)):
-        location = str(distribution.locate_file(""))
+    for distribution in distributions(folders):
+        location = distribution.location
         counts[location] = counts.get(location, 0) + 1
         try:
-            entries = _entries_of(distribution, location)
+            entries = _entries_of(distribution)
         except Exception as error:  # as many kinds as there are ways to damage a file
-            unreadable.append(
-                (_describe(distribution, location), f"{type(error).__name__}: {error}")
-            )
+            unreadable.append((_describe(distribution), f"{type(error).__name__}: {error}"))
             continue
         for entry in entries:
             key = (entry.distribution.normalized_name, entry.group, entry.name)
@@ -223,28 +223,28 @@ def _scan_once() -> Scan:
     return Scan(preferred, tuple(counts.items()), tuple(unreadable))
 
 
-def _entries_of(distribution: Any, location: str) -> list[EntryPoint]:
+def _entries_of(distribution: Metadata) -> list[EntryPoint]:
     text = distribution.read_text("entry_points.txt")
     if text is None or GROUPS not in text:
         return []
-    described = _describe(distribution, location)
+    described = _describe(distribution)
     return [
-        EntryPoint(entry.group, entry.name, entry.value, described)
-        for entry in distribution.entry_points
-        if entry.group.startswith(GROUPS)
+        EntryPoint(group, name, value, described)
+        for group, name, value in parsed_entry_points(text)
+        if group.startswith(GROUPS)
     ]
 
 
-def _describe(distribution: Any, location: str) -> InstalledDistribution:
+def _describe(distribution: Metadata) -> InstalledDistribution:
     """Return what the metadata says; a damaged one still shows that it is there."""
     try:
         text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
         fields = _head(text)
-        requires = tuple(fields.get("requires-dist") or distribution.requires or ())
+        requires = tuple(fields.get("requires-dist") or distribution.legacy_requires())
         (name,), (version,) = fields["name"], fields["version"]
-    except Exception:  # the library raises different errors for the many ways to be damaged
+    except Exception:  # there are many ways to be damaged, and each raises another error
         name, version, requires = "", "", ()
-    return InstalledDistribution(name or "unnamed", version or "0", requires, location)
+    return InstalledDistribution(name or "unnamed", version or "0", requires, distribution.location)
 
 
 def _head(metadata: str) -> dict[str, list[str]]:

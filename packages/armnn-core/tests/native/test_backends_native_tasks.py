@@ -176,7 +176,7 @@ def test_a_run_that_nobody_watches_is_not_submitted(runtime: Runtime, gate: Gate
 def test_a_run_with_a_timeout_is_submitted_and_ends_in_time(runtime: Runtime, gate: Gate) -> None:
     loaded = runtime.load_network(runtime.optimize(network(), backends=["Sharing"]))
     with pytest.raises(DeadlineExceededError, match="the gate stayed shut"):
-        loaded.run({"x": X, "y": Y}, timeout=0.01)
+        loaded.run({"x": X, "y": Y}, timeout=0.2)
     gate.is_open = 1
     assert loaded.run({"x": X, "y": Y}, timeout=1000)["out"].tolist() == SUM
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,14 @@ import pytest
 
 import armnn.runtime.runtime
 import armnn.runtime.stored_network
-from armnn import LoadedNetwork, Network, Runtime, TensorInfo
+from armnn import DataType, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.errors import ModelFileError
+from armnn.graph import DeferredOperator, Value
+from armnn.layers.plumbing import StandInDescriptor
 from armnn.runtime.stored_file import MAGIC, StaleFileError, pack, unpack
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary
-    from armnn.graph import Value
 
 X = np.array([[1.0, -2.0], [3.5, 0.0]], np.float32)
 THREE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -127,6 +128,51 @@ def test_a_model_that_reads_other_files_is_parsed_each_time(load: Load) -> None:
         loaded, parsed = load(model(is_self_contained=False))
         assert len(parsed) == 1
         np.testing.assert_array_equal(loaded.run({"x": X})["y"], 7 * X)
+
+
+class Doubles(DeferredOperator):
+    """As many doublings as the second input says."""
+
+    operator = "Doubles"
+    awaits = (1,)
+
+    def __init__(self, *, reads_files: bool) -> None:
+        self._reads_files = reads_files
+
+    def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
+        network.is_self_contained &= not self._reads_files
+        value, times = inputs
+        for _ in range(int(times.constant)):  # type: ignore[arg-type]  # it awaits the data
+            value = network.add_addition(value, value)
+        return [value]
+
+
+def deferring(*, reads_files: bool = False) -> Network:
+    """y = x doubled some times, which is known when it is run."""
+    network = Network("deferring")
+    x = network.add_input("x", TensorInfo((2, 2)))
+    times = network.add_input("times", TensorInfo((), DataType.SIGNED32))
+    made = StandInDescriptor(num_outputs=1)
+    layer = network.add("StandIn", [x, times], made, outputs=[TensorInfo(None)])
+    layer.compiled = Doubles(reads_files=reads_files)
+    network.add_output("y", layer.output)
+    return network
+
+
+def test_operators_that_wait_for_data_are_stored_as_what_they_became(load: Load) -> None:
+    for known, times in ([], 1), ([1], 1), ([1], 3), ([1, 3], 3):
+        loaded, parsed = load(deferring())
+        made = loaded.run({"x": X, "times": np.int32(times)})["y"]
+        np.testing.assert_array_equal(made, 2**times * X)
+        assert len(parsed) == (times not in known)
+
+
+def test_operators_that_read_other_files_late_are_parsed_each_time(load: Load) -> None:
+    for _ in range(2):
+        loaded, parsed = load(deferring(reads_files=True))
+        made = loaded.run({"x": X, "times": np.int32(2)})["y"]
+        np.testing.assert_array_equal(made, 4 * X)
+        assert len(parsed) == 1
 
 
 def test_what_is_compiled_to_nothing_that_can_be_stored_is_parsed_each_time(load: Load) -> None:

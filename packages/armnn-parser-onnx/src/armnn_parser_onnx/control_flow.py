@@ -130,6 +130,7 @@ class Scope:
             graph.add_array(name, data)
         outputs = [output.name for output in self.body.outputs]
         convert_nodes(self.body.nodes, outputs, self.opset, graph)
+        network.is_self_contained &= not self.external_data.was_read
         return [graph.value(name) for name in outputs]
 
 

@@ -302,6 +302,7 @@ class Network(LayerBuilders):
         """
         copy = Network(self.name, self.metadata)
         copy.quantized_arithmetic = self.quantized_arithmetic
+        copy.is_self_contained = self.is_self_contained
         values: dict[Value, Value] = {}
         wanted = dict.fromkeys(layers)
         for layer in (layer for layer in self.topological_order() if layer in wanted):

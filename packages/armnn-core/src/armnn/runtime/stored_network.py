@@ -13,7 +13,6 @@ from armnn.__about__ import __version__
 from armnn.backends.cache import ProgramCache
 from armnn.errors import ModelFileError
 from armnn.optimizer import OptimizedNetwork, check_layer_names, phase
-from armnn.optimizer.deferred import deferred_operator
 from armnn.parsing import parse, parser_version
 from armnn.runtime.source import file_sha256
 from armnn.runtime.stored_model import ModelFacts, ModelStore
@@ -99,9 +98,7 @@ def _dependencies(file: Path, source: ModelSource, backends: Sequence[str]) -> d
 
 def _is_storable(network: Network) -> bool:
     """Whether the file alone says what the network is, once its shapes are known."""
-    return network.is_self_contained and all(
-        deferred_operator(layer) is None and layer.backend_hint is None for layer in network.layers
-    )
+    return network.is_self_contained and all(layer.backend_hint is None for layer in network.layers)
 
 
 class StoredNetwork:

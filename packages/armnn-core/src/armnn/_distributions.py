@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Where the metadata of installed distributions lies, and its text.
+
+Metadata in folders is read here. For archives, and for what finders of anyone's know, the library
+is asked; to import it takes several times as long as to read some hundred folders.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+_SUFFIXES: Final = (".dist-info", ".egg-info")
+_EGG: Final = "egg-info"
+"""What the metadata of an egg is called, in a folder that ends with ".egg"."""
+
+_OF_FOLDERS: Final = ("PathFinder", "MetadataPathFinder")
+"""The finders of distributions that look into folders only: Python's and the library's."""
+
+
+class Metadata(Protocol):
+    """The metadata of one distribution.
+
+    Attributes:
+        location: The folder or the archive that it lies in.
+    """
+
+    location: str
+
+    def read_text(self, name: str) -> str | None:
+        """Return the text of a file of the metadata, None if it lacks it."""
+
+    def legacy_requires(self) -> Iterable[str]:
+        """Return the requirements that its METADATA does not say."""
+
+
+def distributions(folders: Iterable[str]) -> Iterator[Metadata]:
+    """Yield the metadata of everything installed in these folders and archives."""
+    if any(_knows_more(finder) for finder in sys.meta_path):
+        yield from map(_Told, library().distributions(path=list(folders)))
+        return
+    for folder in folders:
+        try:
+            names = os.listdir(folder or ".")
+        except NotADirectoryError:
+            yield from map(_Told, library().distributions(path=[folder]))
+        except OSError:  # it is not there, or nobody may look into it
+            continue
+        else:
+            is_egg = folder.lower().endswith(".egg")
+            for name in names:
+                if name.lower().endswith(_SUFFIXES) or (is_egg and name.lower() == _EGG):
+                    yield _Read(Path(folder), name)
+
+
+def library() -> Any:
+    """Return the metadata library."""
+    import importlib_metadata  # imported late: see above
+
+    return importlib_metadata
+
+
+def parsed_entry_points(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield group, name and value of each entry of an ``entry_points.txt``.
+
+    (https://packaging.python.org/en/latest/specifications/entry-points)
+
+    Raises:
+        ValueError: A line is neither a group nor an entry.
+    """
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1].strip()
+            continue
+        name, equals, value = map(str.strip, line.partition("="))
+        if not equals:
+            raise ValueError(f"the line {line!r} is neither [group] nor name = value")
+        if group:
+            yield group, name, value
+
+
+def _knows_more(finder: object) -> bool:
+    """Whether a finder may know distributions that lie in none of the folders."""
+    kind = finder if isinstance(finder, type) else type(finder)
+    return hasattr(finder, "find_distributions") and kind.__name__ not in _OF_FOLDERS
+
+
+class _Read:
+    """Metadata in a folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.location = str(folder)
+        self._folder = f"{folder}{os.sep}{name}"
+
+    def read_text(self, name: str) -> str | None:
+        try:
+            with open(f"{self._folder}{os.sep}{name}", encoding="utf-8") as file:
+                return file.read()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError):
+            return None
+
+    def legacy_requires(self) -> Iterable[str]:
+        return library().Distribution.at(self._folder).requires or ()
+
+
+class _Told:
+    """What the library says."""
+
+    def __init__(self, found: Any) -> None:
+        self.location = str(found.locate_file(""))
+        self._found = found
+
+    def read_text(self, name: str) -> str | None:
+        text: str | None = self._found.read_text(name)
+        return text
+
+    def legacy_requires(self) -> Iterable[str]:
+        return self._found.requires or ()
