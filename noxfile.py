@@ -148,6 +148,13 @@ def cpuacc_models(session: nox.Session) -> None:
     session.run("python", *arguments, env=ONE_THREAD_EACH)
 
 
+@nox.session(requires=["build"], default=False)
+def cpuacc_random(session: nox.Session) -> None:
+    """Run random networks of odd sizes on CpuAcc at every level, and compare with CpuRef."""
+    _install(session, "armnn-backend-neon", "armnn-backend-ref")
+    session.run("python", "tools/cpuacc_random.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
 @nox.session(requires=["build"])
 @nox.parametrize("part", [nox.param(part, id=part) for part in ("sample", "kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:

@@ -105,6 +105,12 @@ def test_infinity_gives_what_the_formula_gives(compute, function, below, above):
     np.testing.assert_array_equal(y, np.float32([below, above]))
 
 
+def test_hard_swish_does_not_overflow(compute):
+    x = np.float32([-3e38, 3e38])
+    y = compute(ActivationDescriptor(function=A.HARD_SWISH), x)
+    np.testing.assert_array_equal(y, np.float32([0, 3e38]))
+
+
 def test_soft_relu_does_not_overflow_where_arm_nn_does(compute):
     x = np.float32([88.7, 88.8, 1000.0])
     np.testing.assert_array_equal(compute(ActivationDescriptor(function=A.SOFT_RELU), x), x)

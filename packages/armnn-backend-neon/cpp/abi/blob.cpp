@@ -24,19 +24,12 @@ size_t constant_bytes(const Value &value) {
   return static_cast<size_t>(elements(value.shape)) * element_bytes(value.type);
 }
 
-/* Two sums of products over 8 bytes at a time: which packed weights are the same. */
+/* Which packed weights are the same. */
 std::array<uint64_t, 2> digest_of(const void *data, size_t size) {
-  std::array<uint64_t, 2> sums = {0x9e3779b97f4a7c15u ^ size, 0xc2b2ae3d27d4eb4fu + size};
-  const auto *bytes = static_cast<const char *>(data);
-  for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + i, std::min(sizeof word, size - i));
-    sums[0] = (sums[0] ^ word) * 0x9fb21c651e98df25u;
-    sums[0] ^= sums[0] >> 29;
-    sums[1] = (sums[1] + word) * 0xd6e8feb86659fd93u;
-    sums[1] ^= sums[1] >> 32;
-  }
-  return sums;
+  Digest digest;
+  digest.add(&size, sizeof size);
+  digest.add(data, size);
+  return digest.sums();
 }
 
 void write_value(Writer &writer, const Value &value) {
@@ -211,6 +204,7 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
     for (const uint64_t sum : digest_of(entry->memory.get(), entry->bytes)) writer.number(sum);
     writer.data(entry->memory.get(), entry->bytes);
   }
+  writer.seal();
   writer.flush();
 }
 
@@ -228,7 +222,7 @@ StoredProgram read_blob(const void *data, size_t size, const std::string &level,
   for (uint64_t left = reader.count(); left > 0; --left) {
     stored.packed.push_back(read_packed(reader, stored.graph.values.size(), shared));
   }
-  if (!reader.is_at_end()) refuse("something follows its end");
+  reader.check_seal();
   return stored;
 }
 

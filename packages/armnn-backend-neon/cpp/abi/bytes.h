@@ -3,6 +3,8 @@
 #ifndef CPUACC_ABI_BYTES_H_
 #define CPUACC_ABI_BYTES_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -24,11 +26,35 @@ constexpr uint64_t kMostNumbers = 1 << 20; /* of a list; constants are no lists 
   throw Failure{ARMNN_INCOMPATIBLE_BLOB, why, {}};
 }
 
+/* Two sums of products over 8 bytes at a time; they tell a mistake, not a forgery. */
+class Digest {
+ public:
+  void add(const void *data, size_t size) {
+    const auto *bytes = static_cast<const char *>(data);
+    for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes + i, std::min(sizeof word, size - i));
+      sums_[0] = (sums_[0] ^ word) * 0x9fb21c651e98df25u;
+      sums_[0] ^= sums_[0] >> 29;
+      sums_[1] = (sums_[1] + word) * 0xd6e8feb86659fd93u;
+      sums_[1] ^= sums_[1] >> 32;
+    }
+  }
+  const std::array<uint64_t, 2> &sums() const { return sums_; }
+
+ private:
+  std::array<uint64_t, 2> sums_ = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu};
+};
+
 class Writer {
  public:
   explicit Writer(const Write &write) : write_(write) {}
 
   void bytes(const void *data, size_t size) {
+    digest_.add(data, size);
+    put(data, size);
+  }
+  void put(const void *data, size_t size) {
     if (size == 0) return;
     const auto *begin = static_cast<const char *>(data);
     total_ += size;
@@ -57,8 +83,12 @@ class Writer {
   void data(const void *data, size_t size) {
     number<uint64_t>(size);
     const std::string padding((kDataAlignment - total_ % kDataAlignment) % kDataAlignment, '\0');
-    bytes(padding.data(), padding.size());
-    bytes(data, size);
+    put(padding.data(), padding.size());
+    put(data, size);
+  }
+  /* Ends what is written by a digest of all but the data. */
+  void seal() {
+    for (const uint64_t sum : std::array<uint64_t, 2>(digest_.sums())) number(sum);
   }
   void flush() {
     if (!waiting_.empty()) write_(waiting_.data(), waiting_.size());
@@ -69,6 +99,7 @@ class Writer {
   static constexpr size_t kPiece = 1 << 16;
   const Write &write_;
   std::string waiting_;
+  Digest digest_;
   size_t total_ = 0;
 };
 
@@ -77,6 +108,11 @@ class Reader {
   Reader(const void *data, size_t size) : data_(static_cast<const char *>(data)), size_(size) {}
 
   const char *bytes(uint64_t count) {
+    const char *begin = take(count);
+    digest_.add(begin, static_cast<size_t>(count));
+    return begin;
+  }
+  const char *take(uint64_t count) {
     if (count > size_ - at_) refuse("it ends too early");
     const char *begin = data_ + at_;
     at_ += static_cast<size_t>(count);
@@ -107,15 +143,21 @@ class Reader {
   }
   const void *data(size_t &size) {
     size = static_cast<size_t>(number<uint64_t>());
-    bytes((kDataAlignment - at_ % kDataAlignment) % kDataAlignment);
-    return bytes(size);
+    take((kDataAlignment - at_ % kDataAlignment) % kDataAlignment);
+    return take(size);
   }
-  bool is_at_end() const { return at_ == size_; }
+  void check_seal() {
+    for (const uint64_t sum : std::array<uint64_t, 2>(digest_.sums())) {
+      if (number<uint64_t>() != sum) refuse("it is not what was written");
+    }
+    if (at_ != size_) refuse("something follows its end");
+  }
 
  private:
   const char *data_;
   size_t size_;
   size_t at_ = 0;
+  Digest digest_;
 };
 
 }  // namespace cpuacc

@@ -100,11 +100,12 @@ namespace {
   return t < 0.92f ? near : far;
 }
 
-/* ln(1 + e^x), without overflow. */
+/* ln(1 + e^x), without overflow. The quotient gives back what rounding took from the sum. */
 [[maybe_unused]] inline Floats soft_plus(Floats x) {
   const Floats tail = exponential(-absolute(x));
-  const Floats small = tail - 0.5f * tail * tail;
-  const Floats y = (tail < 1e-4f ? small : logarithm(1.0f + tail)) + (x > 0.0f ? x : Floats{});
+  const Floats sum = 1.0f + tail;
+  const Floats logarithm_of_sum = logarithm(sum) * (tail / (sum - 1.0f));
+  const Floats y = (sum == 1.0f ? tail : logarithm_of_sum) + (x > 0.0f ? x : Floats{});
   return x == x ? y : x;
 }
 
@@ -137,15 +138,15 @@ namespace {
     case Function::sqrt: return square_root(x);
     case Function::square: return x * x;
     case Function::elu: return x >= zero ? x : f.a * exponential_less_one(x);
-    case Function::hard_swish: return x * bounded(x + 3.0f, 6.0f, 0.0f) * (1.0f / 6.0f);
+    case Function::hard_swish: return x * (bounded(x + 3.0f, 6.0f, 0.0f) * (1.0f / 6.0f));
     case Function::gelu: return x * 0.5f * (1.0f + error_function(x * 0.707106781f));
     case Function::soft_sign: return x / (1.0f + absolute(x));
     case Function::mish: return x * hyperbolic_tangent(soft_plus(x));
     case Function::selu: return f.b * (x > zero ? x : f.a * exponential_less_one(x));
     case Function::celu: return x > zero ? x : f.a * exponential_less_one(x / f.a);
     case Function::hard_sigmoid: return bounded(f.a * x + f.b, 1.0f, 0.0f);
-    case Function::thresholded_relu: return x > f.a ? x : zero;
-    case Function::shrink: return x < -f.a ? x + f.b : (x > f.a ? x - f.b : zero);
+    case Function::thresholded_relu: return x <= f.a ? zero : x;
+    case Function::shrink: return x < -f.a ? x + f.b : (x <= f.a ? zero : x - f.b);
     case Function::swish: return x * logistic(f.a * x);
     case Function::gelu_tanh: {
       const Floats inner = 0.797884561f * (x + 0.044715f * x * x * x);

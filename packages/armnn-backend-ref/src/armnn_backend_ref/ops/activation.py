@@ -68,7 +68,8 @@ def _elu(x: Array, a: float) -> Array:
 
 def _hard_swish(x: Array) -> Array:
     gate: Array = np.clip(x + 3, 0, 6)
-    return x * gate / 6
+    # The product of x with the gate could overflow.
+    return x * (gate / 6)
 
 
 def _gelu(x: Array) -> Array:
