@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums and functions go into the operation whose output they are computed from. */
 #include <algorithm>
+#include <numeric>
 
 #include "graph/ir.h"
 
@@ -32,7 +33,7 @@ struct Uses {
 
 class Fusion {
  public:
-  explicit Fusion(Graph &graph) : graph_(graph), uses_(graph) {}
+  Fusion(Graph &graph, const Kernels &kernels) : graph_(graph), kernels_(kernels), uses_(graph) {}
 
   /* Whether the operation at this position went into the maker of one of its inputs. The maker moves
    * to this position, where everything that it reads by now has been computed.
@@ -50,10 +51,38 @@ class Fusion {
         if (maker != nullptr && maker->absorb_sum(other)) return replace(position, *maker);
       }
     }
-    return false;
+    return merge_table(operation, position) || merge_pair(operation, position);
   }
 
  private:
+  bool merge_table(Operation &operation, size_t position) {
+    const ByteTable *table = operation.as_table(graph_, kernels_);
+    if (table == nullptr) return false;
+    Operation *maker = uses_.only_maker(operation.inputs[0]);
+    return maker != nullptr && maker->absorb_table(*table) && replace(position, *maker);
+  }
+
+  /* A pair of bytes of which one is a function of the other is a function, too. */
+  bool merge_pair(Operation &operation, size_t position) {
+    if (operation.inputs.size() != 2) return false;
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const TensorId other = operation.inputs[1 - side];
+      Operation *maker = uses_.only_maker(operation.inputs[side]);
+      if (maker == nullptr || maker->inputs.size() != 1 || maker->inputs[0] != other) continue;
+      ByteTable *table = maker->as_table(graph_, kernels_);
+      if (table == nullptr) continue;
+      ByteTable same;
+      std::iota(same.begin(), same.end(), uint8_t{0});
+      ByteTable result;
+      const bool is_first = side == 0;
+      if (!operation.pair_up(kernels_, is_first ? *table : same, is_first ? same : *table, result)) continue;
+      *table = result;
+      --uses_.users[static_cast<size_t>(other)];
+      return replace(position, *maker);
+    }
+    return false;
+  }
+
   bool replace(size_t position, Operation &maker) {
     maker.outputs[0] = graph_.operations[position]->outputs[0];
     uses_.makers[static_cast<size_t>(maker.outputs[0])] = &maker;
@@ -65,15 +94,17 @@ class Fusion {
   }
 
   Graph &graph_;
+  const Kernels &kernels_;
   Uses uses_;
 };
 
 }  // namespace
 
-void fuse(Graph &graph) {
-  Fusion fusion(graph);
+void fuse(Graph &graph, const Kernels &kernels) {
+  Fusion fusion(graph, kernels);
   for (size_t i = 0; i < graph.operations.size(); ++i) {
-    if (graph.operations[i] != nullptr) fusion.merge(i);
+    while (graph.operations[i] != nullptr && fusion.merge(i)) {
+    } /* what moved here may go on */
   }
   auto &operations = graph.operations;
   operations.erase(std::remove(operations.begin(), operations.end(), nullptr), operations.end());

@@ -3,6 +3,7 @@
 #ifndef CPUACC_GRAPH_IR_H_
 #define CPUACC_GRAPH_IR_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,9 @@ class Frame {
 class ProgramWeights;
 struct Graph;
 
+/* All values of a function of bytes. */
+using ByteTable = std::array<uint8_t, 256>;
+
 /* What an operation may use while it gets ready. */
 struct Setup {
   const std::vector<Tensor> &tensors;
@@ -100,6 +104,17 @@ class Operation {
   /* Whether it is the sum of its two inputs, of one shape. */
   virtual bool is_sum() const { return false; }
 
+  /* The table by which it makes each byte of its output from the one at the same place of its input,
+   * if that is all it does; the graph's tensors are known by then.
+   */
+  virtual ByteTable *as_table(const Graph &, const Kernels &) { return nullptr; }
+  /* Takes over the table of its output. */
+  virtual bool absorb_table(const ByteTable &) { return false; }
+  /* Computes z of pairs of bytes, if it does that with those at the same place of its inputs. */
+  virtual bool pair_up(const Kernels &, const ByteTable &, const ByteTable &, ByteTable &) const {
+    return false;
+  }
+
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   int32_t node = -1; /* armnn_node.id */
@@ -125,7 +140,7 @@ struct Graph {
 };
 
 /* Lets operations take over what follows them. */
-void fuse(Graph &graph);
+void fuse(Graph &graph, const Kernels &kernels);
 
 }  // namespace cpuacc
 

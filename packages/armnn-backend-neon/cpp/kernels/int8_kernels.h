@@ -117,6 +117,8 @@ struct Int8Kernels {
               uint8_t *z, int64_t n);
   void (*multiply)(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
                    const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n);
+  /* y = table[x]; y may be x. The table has 256 bytes. */
+  void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
 };
 
 }  // namespace cpuacc

@@ -22,6 +22,7 @@ void fill_int8_product(Int8Kernels &table);
 void fill_int8_depthwise(Int8Kernels &table);
 void fill_int8_pooling(Int8Kernels &table);
 void fill_int8_pairs(Int8Kernels &table);
+void fill_int8_table(Int8Kernels &table);
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

@@ -108,7 +108,8 @@ class Int8Convolution final : public WithBounds {
                            scales_.data() + group * padded_columns_,
                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                            groups_ * layout_.columns,
-                           reads_behind_};
+                           reads_behind_,
+                           absorbed_table()};
     point(input, task, frame.kernels.int8.rows, table);
     run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
   }
@@ -242,6 +243,7 @@ class Int8Depthwise final : public WithBounds {
         row.lines = lines;
         row.output = output + i * w.output_width * w.channels;
         frame.kernels.int8.depthwise_row(row);
+        finish(frame.kernels, row.output, w.output_width * w.channels);
       }
     });
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "ops/elementwise.h"
 #include "ops/int8_product.h"
@@ -16,27 +18,41 @@ namespace {
 constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
 constexpr double kLookUpNs = 0.4;
 
-/* A function of bytes: all its values are computed in floats while it is prepared. */
+/* Computes a function of 256 real values in their place. */
+using RealFunction = std::function<void(const Kernels &, float *)>;
+
+/* A function of bytes: all its values are computed in floats before it runs. */
 class LookUp final : public Operation {
  public:
   /* Args: bounding: what it does if it only bounds what is stored; else its function is identity. */
-  LookUp(TensorId from, TensorId to, Elementwise function, Elementwise bounding)
-      : Operation({from}, {to}), function_(function), bounding_(bounding) {}
+  LookUp(TensorId from, TensorId to, RealFunction function, Elementwise bounding)
+      : Operation({from}, {to}), function_(std::move(function)), bounding_(bounding) {}
 
-  size_t prepare(const Setup &setup) override {
-    const Tensor &from = setup[inputs[0]];
-    const Tensor &to = setup[outputs[0]];
-    count_ = to.count();
-    std::array<uint8_t, 256> bytes;
+  ByteTable *as_table(const Graph &graph, const Kernels &kernels) override {
+    if (is_known_) return &table_;
+    const Tensor &from = graph[inputs[0]];
+    const Tensor &to = graph[outputs[0]];
+    ByteTable bytes;
+    std::iota(bytes.begin(), bytes.end(), uint8_t{0});
     std::array<float, 256> real;
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
-    const Kernels &kernels = setup.kernels;
     kernels.dequantize[static_cast<int>(integer_of(from.type))](
         bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
-    kernels.elementwise(function_, real.data(), real.data(), 256);
+    function_(kernels, real.data());
     kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), table_.data(), 256,
                                                             to.quantization.scales[0],
                                                             to.quantization.zero_points[0]);
+    is_known_ = true;
+    return &table_;
+  }
+
+  bool absorb_table(const ByteTable &table) override {
+    for (uint8_t &byte : table_) byte = table[byte];
+    bounding_.function = Function::identity;
+    return true;
+  }
+
+  size_t prepare(const Setup &setup) override {
+    count_ = setup[outputs[0]].count();
     return 0;
   }
 
@@ -45,8 +61,8 @@ class LookUp final : public Operation {
     uint8_t *y = frame.out<uint8_t>(outputs[0]);
     const double item_ns = kChunk * kLookUpNs;
     frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      const int64_t last = std::min(end * kChunk, count_);
-      for (int64_t i = begin * kChunk; i < last; ++i) y[i] = table_[x[i]];
+      const int64_t first = begin * kChunk;
+      frame.kernels.int8.look_up(table_.data(), x + first, y + first, std::min(end * kChunk, count_) - first);
     });
   }
 
@@ -55,9 +71,10 @@ class LookUp final : public Operation {
   }
 
  private:
-  Elementwise function_;
+  RealFunction function_;
   Elementwise bounding_;
-  std::array<uint8_t, 256> table_{};
+  ByteTable table_{};
+  bool is_known_ = false;
   int64_t count_ = 0;
 };
 
@@ -76,11 +93,44 @@ Elementwise bounding_of(const Lowering &l, const Elementwise &function) {
   return {Function::clamp, stored(function.a), stored(function.b)};
 }
 
+/* Of the input with that number, which has the output's shape. */
+void lower_table(Lowering &l, size_t i, RealFunction function, Elementwise bounding) {
+  require(is_int8(l.input(i)) && is_int8(l.output()), "input and output must have 8 bits");
+  const Order order = l.order(i);
+  const TensorId from = l.in(i, order);
+  l.add<LookUp>(from, l.out(0, order), std::move(function), bounding);
+}
+
 void lower_function(Lowering &l, Elementwise function) {
   require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
-  const Order order = l.common_order();
-  const TensorId from = l.in(0, order);
-  l.add<LookUp>(from, l.out(0, order), function, bounding_of(l, function));
+  lower_table(
+      l, 0, [=](const Kernels &kernels, float *real) { kernels.elementwise(function, real, real, 256); },
+      bounding_of(l, function));
+}
+
+float real_number(const Value &value) {
+  const uint8_t byte = *static_cast<const uint8_t *>(value.read());
+  const int32_t stored = is_signed_int8(value.type) ? static_cast<int8_t>(byte) : byte;
+  return static_cast<float>(stored - value.quantization.zero_points[0]) * value.quantization.scales[0];
+}
+
+/* Whether an operand is one number and the other one has the output's shape: then that is lowered. */
+bool lower_with_number(Lowering &l, Arithmetic operation) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Value &one = l.input(i);
+    const Value &other = l.input(1 - i);
+    if (!one.is_constant() || elements(one.shape) != 1 || !is_int8(one)) continue;
+    if (other.is_constant() || other.shape != l.output().shape) continue;
+    const float number = real_number(one);
+    const bool is_left = i == 0;
+    const auto function = [=](const Kernels &kernels, float *real) {
+      is_left ? kernels.arithmetic(operation, &number, 0, real, 1, real, 256)
+              : kernels.arithmetic(operation, real, 1, &number, 0, real, 256);
+    };
+    lower_table(l, 1 - i, function, {Function::identity, 0.0f, 0.0f});
+    return true;
+  }
+  return false;
 }
 
 void lower_activation(Lowering &l) {
@@ -102,6 +152,11 @@ class Int8Pairs : public Pairs {
       : Pairs(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1), sums_(std::move(sums)) {}
 
   bool absorb(const Elementwise &function) override { return sums_.absorb(function); }
+
+  bool pair_up(const Kernels &kernels, const ByteTable &x, const ByteTable &y, ByteTable &z) const override {
+    compute(kernels, x.data(), 1, y.data(), 1, z.data(), 256);
+    return true;
+  }
 
  protected:
   Requantization requantization() const {
@@ -155,7 +210,7 @@ Int8Sums pair_sums_of(const Lowering &l) {
 }
 
 /* The larger of the factors has 21 bits: sums of two such products fit into 32. */
-void lower_sum(Lowering &l, int32_t sign) {
+void lower_pair_sum(Lowering &l, int32_t sign) {
   Int8Sums sums = pair_sums_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
@@ -173,7 +228,7 @@ void lower_sum(Lowering &l, int32_t sign) {
   l.add<Int8PairSum>(operands, l.out(0, operands.order), std::move(sums), sum);
 }
 
-void lower_multiplication(Lowering &l) {
+void lower_pair_product(Lowering &l) {
   Int8Sums sums = pair_sums_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
@@ -184,12 +239,29 @@ void lower_multiplication(Lowering &l) {
   l.add<Int8PairProduct>(operands, l.out(0, operands.order), std::move(sums), multiplication);
 }
 
+void lower_sum(Lowering &l, int32_t sign) {
+  if (!lower_with_number(l, sign > 0 ? Arithmetic::add : Arithmetic::subtract)) lower_pair_sum(l, sign);
+}
+
+void lower_multiplication(Lowering &l) {
+  if (!lower_with_number(l, Arithmetic::multiply)) lower_pair_product(l);
+}
+
+/* What has kernels for one number beside bytes only. */
+void lower_number(Lowering &l, Arithmetic operation) {
+  require(lower_with_number(l, operation), "this operation of two tensors is not computed in integers");
+}
+
 /* By the numbers of ElementwiseBinary. */
 void lower_binary(Lowering &l) {
   switch (l.layer().integer("operation", 0)) {
     case 0: return lower_sum(l, 1);
+    case 1: return lower_number(l, Arithmetic::divide);
+    case 2: return lower_number(l, Arithmetic::maximum);
+    case 3: return lower_number(l, Arithmetic::minimum);
     case 4: return lower_multiplication(l);
     case 5: return lower_sum(l, -1);
+    case 6: return lower_number(l, Arithmetic::squared_difference);
     default: throw Refusal{"this operation is not computed in integers"};
   }
 }
@@ -254,8 +326,11 @@ std::vector<LayerType> int8_elementwise_layers() {
   return {
       {"Activation", lower_activation},
       {"Addition", [](Lowering &l) { lower_sum(l, 1); }},
+      {"Division", [](Lowering &l) { lower_number(l, Arithmetic::divide); }},
       {"ElementwiseBinary", lower_binary},
       {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
+      {"Maximum", [](Lowering &l) { lower_number(l, Arithmetic::maximum); }},
+      {"Minimum", [](Lowering &l) { lower_number(l, Arithmetic::minimum); }},
       {"Multiplication", lower_multiplication},
       {"Quantize", lower_quantize},
       {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},

@@ -53,6 +53,7 @@ class Int8Pooling final : public WithBounds {
         row.output = output + i * w.output_width * w.channels;
         row.top = i % w.output_height * w.stride_y - w.pad_top;
         frame.kernels.int8.pooling_row(row);
+        finish(frame.kernels, row.output, w.output_width * w.channels);
       }
     });
   }

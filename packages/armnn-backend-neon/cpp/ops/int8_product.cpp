@@ -169,6 +169,25 @@ Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, int32_t 
           (panels + column_tasks - 1) / column_tasks * kernels.columns};
 }
 
+namespace {
+
+/* Replaces what a task has stored by the table. */
+void look_up_task(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels) {
+  const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
+  const int64_t last_row = std::min(first_row + cut.rows_per_task, cut.rows);
+  const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
+  const int64_t columns = std::min(cut.columns_per_task, cut.columns - first_column);
+  auto *c = reinterpret_cast<uint8_t *>(product.c) + first_row * product.c_stride + first_column;
+  const bool is_dense = columns == product.c_stride;
+  const int64_t lines = is_dense ? 1 : last_row - first_row;
+  const int64_t count = is_dense ? columns * (last_row - first_row) : columns;
+  for (int64_t i = 0; i < lines; ++i, c += product.c_stride) {
+    kernels.look_up(product.table->data(), c, c, count);
+  }
+}
+
+}  // namespace
+
 void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels,
                     const uint8_t *const *pointers) {
   const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
@@ -202,6 +221,7 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
       kernels.product_tile(tile);
     }
   }
+  if (product.table != nullptr) look_up_task(product, cut, task, kernels);
 }
 
 std::vector<float> WithBounds::filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const {
@@ -289,7 +309,9 @@ void Int8Product::run(const Frame &frame) const {
                              reinterpret_cast<const int32_t *>(folded + matrix * folded_bytes_),
                              scales_.empty() ? nullptr : scales_.data(),
                              frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
-                             layout_.columns};
+                             layout_.columns,
+                             false,
+                             absorbed_table()};
       run_int8_task(product, cut_, i % tasks, frame.kernels.int8, pointers,
                     [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
     }

@@ -72,6 +72,7 @@ struct Int8Task {
   std::byte *c;
   int64_t c_stride; /* in elements */
   bool reads_behind = false; /* whether three bytes behind each row may be read */
+  const ByteTable *table = nullptr; /* what is stored is replaced by it */
 };
 
 /* The last step of run_int8_task, for the rows that pointers names. */
@@ -95,19 +96,37 @@ void run_int8_task(const Int8Task &product, const Cut &cut, int64_t task, const 
   run_int8_tiles(product, cut, task, kernels, pointers);
 }
 
-/* An operation on bytes that bounds its output, so that a bounding that follows costs nothing. */
+/* An operation on bytes that bounds its output, so that a bounding that follows costs nothing, and that
+ * may replace what it stored by a table while it is near.
+ */
 class WithBounds : public Operation {
  public:
   WithBounds(std::vector<TensorId> inputs, TensorId out, Int8Sums sums)
       : Operation(std::move(inputs), {out}), sums_(std::move(sums)) {}
 
-  bool absorb(const Elementwise &function) override { return sums_.absorb(function); }
+  bool absorb(const Elementwise &function) override { return !has_table_ && sums_.absorb(function); }
+
+  bool absorb_table(const ByteTable &table) override {
+    for (size_t i = 0; i < table_.size(); ++i) table_[i] = has_table_ ? table[table_[i]] : table[i];
+    has_table_ = true;
+    return true;
+  }
 
  protected:
+  const ByteTable *absorbed_table() const { return has_table_ ? &table_ : nullptr; }
+  /* Replaces bytes that were just stored. */
+  void finish(const Kernels &kernels, uint8_t *bytes, int64_t count) const {
+    if (has_table_) kernels.int8.look_up(table_.data(), bytes, bytes, count);
+  }
+
   /* The multipliers, filled up to a whole number of vectors or panels. */
   std::vector<float> filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const;
 
   Int8Sums sums_;
+
+ private:
+  ByteTable table_{};
+  bool has_table_ = false;
 };
 
 /* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */

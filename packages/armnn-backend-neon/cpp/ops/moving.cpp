@@ -64,22 +64,56 @@ Corner corner(const Move &move, size_t outer_axes, int64_t number) {
   return result;
 }
 
-/* Whether the last two axes are a transposition of four-byte elements. */
-bool is_transposition(const Move &move, size_t bytes) {
+/* Whether the last two axes are a transposition. */
+bool is_transposition(const Move &move) {
   const size_t rank = move.shape.size();
-  return bytes == 4 && rank >= 2 && move.to[rank - 1] == 1 && move.from[rank - 2] == 1;
+  return rank >= 2 && move.to[rank - 1] == 1 && move.from[rank - 2] == 1;
+}
+
+/* to[i, j] = from[j, i], square by square: both sides stay in the cache. */
+template <size_t Bytes>
+void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t rows,
+               int64_t columns) {
+  constexpr int64_t kSide = 64;
+  constexpr auto kBytes = static_cast<int64_t>(Bytes);
+  for (int64_t top = 0; top < rows; top += kSide) {
+    const int64_t bottom = std::min(top + kSide, rows);
+    for (int64_t left = 0; left < columns; left += kSide) {
+      const int64_t right = std::min(left + kSide, columns);
+      for (int64_t j = left; j < right; ++j) {
+        for (int64_t i = top; i < bottom; ++i) {
+          std::memcpy(to + (i * to_step + j) * kBytes, from + (j * from_step + i) * kBytes, Bytes);
+        }
+      }
+    }
+  }
+}
+
+void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t rows,
+               int64_t columns, size_t bytes) {
+  switch (bytes) {
+    case 1: return transpose<1>(from, from_step, to, to_step, rows, columns);
+    case 2: return transpose<2>(from, from_step, to, to_step, rows, columns);
+    case 4: return transpose<4>(from, from_step, to, to_step, rows, columns);
+    default: return transpose<8>(from, from_step, to, to_step, rows, columns);
+  }
 }
 
 void carry(const Frame *frame, const Move &move, const std::byte *from, std::byte *to, size_t bytes,
            int64_t begin, int64_t end) {
   const size_t rank = move.shape.size();
   const auto size = static_cast<int64_t>(bytes);
-  if (frame != nullptr && is_transposition(move, bytes)) {
+  if (is_transposition(move)) {
     for (int64_t i = begin; i < end; ++i) {
       const Corner at = corner(move, rank - 2, i);
-      frame->kernels.transpose(reinterpret_cast<const float *>(from) + at.from, move.from[rank - 1],
-                               reinterpret_cast<float *>(to) + at.to, move.to[rank - 2],
-                               move.shape[rank - 1], move.shape[rank - 2]);
+      if (frame != nullptr && bytes == 4) {
+        frame->kernels.transpose(reinterpret_cast<const float *>(from) + at.from, move.from[rank - 1],
+                                 reinterpret_cast<float *>(to) + at.to, move.to[rank - 2],
+                                 move.shape[rank - 1], move.shape[rank - 2]);
+      } else {
+        transpose(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 2],
+                  move.shape[rank - 2], move.shape[rank - 1], bytes);
+      }
     }
     return;
   }
@@ -186,7 +220,7 @@ void Moves::run(const Frame &frame) const {
     const Move &move = moves_[i];
     if (elements(move.shape) == 0) continue;
     const std::byte *from = frame.in<std::byte>(inputs[i]);
-    const size_t inner = is_transposition(move, element_bytes_) ? 2 : 1;
+    const size_t inner = is_transposition(move) ? 2 : 1;
     const int64_t boxes = elements(move.shape, 0, move.shape.size() - inner);
     const double box_ns = static_cast<double>(elements(move.shape) / boxes) * kElementNs;
     frame.pool.run(boxes, box_ns, [&](int64_t begin, int64_t end, int32_t) {
@@ -240,7 +274,7 @@ bool keeps_memory(const Shape &from, const Order &steps) {
 void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes) {
   if (elements(shape) == 0) return;
   const Move move = simplified(reordering(shape, steps));
-  const int64_t boxes = elements(move.shape, 0, move.shape.size() - 1);
+  const int64_t boxes = elements(move.shape, 0, move.shape.size() - (is_transposition(move) ? 2 : 1));
   carry(nullptr, move, static_cast<const std::byte *>(from), static_cast<std::byte *>(to), element_bytes,
         0, boxes);
 }
