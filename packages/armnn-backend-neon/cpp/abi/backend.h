@@ -21,7 +21,8 @@ struct armnn_backend {
 
   const armnn_host *host;
   const cpuacc::Kernels &kernels;
-  std::shared_ptr<cpuacc::PackedWeights> packed;
+  cpuacc::MemorySource memory;
+  cpuacc::PackedWeights packed; /* shared by its programs */
   armnn_device cpu; /* the only device; its name is that of the level */
   const armnn_device *const devices[1] = {&cpu};
 
@@ -42,7 +43,7 @@ struct armnn_program {
 struct armnn_context {
   explicit armnn_context(const armnn_program &program)
       : program(program),
-        context(program.program),
+        context(program.program, program.backend.memory),
         inputs(program.input_bytes.size()),
         outputs(program.output_bytes.size()) {}
 

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <set>
+#include <string_view>
 
 #include "abi/backend.h"
+#include "abi/clock.h"
 #include "abi/errors.h"
 #include "abi/importing.h"
 #include "threads/cpus.h"
@@ -15,6 +17,13 @@ namespace {
 
 /* For tests: so many threads unless the options say how many, and all loops are split. */
 const char *threads_of_tests() { return std::getenv("ARMNN_CPUACC_THREADS"); }
+
+/* For tests: what else may share memory than what usually does. */
+Sharing sharing() {
+  const char *wanted = std::getenv("ARMNN_CPUACC_SHARING");
+  if (wanted == nullptr) return Sharing::in_place;
+  return std::string_view(wanted) == "none" ? Sharing::none : Sharing::by_lifetime;
+}
 
 int32_t default_threads() {
   const char *wanted = threads_of_tests();
@@ -90,16 +99,33 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
   return new armnn_program{
       backend,
-      Program(std::move(lowered), backend.kernels, std::move(weights), backend.pool(threads)),
+      Program(std::move(lowered), backend.kernels, std::move(weights), backend.pool(threads),
+              sharing()),
       options, std::move(imported), inputs, outputs};
+}
+
+/* Tells those who read events how long it took, and how much memory the program takes. */
+void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns) {
+  const armnn_host &host = *program.backend.host;
+  const bool is_read = armnn_host_has_profiling(&host) && armnn_host_has_event(&host) &&
+                       host.profiling(host.ctx) != 0;
+  if (!is_read) return;
+  const Arena &arena = program.program.arena();
+  const std::string args = "{\"arena_bytes\": " + std::to_string(arena.bytes) +
+                           ", \"scratch_bytes\": " + std::to_string(arena.scratch_bytes) +
+                           ", \"weight_bytes\": " + std::to_string(program.program.weight_bytes()) + "}";
+  const std::string name = program.graph.names.empty() ? "" : program.graph.names.front();
+  host.event(host.ctx, call_id, ARMNN_PROFILE_COMPILE, {name.c_str(), name.size()}, began_ns, now_ns(),
+             {args.c_str(), args.size()});
 }
 
 }  // namespace
 
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
+  const uint64_t began_ns = now_ns();
   const Options options = parse_options(args);
   ImportedGraph imported = import_graph(graph, true);
-  ProgramWeights weights(*backend.packed);
+  ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < imported.values.size(); ++i) {
     const Value &value = imported.values[i];
     if (value.is_constant()) weights.add_source(value.address, i, value.identity);
@@ -111,6 +137,7 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
     value.is_left_out = true;
     value.memory.reset();
   }
+  announce(*program, args == nullptr ? 0 : args->call_id, began_ns);
   return program;
 }
 
@@ -120,8 +147,9 @@ void serialize(const armnn_program &program, const Write &write) {
 }
 
 armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size) {
-  StoredProgram stored = read_blob(data, size, backend.kernels.name, *backend.packed);
-  ProgramWeights weights(*backend.packed);
+  const uint64_t began_ns = now_ns();
+  StoredProgram stored = read_blob(data, size, backend.kernels.name, backend.packed);
+  ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < stored.graph.values.size(); ++i) {
     const Value &value = stored.graph.values[i];
     if (value.is_left_out) weights.add_left_out(value.address, i);
@@ -136,6 +164,7 @@ armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size
       refuse("the constant '" + value.name + "' is missing");
     }
   }
+  announce(*program, 0, began_ns);
   return program.release();
 }
 

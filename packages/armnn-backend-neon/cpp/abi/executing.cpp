@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* execute: pointers in, operations, and now and then a look at the clock. */
-#include <ctime>
-
 #include "abi/backend.h"
+#include "abi/clock.h"
 #include "abi/errors.h"
 
 namespace cpuacc {
 namespace {
 
 constexpr uint64_t kLookEveryNs = 5000000; /* the host is asked at most that often */
-
-uint64_t now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
 
 void *data_of(const armnn_tensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
 

@@ -35,6 +35,19 @@ armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, 
   return ARMNN_OK;
 }
 
+armnn_code use_allocator(armnn_backend *backend, const armnn_allocator *allocator, armnn_error *error) {
+  return cpuacc::guarded(error, [&] {
+    const bool is_whole = armnn_allocator_has_allocate(allocator) && armnn_allocator_has_free(allocator);
+    if (!is_whole || allocator->device_type != ARMNN_DEVICE_CPU) {
+      throw cpuacc::Failure{ARMNN_INVALID_ARGUMENT,
+                            "the allocator cannot be used, expected one that allocates and frees host "
+                            "memory",
+                            {}};
+    }
+    backend->memory.use(*allocator);
+  });
+}
+
 armnn_code query(armnn_backend *, const armnn_device *, const armnn_graph *graph, armnn_support *supports,
                  uint64_t stride, armnn_error *error) {
   return cpuacc::guarded(error, [&] { cpuacc::answer(*graph, supports, stride); });
@@ -85,6 +98,7 @@ const armnn_backend_api kTable = [] {
   table.create = create;
   table.destroy = destroy;
   table.devices = devices;
+  table.use_allocator = use_allocator;
   table.query = query;
   table.compile = compile;
   table.serialize = serialize;
@@ -99,7 +113,7 @@ const armnn_backend_api kTable = [] {
 }  // namespace
 
 armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
-    : host(host), kernels(kernels), packed(std::make_shared<cpuacc::PackedWeights>()), cpu{} {
+    : host(host), kernels(kernels), cpu{} {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));
   cpu.header = ARMNN_HEADER(ARMNN_DEVICE);
   cpu.id = text("0", 1);

@@ -33,7 +33,8 @@ struct Tensor {
   Shape shape;
   Quantization quantization;
   const void *constant = nullptr; /* not nullptr: known while compiling and later */
-  TensorId alias = kNone; /* the tensor whose memory this one shares, from its beginning */
+  TensorId alias = kNone; /* the tensor whose memory this one shares */
+  size_t alias_offset = 0; /* how many bytes from that one's beginning this one begins */
   std::shared_ptr<const void> memory; /* keeps the constant */
 
   int64_t count() const { return elements(shape); }
@@ -77,6 +78,14 @@ struct Setup {
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
 };
 
+/* Bytes of an input that an operation carries side by side to the output, as they are. */
+struct Stretch {
+  size_t input;
+  size_t from;
+  size_t to;
+  size_t bytes;
+};
+
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
 class Operation {
  public:
@@ -93,6 +102,15 @@ class Operation {
    */
   virtual size_t prepare(const Setup &) { return 0; }
   virtual void run(const Frame &frame) const = 0;
+
+  /* Whether the first output may lie on this input if both have as many bytes: no thread writes a
+   * place before all that is read from there has been read. Known once it is prepared.
+   */
+  virtual bool may_overwrite(size_t) const { return false; }
+  /* What of the inputs is a stretch of the first output; run leaves alone what lies there already.
+   * Known once it is prepared.
+   */
+  virtual std::vector<Stretch> stretches() const { return {}; }
 
   /* Takes over a function of its output, or the sum of its output and another tensor of the same
    * shape, if it can; what it takes is computed by run.
@@ -136,6 +154,12 @@ struct Graph {
   TensorId owner(TensorId id) const {
     while ((*this)[id].alias != kNone) id = (*this)[id].alias;
     return id;
+  }
+  /* How many bytes from the beginning of its owner's memory a tensor begins. */
+  size_t offset(TensorId id) const {
+    size_t bytes = 0;
+    for (; id != kNone; id = (*this)[id].alias) bytes += (*this)[id].alias_offset;
+    return bytes;
   }
 };
 

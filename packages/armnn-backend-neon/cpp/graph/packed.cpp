@@ -14,6 +14,14 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
   return std::shared_ptr<void>(memory, std::free);
 }
 
+std::shared_ptr<void> MemorySource::get(size_t bytes) const {
+  if (allocator_ == nullptr) return aligned_memory(bytes);
+  const armnn_allocator &from = *allocator_;
+  void *memory = from.allocate(from.ctx, (bytes + 63) / 64 * 64 + 64, 64);
+  if (memory == nullptr) throw std::bad_alloc();
+  return std::shared_ptr<void>(memory, [&from](void *made) { from.free(from.ctx, made); });
+}
+
 std::shared_ptr<const void> PackedWeights::get(const std::string &key, size_t bytes, const Fill &fill) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -53,7 +61,7 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
     const auto stored = stored_.find({value, recipe});
     if (stored != stored_.end() && stored->second.bytes == bytes) {
       entries_.push_back(stored->second);
-      return stored->second.memory;
+      return counted(stored->second.memory, bytes);
     }
     if (is_left_out) {
       throw std::runtime_error("constant " + std::to_string(value) + " lacks the packed form " + recipe);
@@ -61,12 +69,17 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
     if (!identity.empty()) {
       const auto packed = shared_.get(identity + " " + recipe, bytes, fill);
       entries_.push_back({value, recipe, bytes, packed});
-      return packed;
+      return counted(packed, bytes);
     }
   }
   const std::shared_ptr<void> memory = aligned_memory(bytes);
   fill(memory.get());
   if (known != sources_.end()) entries_.push_back({known->second.value, recipe, bytes, memory});
+  return counted(memory, bytes);
+}
+
+std::shared_ptr<const void> ProgramWeights::counted(std::shared_ptr<const void> memory, size_t bytes) {
+  if (counted_.insert(memory.get()).second) bytes_ += bytes;
   return memory;
 }
 

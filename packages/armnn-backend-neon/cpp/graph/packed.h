@@ -8,14 +8,29 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "armnn/backend.h"
 
 namespace cpuacc {
 
 /* Memory aligned to 64 bytes; throws std::bad_alloc. */
 std::shared_ptr<void> aligned_memory(size_t bytes);
+
+/* Where the working memory of contexts comes from: the user's allocator, if there is one. */
+class MemorySource {
+ public:
+  /* The allocator outlives all that comes from it. */
+  void use(const armnn_allocator &allocator) { allocator_ = &allocator; }
+  /* As aligned_memory. */
+  std::shared_ptr<void> get(size_t bytes) const;
+
+ private:
+  const armnn_allocator *allocator_ = nullptr;
+};
 
 using Fill = std::function<void(void *)>;
 
@@ -67,7 +82,8 @@ class ProgramWeights {
   std::shared_ptr<const void> get(const void *source, const std::string &recipe, size_t bytes,
                                   const Fill &fill);
 
-  PackedWeights &shared() { return shared_; }
+  /* Of all packed forms together. */
+  size_t bytes() const { return bytes_; }
   const std::vector<Entry> &entries() const { return entries_; }
 
  private:
@@ -76,10 +92,14 @@ class ProgramWeights {
     std::string identity;
     bool is_left_out;
   };
+  std::shared_ptr<const void> counted(std::shared_ptr<const void> memory, size_t bytes);
+
   PackedWeights &shared_;
   std::map<const void *, Source> sources_;
   std::map<std::pair<size_t, std::string>, Entry> stored_;
   std::vector<Entry> entries_;
+  std::set<const void *> counted_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace cpuacc

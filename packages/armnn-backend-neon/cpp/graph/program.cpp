@@ -2,46 +2,11 @@
 #include "graph/program.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace cpuacc {
-namespace {
 
-constexpr size_t kAlignment = 64;
-constexpr size_t kNowhere = ~size_t{0};
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-bool overlap(const Lease &one, const Lease &other) {
-  return one.first <= other.last && other.first <= one.last;
-}
-
-}  // namespace
-
-/* Largest first, each at the lowest place that is free for as long as it lasts. */
-size_t arrange(std::vector<Lease> &leases) {
-  std::vector<size_t> by_size(leases.size());
-  std::iota(by_size.begin(), by_size.end(), size_t{0});
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](size_t a, size_t b) { return leases[a].bytes > leases[b].bytes; });
-  std::vector<size_t> placed; /* by offset */
-  size_t total = 0;
-  for (const size_t next : by_size) {
-    size_t offset = 0;
-    for (const size_t other : placed) {
-      if (!overlap(leases[next], leases[other])) continue;
-      if (offset + leases[next].bytes <= leases[other].offset) break;
-      offset = std::max(offset, leases[other].offset + leases[other].bytes);
-    }
-    leases[next].offset = offset;
-    total = std::max(total, offset + leases[next].bytes);
-    const auto by_offset = [&](size_t a, size_t b) { return leases[a].offset < leases[b].offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), next, by_offset), next);
-  }
-  return total;
-}
-
-Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool)
+Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
+                 Sharing sharing)
     : graph_(std::move(graph)),
       kernels_(kernels),
       weights_(std::move(weights)),
@@ -51,7 +16,8 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   std::vector<size_t> scratch_bytes;
   for (const auto &operation : graph_.operations) scratch_bytes.push_back(operation->prepare(setup));
   drop_unread_constants();
-  place(scratch_bytes);
+  arena_ = plan_arena(graph_, scratch_bytes, sharing);
+  find_ports();
 }
 
 std::set<const void *> Program::read_constants() const {
@@ -62,6 +28,15 @@ std::set<const void *> Program::read_constants() const {
     }
   }
   return read;
+}
+
+size_t Program::weight_bytes() const {
+  size_t bytes = weights_.bytes();
+  std::set<const void *> counted;
+  for (const Tensor &tensor : graph_.tensors) {
+    if (tensor.constant != nullptr && counted.insert(tensor.constant).second) bytes += tensor.bytes();
+  }
+  return bytes;
 }
 
 /* What was packed or computed into something else while compiling need not stay in memory twice. */
@@ -79,78 +54,48 @@ void Program::drop_unread_constants() {
   }
 }
 
-void Program::place(const std::vector<size_t> &scratch_bytes) {
-  offsets_.assign(graph_.tensors.size(), kNowhere);
+void Program::find_ports() {
   std::vector<TensorId> input_owners = graph_.inputs;
   std::vector<TensorId> output_owners;
   for (const TensorId id : graph_.outputs) output_owners.push_back(graph_.owner(id));
   for (TensorId id = 0; id < static_cast<TensorId>(graph_.tensors.size()); ++id) {
     const TensorId owner = graph_.owner(id);
+    const size_t offset = graph_.offset(id);
     const auto input = std::find(input_owners.begin(), input_owners.end(), owner);
     const auto output = std::find(output_owners.begin(), output_owners.end(), owner);
     if (input != input_owners.end()) {
-      inputs_.push_back({id, static_cast<size_t>(input - input_owners.begin())});
+      inputs_.push_back({id, static_cast<size_t>(input - input_owners.begin()), offset});
     } else if (output != output_owners.end()) {
-      outputs_.push_back({id, static_cast<size_t>(output - output_owners.begin())});
+      outputs_.push_back({id, static_cast<size_t>(output - output_owners.begin()), offset});
     }
   }
-  std::vector<Lease> leases;
-  std::vector<TensorId> owners;
-  lease_tensors(leases, owners);
-  for (size_t i = 0; i < scratch_bytes.size(); ++i) {
-    leases.push_back({aligned(scratch_bytes[i]), i, i, 0});
-  }
-  arena_bytes_ = arrange(leases);
-  for (size_t i = 0; i < owners.size(); ++i) offsets_[static_cast<size_t>(owners[i])] = leases[i].offset;
-  for (size_t i = owners.size(); i < leases.size(); ++i) scratch_.push_back(leases[i].offset);
 }
 
-/* One lease per tensor that owns memory of the arena, from its first use to its last. */
-void Program::lease_tensors(std::vector<Lease> &leases, std::vector<TensorId> &owners) const {
-  std::vector<size_t> first(graph_.tensors.size(), kNowhere);
-  std::vector<size_t> last(graph_.tensors.size(), 0);
-  for (size_t i = 0; i < graph_.operations.size(); ++i) {
-    const auto touch = [&](TensorId id) {
-      if (id == kNone) return;
-      const auto owner = static_cast<size_t>(graph_.owner(id));
-      first[owner] = std::min(first[owner], i);
-      last[owner] = i;
-    };
-    for (const TensorId id : graph_.operations[i]->inputs) touch(id);
-    for (const TensorId id : graph_.operations[i]->outputs) touch(id);
-  }
-  std::vector<bool> is_outside(graph_.tensors.size());
-  for (const Port &port : inputs_) is_outside[static_cast<size_t>(port.tensor)] = true;
-  for (const Port &port : outputs_) is_outside[static_cast<size_t>(port.tensor)] = true;
-  for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-    if (first[i] == kNowhere || is_outside[i] || graph_.tensors[i].constant != nullptr) continue;
-    leases.push_back({aligned(graph_.tensors[i].bytes()), first[i], last[i], 0});
-    owners.push_back(static_cast<TensorId>(i));
-  }
-}
-
-Program::Context::Context(const Program &program)
+Program::Context::Context(const Program &program, const MemorySource &memory)
     : program_(program), tensors_(program.graph_.tensors.size(), nullptr) {
-  const std::shared_ptr<void> memory = aligned_memory(program.arena_bytes_);
-  arena_ = std::shared_ptr<std::byte>(memory, static_cast<std::byte *>(memory.get()));
+  const std::shared_ptr<void> arena = memory.get(program.arena_.bytes);
+  arena_ = std::shared_ptr<std::byte>(arena, static_cast<std::byte *>(arena.get()));
   const Graph &graph = program.graph_;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const auto owner = static_cast<size_t>(graph.owner(static_cast<TensorId>(i)));
+    const auto id = static_cast<TensorId>(i);
+    const size_t place = program.arena_.tensors[static_cast<size_t>(graph.owner(id))];
     if (graph.tensors[i].constant != nullptr) {
       /* Operations never write to a constant: it is an input of theirs. */
       tensors_[i] = const_cast<void *>(graph.tensors[i].constant);
-    } else if (program.offsets_[owner] != kNowhere) {
-      tensors_[i] = arena_.get() + program.offsets_[owner];
+    } else if (place != kNowhere) {
+      tensors_[i] = arena_.get() + place + graph.offset(id);
     }
   }
 }
 
 void Program::Context::bind(const void *const *inputs, void *const *outputs) {
   for (const Port &port : program_.inputs_) {
-    tensors_[static_cast<size_t>(port.tensor)] = const_cast<void *>(inputs[port.index]);
+    const auto *memory = static_cast<const std::byte *>(inputs[port.index]);
+    tensors_[static_cast<size_t>(port.tensor)] = const_cast<std::byte *>(memory) + port.offset;
   }
   for (const Port &port : program_.outputs_) {
-    tensors_[static_cast<size_t>(port.tensor)] = outputs[port.index];
+    tensors_[static_cast<size_t>(port.tensor)] =
+        static_cast<std::byte *>(outputs[port.index]) + port.offset;
   }
 }
 

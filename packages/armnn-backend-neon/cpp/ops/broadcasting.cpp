@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/moving.h"
+
 namespace cpuacc {
 namespace {
 
@@ -73,6 +75,11 @@ class Lines final : public Operation {
     frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * kChunk);
     });
+  }
+
+  /* An operand whose elements lie as the output's do. */
+  bool may_overwrite(size_t input) const override {
+    return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
   }
 
  private:

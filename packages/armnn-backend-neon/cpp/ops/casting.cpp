@@ -95,6 +95,9 @@ class Cast final : public Operation {
     });
   }
 
+  /* Of the same size, element by element. */
+  bool may_overwrite(size_t) const override { return true; }
+
  private:
   static constexpr int64_t kPiece = 4096; /* elements that one thread takes at a time */
   Convert convert_;

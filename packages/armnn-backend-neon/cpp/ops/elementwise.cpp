@@ -31,6 +31,7 @@ class Apply final : public Operation {
     });
   }
 
+  bool may_overwrite(size_t) const override { return true; }
   const Elementwise *as_function() const override { return &function_; }
 
  private:

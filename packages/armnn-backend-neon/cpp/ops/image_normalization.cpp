@@ -45,6 +45,8 @@ class NormalizeGroups final : public Operation {
     });
   }
 
+  bool may_overwrite(size_t input) const override { return input == 0; }
+
  private:
   Sizes sizes_;
   float eps_;
@@ -140,6 +142,8 @@ class Pixels : public Operation {
 class L2Normalize final : public Pixels {
  public:
   L2Normalize(TensorId from, TensorId to, float eps) : Pixels(from, to), eps_(eps) {}
+
+  bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
   void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {

@@ -66,6 +66,7 @@ class LookUp final : public Operation {
     });
   }
 
+  bool may_overwrite(size_t) const override { return true; }
   const Elementwise *as_function() const override {
     return bounding_.function == Function::clamp ? &bounding_ : nullptr;
   }
@@ -297,6 +298,8 @@ class Int8Softmax final : public Operation {
       }
     });
   }
+
+  bool may_overwrite(size_t) const override { return true; }
 
  private:
   float beta_;

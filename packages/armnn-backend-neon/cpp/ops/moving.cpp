@@ -64,6 +64,11 @@ Corner corner(const Move &move, size_t outer_axes, int64_t number) {
   return result;
 }
 
+/* Whether its elements lie side by side, here and there; it is simplified. */
+bool is_stretch(const Move &move) {
+  return move.shape.size() == 1 && move.from[0] == 1 && move.to[0] == 1;
+}
+
 /* Whether the last two axes are a transposition. */
 bool is_transposition(const Move &move) {
   const size_t rank = move.shape.size();
@@ -215,11 +220,13 @@ void Moves::fill(const Frame &frame, std::byte *to) const {
 
 void Moves::run(const Frame &frame) const {
   std::byte *to = frame.out<std::byte>(outputs[0]);
+  const auto size = static_cast<int64_t>(element_bytes_);
   if (!filler_.empty()) fill(frame, to);
   for (size_t i = 0; i < moves_.size(); ++i) {
     const Move &move = moves_[i];
     if (elements(move.shape) == 0) continue;
     const std::byte *from = frame.in<std::byte>(inputs[i]);
+    if (is_stretch(move) && from + move.from_offset * size == to + move.to_offset * size) continue;
     const size_t inner = is_transposition(move) ? 2 : 1;
     const int64_t boxes = elements(move.shape, 0, move.shape.size() - inner);
     const double box_ns = static_cast<double>(elements(move.shape) / boxes) * kElementNs;
@@ -227,6 +234,19 @@ void Moves::run(const Frame &frame) const {
       carry(&frame, move, from, to, element_bytes_, begin, end);
     });
   }
+}
+
+std::vector<Stretch> Moves::stretches() const {
+  std::vector<Stretch> result;
+  if (!filler_.empty()) return result;
+  for (size_t i = 0; i < moves_.size(); ++i) {
+    const Move &move = moves_[i];
+    if (!is_stretch(move) || move.shape[0] == 0) continue;
+    result.push_back({i, static_cast<size_t>(move.from_offset) * element_bytes_,
+                      static_cast<size_t>(move.to_offset) * element_bytes_,
+                      static_cast<size_t>(move.shape[0]) * element_bytes_});
+  }
+  return result;
 }
 
 Reorder::Reorder(TensorId from, TensorId to, Order steps)

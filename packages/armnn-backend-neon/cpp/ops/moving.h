@@ -36,6 +36,7 @@ class Moves : public Operation {
   void check(const Graph &graph) const override;
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
+  std::vector<Stretch> stretches() const override;
 
  protected:
   void set_move(Move move) { moves_ = {std::move(move)}; }

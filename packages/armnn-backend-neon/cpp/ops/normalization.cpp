@@ -30,6 +30,8 @@ class Softmax final : public Operation {
     });
   }
 
+  bool may_overwrite(size_t) const override { return true; }
+
  private:
   float beta_;
   bool takes_logarithm_;
@@ -70,6 +72,8 @@ class Normalize final : public Operation {
       }
     });
   }
+
+  bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
   int64_t length_;
@@ -132,6 +136,8 @@ class ScaleShift final : public Operation {
       }
     });
   }
+
+  bool may_overwrite(size_t input) const override { return input == 0; }
 
  private:
   Elementwise function_{Function::identity, 0.0f, 0.0f};

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/moving.h"
+
 namespace cpuacc {
 namespace {
 
@@ -43,6 +45,10 @@ Broadcast merged(const Shape &shape, const Shape &x, const Shape &y) {
 }
 
 }  // namespace
+
+bool Pairs::may_overwrite(size_t input) const {
+  return (input == 0 ? broadcast_.x : broadcast_.y) == strides_of(broadcast_.shape);
+}
 
 int32_t Pairs::repeated_side() const {
   const Broadcast &b = broadcast_;

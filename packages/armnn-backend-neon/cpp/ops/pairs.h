@@ -23,6 +23,8 @@ class Pairs : public Operation {
       : Operation({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
+  /* An operand whose elements lie as the output's do. */
+  bool may_overwrite(size_t input) const override;
 
  protected:
   /* A step is 1, or 0 for an operand that is one number. */

@@ -124,6 +124,8 @@ class WithEpilogue : public Operation {
 
   bool absorb(const Elementwise &function) override;
   bool absorb_sum(TensorId other) override;
+  /* A tile reads of the tensor that is added what lies where it then writes. */
+  bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
 
  protected:
   /* Whether its kernels look at the function's scale and shift. */

@@ -272,6 +272,9 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
     program->steps[i] =
         (step){operation(node), {node->inputs[0], node->inputs[1]}, node->outputs[0], node->id};
   }
+  if (strcmp(program->behaviour, "event") == 0 && host->profiling(host->ctx))
+    host->event(host->ctx, args->call_id, ARMNN_PROFILE_COMPILE, text("add"), 1, 2,
+                text("{\"arena_bytes\": 64, \"scratch_bytes\": 0, \"weight_bytes\": 8}"));
   ++backend->programs;
   ++counts.programs;
   return ARMNN_OK;

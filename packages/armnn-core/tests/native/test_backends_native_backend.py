@@ -402,6 +402,25 @@ def test_a_second_allocator_is_refused(mock: NativeLibrary) -> None:
         backend.create_context(CreationOptions(custom_allocators={"Mock": Recorded()}))
 
 
+def test_an_allocator_goes_with_its_last_runtime(mock: NativeLibrary) -> None:
+    backend, first, second = NativeBackend(mock), Recorded(), Recorded()
+    options = CreationOptions(custom_allocators={"Mock": first})
+    contexts = [backend.create_context(options) for _ in range(2)]
+    contexts[0].close()
+    with pytest.raises(InvalidArgumentError, match="got a second one"):
+        backend.create_context(CreationOptions(custom_allocators={"Mock": second}))
+    contexts[1].close()
+    backend.create_context(CreationOptions(custom_allocators={"Mock": second})).close()
+
+
+def test_an_allocator_serves_what_is_compiled_after_it_came(mock: NativeLibrary) -> None:
+    """What was compiled before goes on with the memory that it had."""
+    backend, allocator = NativeBackend(mock), Recorded()
+    before = backend.start()
+    backend.create_context(CreationOptions(custom_allocators={"Mock": allocator}))
+    assert backend.start() is not before
+
+
 def test_eight_threads_execute_while_another_closes(
     make_native_runtime: Make, mock: NativeLibrary, counts: Any
 ) -> None:

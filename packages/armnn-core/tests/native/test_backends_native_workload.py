@@ -16,7 +16,9 @@ import pytest
 
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
+from armnn.backends.footprint import Footprint
 from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native.calls import compile_details, note_compiled
 from armnn.errors import (
     BackendError,
     CancelledError,
@@ -196,6 +198,23 @@ def test_profiling_events_reach_the_profiler_of_the_run(load: Any) -> None:
     }
     assert own["odd"].details == {"category": "kind 77", "backend": "Mock", "args": "no JSON"}
     assert own["plain"].details["args"] == "[]"
+
+
+def test_what_a_compile_event_says_of_memory_is_in_the_report(load: Any) -> None:
+    (row,) = load("event").report
+    assert row.footprint == Footprint(arena_bytes=64, scratch_bytes=0, weight_bytes=8)
+    (silent,) = load("log").report
+    assert silent.footprint is None
+
+
+def test_details_of_one_compilation_are_not_those_of_another_inside() -> None:
+    with compile_details() as outer:
+        note_compiled({"arena_bytes": 1})
+        with compile_details() as inner:
+            note_compiled({"arena_bytes": 2})
+        note_compiled({"weight_bytes": 3})
+    note_compiled({"arena_bytes": 4})  # nobody collects it
+    assert (outer, inner) == ({"arena_bytes": 1, "weight_bytes": 3}, {"arena_bytes": 2})
 
 
 def test_a_run_that_is_cancelled_meanwhile_stops(load: Any) -> None:

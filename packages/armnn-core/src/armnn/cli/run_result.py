@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.cli.inputs import Feed
-    from armnn.optimizer import Report, ReportRow
+    from armnn.optimizer import CompiledPart, Report, ReportRow
     from armnn.tensor import TensorInfo
 
 DEFAULT_TOP_K = 5
@@ -106,6 +106,7 @@ class RunResult:
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]
+            found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
         found["files"] = dict(self.files)
         return found
 
@@ -179,6 +180,18 @@ class RunResult:
             ]
             title = f"Layers for {specialisation}" if specialisation else "Layers"
             print_table(title, ["layer", "type", "backend", "why"], rows)
+        parts = self.report.compiled_parts
+        if parts:
+            sizes = ["arena", "scratch in it", "weights"]
+            header = ["compiled part", "backend", "layers", *(f"{size}, KiB" for size in sizes)]
+            print_table("Memory", header, [_memory_of(part) for part in parts])
+
+
+def _memory_of(part: CompiledPart) -> tuple[str, ...]:
+    memory = part.footprint
+    sizes = (memory.arena_bytes, memory.scratch_bytes, memory.weight_bytes)
+    kibibytes = (f"{size / 1024:.1f}" for size in sizes)
+    return (part.name, part.backend, str(part.layers), *kibibytes)
 
 
 def _remarks(row: ReportRow) -> str:

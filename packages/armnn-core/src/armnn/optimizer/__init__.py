@@ -8,10 +8,11 @@ from armnn.optimizer.candidates import Candidate
 from armnn.optimizer.optimized_network import OptimizedNetwork
 from armnn.optimizer.options import OptimizerOptions
 from armnn.optimizer.phases import Participants, Prepared, phase
-from armnn.optimizer.report import Refusal, Report, ReportRow
+from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
 
 __all__ = [
     "Candidate",
+    "CompiledPart",
     "OptimizedNetwork",
     "OptimizerOptions",
     "Participants",

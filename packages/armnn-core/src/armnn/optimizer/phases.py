@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
@@ -231,8 +232,15 @@ def _report(
                 tuple(assignment.refusals.get(layer, ())),
                 replaced[layer].name if layer in replaced else "",
                 label,
+                _footprint_of(replaced.get(layer)),
             )
             for layer in layers
             if layer.backend is not None
         )
     )
+
+
+def _footprint_of(layer: Layer | None) -> Footprint | None:
+    """Return the memory of what a PreCompiled layer holds, if that says it."""
+    found = None if layer is None else getattr(layer.compiled, "footprint", None)
+    return found if isinstance(found, Footprint) else None

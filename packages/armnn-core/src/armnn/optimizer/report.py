@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from armnn.backends.footprint import Footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class ReportRow:
         refusals: The backends that were asked before, in that order; empty if the first said yes.
         compiled_into: The name of the layer that a backend put in its place, if it did.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
+        footprint: The memory of what it was compiled into, None if the backend does not say.
     """
 
     layer: str
@@ -40,6 +44,7 @@ class ReportRow:
     refusals: tuple[Refusal, ...] = ()
     compiled_into: str = ""
     specialisation: str = ""
+    footprint: Footprint | None = None
 
     @property
     def is_fallback(self) -> bool:
@@ -60,6 +65,36 @@ class ReportRow:
             "refusals": [{"backend": r.backend, "reason": r.reason} for r in self.refusals],
             "compiled_into": self.compiled_into,
             "specialisation": self.specialisation,
+            "footprint": None if self.footprint is None else self.footprint.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPart:
+    """A part of a network that a backend compiled, and the memory that it takes.
+
+    Attributes:
+        name: The name of the layer that stands in its place.
+        backend: The id of the backend.
+        layers: How many layers went into it.
+        specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
+        footprint: Its memory.
+    """
+
+    name: str
+    backend: str
+    layers: int
+    specialisation: str
+    footprint: Footprint
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {
+            "name": self.name,
+            "backend": self.backend,
+            "layers": self.layers,
+            "specialisation": self.specialisation,
+            **self.footprint.as_dict(),
         }
 
 
@@ -94,6 +129,19 @@ class Report:
         for row in self.rows:
             counts[row.backend] = counts.get(row.backend, 0) + 1
         return counts
+
+    @property
+    def compiled_parts(self) -> tuple[CompiledPart, ...]:
+        """The compiled parts of which the memory is known, in the order of their first layers."""
+        counts: dict[tuple[str, str, str, Footprint], int] = {}
+        for row in self.rows:
+            if row.footprint is not None:
+                key = (row.compiled_into, row.backend, row.specialisation, row.footprint)
+                counts[key] = counts.get(key, 0) + 1
+        return tuple(
+            CompiledPart(name, backend, layers, specialisation, footprint)
+            for (name, backend, specialisation, footprint), layers in counts.items()
+        )
 
     def __str__(self) -> str:
         lines = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC: Final = b"\x89ARMNNS\n"
-VERSION: Final = 1
+VERSION: Final = 2
 HEADER_LIMIT: Final = 1 << 26
 
 _PREFIX: Final = struct.Struct("<8sIQ")

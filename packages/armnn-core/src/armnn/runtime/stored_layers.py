@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from armnn import types
+from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import Network
 from armnn.layers import LAYERS
@@ -217,4 +218,5 @@ def _decoded_row(row: dict[str, Any]) -> ReportRow:
         refusals,
         row["compiled_into"],
         row["specialisation"],
+        None if row["footprint"] is None else Footprint(**row["footprint"]),
     )

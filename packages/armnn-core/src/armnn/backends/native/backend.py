@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import Backend, BackendContext, ModelContext
@@ -58,8 +58,9 @@ class NativeBackend(Backend):
         self.source = source or library.path
         self._lock = threading.Lock()
         self._backend: NativeObject | None = None
-        self._options: dict[str, OptionValue] = {}
+        self._options: dict[str, OptionValue] | None = None
         self._allocator: NativeAllocator | None = None
+        self._allocator_users = 0
 
     def start(self, options: Mapping[str, OptionValue] | None = None) -> NativeObject:
         """Return the C backend; the first call creates it.
@@ -73,14 +74,17 @@ class NativeBackend(Backend):
         """
         with self._lock:
             check_open(self.library)
-            if self._backend is None:
-                self._options = dict(options or {})
-                self._backend = self._create()
+            if self._options is None:
+                wanted = dict(options or {})
+                self._backend = self._create(wanted)
+                self._options = wanted
             elif options is not None and dict(options) != self._options:
                 raise InvalidArgumentError(
                     f"backend {self.id!r} was created with the options {self._options}: another "
                     f"runtime of the same process cannot give it {dict(options)}"
                 )
+            if self._backend is None:
+                self._backend = self._create(self._options)
             return self._backend
 
     def devices(self) -> tuple[NativeDevice, ...]:
@@ -162,9 +166,9 @@ class NativeBackend(Backend):
         """
         backend = self.start(options.backend_options.get(self.id))
         allocator = options.custom_allocators.get(self.id)
-        if allocator is not None and self.library.function("use_allocator") is not None:
-            self._use(allocator, backend)
-        return NativeBackendContext(backend)
+        if allocator is None or self.library.function("use_allocator") is None:
+            return NativeBackendContext(backend)
+        return NativeBackendContext(self._with_allocator(allocator), self._leave_allocator)
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         """Return the options of one network; ``Device`` selects a device by its id.
@@ -204,13 +208,13 @@ class NativeBackend(Backend):
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _create(self) -> NativeObject:
+    def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()
         failure = attempt(
             library.required("create"),
             library.host.table,
-            option_array(self._options, arena),
-            len(self._options),
+            option_array(options, arena),
+            len(options),
             ctypes.byref(pointer),
         )
         if failure is not None:
@@ -231,26 +235,43 @@ class NativeBackend(Backend):
             return SUPPORTED
         return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
 
-    def _use(self, allocator: Allocator, backend: NativeObject) -> None:
+    def _with_allocator(self, allocator: Allocator) -> NativeObject:
+        """Return a C backend that takes its memory there; nothing was compiled with it before."""
         with self._lock:
-            if self._allocator is not None:
-                if self._allocator.allocator is allocator:
-                    return
+            if self._allocator is None or self._backend is None:
+                made, taken = self._create(self._options or {}), NativeAllocator(allocator)
+                call(self.library, "use_allocator", "take an allocator", made.pointer, taken.table)
+                made.hold(taken)
+                self._backend, self._allocator = made, taken
+            elif self._allocator.allocator is not allocator:
                 raise InvalidArgumentError(
                     f"backend {self.id!r} uses the custom allocator of another runtime: got a "
                     "second one"
                 )
-            self._allocator = NativeAllocator(allocator)
-            table = self._allocator.table
-            call(self.library, "use_allocator", "take an allocator", backend.pointer, table)
-            backend.hold(self._allocator)
+            self._allocator_users += 1
+            return self._backend
+
+    def _leave_allocator(self) -> None:
+        """Let what is made from now on have its memory from elsewhere, after the last runtime."""
+        with self._lock:
+            self._allocator_users -= 1
+            if not self._allocator_users:
+                self._backend = self._allocator = None
 
 
 class NativeBackendContext(BackendContext):
     """Tells a native backend what happens to the networks of one runtime."""
 
-    def __init__(self, backend: NativeObject) -> None:
+    def __init__(
+        self, backend: NativeObject, when_closed: Callable[[], None] | None = None
+    ) -> None:
         self._backend = backend
+        self._when_closed = when_closed
+
+    def close(self) -> None:
+        """Leave the allocator of the runtime to itself."""
+        if self._when_closed is not None:
+            self._when_closed()
 
     def before_load_network(self, network_id: int) -> None:
         """Ask whether the network may be loaded.

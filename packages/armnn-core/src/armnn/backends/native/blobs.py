@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from armnn.backends.native.calls import guarded
+from armnn.backends.footprint import Footprint
+from armnn.backends.native.calls import compile_details, guarded
 from armnn.backends.native.codes import attempt
 from armnn.backends.native.devices import read_devices, spelling_of
 from armnn.backends.native.envelope import PAYLOAD_LIMIT, Envelope, EnvelopeError, unpack
@@ -165,17 +166,18 @@ def _read(
             raise StaleProgramError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
     content = np.frombuffer(payload, np.uint8)
-    failure = attempt(
-        library.required("deserialize"),
-        backend.pointer,
-        device,
-        content.ctypes.data,
-        len(content),
-        ctypes.byref(pointer),
-    )
+    with compile_details() as details:
+        failure = attempt(
+            library.required("deserialize"),
+            backend.pointer,
+            device,
+            content.ctypes.data,
+            len(content),
+            ctypes.byref(pointer),
+        )
     if failure is not None:
         raise StaleProgramError(failure.text or f"deserialize failed with code {failure.code}")
-    return NativeProgram(backend, pointer.value, names)
+    return NativeProgram(backend, pointer.value, names, Footprint.from_details(details))
 
 
 def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> str:

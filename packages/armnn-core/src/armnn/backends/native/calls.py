@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -38,6 +38,7 @@ stored: Final[dict[int, BaseException]] = {}
 """What callbacks stored, by the thread whose call will raise it; seldom not empty."""
 
 _entrances: Final[dict[CodeType, None]] = {}
+_compiling: Final[dict[int, dict[str, object]]] = {}
 
 
 @contextmanager
@@ -66,7 +67,33 @@ def control_of(call_id: int) -> RunControl | None:
 
 def is_profiled() -> bool:
     """Whether anybody reads profiling events."""
+    if threading.get_ident() in _compiling:
+        return True
     return any(control.profiler is not None for control in tuple(_watched.values()))
+
+
+@contextmanager
+def compile_details() -> Iterator[dict[str, object]]:
+    """Collect what a backend says, on this thread, of the program that it makes.
+
+    Yields:
+        The details of its compile events; they are complete when the call has returned.
+    """
+    thread = threading.get_ident()
+    outer = _compiling.get(thread)
+    details = _compiling[thread] = {}
+    try:
+        yield details
+    finally:
+        if outer is None:
+            del _compiling[thread]
+        else:
+            _compiling[thread] = outer
+
+
+def note_compiled(details: Mapping[str, object]) -> None:
+    """Take the details of a compile event, if this thread collects them."""
+    _compiling.get(threading.get_ident(), {}).update(details)
 
 
 def must_stop(call_id: int) -> bool:

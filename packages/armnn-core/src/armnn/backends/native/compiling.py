@@ -7,8 +7,9 @@ import ctypes
 import itertools
 from typing import TYPE_CHECKING
 
+from armnn.backends.footprint import Footprint
 from armnn.backends.native.blobs import cached_program
-from armnn.backends.native.calls import watched_call
+from armnn.backends.native.calls import compile_details, watched_call
 from armnn.backends.native.codes import Failure, attempt
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.memory import Arena, struct
@@ -124,7 +125,7 @@ def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContex
     arena, args, pointer = Arena(), struct(abi.CompileArgs), ctypes.c_void_p()
     args.options = option_array(model.options, arena)
     args.num_options = len(model.options)
-    with watched_call() as (args.call_id, args.deadline_ns):
+    with compile_details() as details, watched_call() as (args.call_id, args.deadline_ns):
         failure = attempt(
             library.required("compile"),
             backend.pointer,
@@ -134,7 +135,8 @@ def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContex
             ctypes.byref(pointer),
         )
     if failure is None:
-        return NativeProgram(backend, pointer.value, graph.names)
+        footprint = Footprint.from_details(details)
+        return NativeProgram(backend, pointer.value, graph.names, footprint)
     if failure.code == abi.UNSUPPORTED_NODE:
         raise _RefusedError(failure)
     raise failure.exception(library, f"compile {graph.title}", graph.names)

@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.native import parallel
-from armnn.backends.native.calls import control_of, guarded, is_profiled, must_stop
+from armnn.backends.native.calls import control_of, guarded, is_profiled, must_stop, note_compiled
 from armnn.backends.native.codes import text_of
 from armnn.backends.native.memory import struct
 from armnn_backend_api import ctypes_mirror as abi
@@ -79,6 +79,9 @@ class Host:
         end_ns: int,
         args_json: abi.String,
     ) -> None:
+        said = _details_of(text_of(args_json))
+        if kind == abi.PROFILE_COMPILE:
+            note_compiled(said)
         control = control_of(call_id)
         if control is None or control.profiler is None:
             return
@@ -86,8 +89,7 @@ class Host:
             "category": _KINDS.get(kind, f"kind {kind}"),
             "backend": self._id,
         }
-        details.update(_details_of(text_of(args_json)))
-        control.profiler.event(text_of(name), begin_ns, end_ns, **details)
+        control.profiler.event(text_of(name), begin_ns, end_ns, **details, **said)
 
 
 def _allocate(_ctx: int | None, size: int, align: int) -> int | None:

@@ -13,6 +13,7 @@ from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 
 if TYPE_CHECKING:
+    from armnn.backends.footprint import Footprint
     from armnn.backends.native.library import NativeLibrary
 
 
@@ -22,11 +23,18 @@ class NativeProgram(NativeObject):
     Attributes:
         names: The names of its layers, by node id.
         fingerprint: Of the graph, if it is stored under that; else "".
+        footprint: The memory that it takes, None if the backend does not say.
     """
 
-    __slots__ = ("backend", "fingerprint", "names")
+    __slots__ = ("backend", "fingerprint", "footprint", "names")
 
-    def __init__(self, backend: NativeObject, pointer: int | None, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        backend: NativeObject,
+        pointer: int | None,
+        names: tuple[str, ...],
+        footprint: Footprint | None = None,
+    ) -> None:
         """Own what compile or deserialize returned.
 
         Raises:
@@ -42,6 +50,7 @@ class NativeProgram(NativeObject):
         self.backend = backend
         self.names = names
         self.fingerprint = ""
+        self.footprint = footprint
 
     @property
     def title(self) -> str:

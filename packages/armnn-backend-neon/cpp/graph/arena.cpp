@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/arena.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace cpuacc {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool overlap(const Lease &one, const Lease &other) {
+  return one.first <= other.last && other.first <= one.last;
+}
+
+/* The operations that use a tensor or an alias of it, by owner. */
+struct Lifetimes {
+  std::vector<size_t> first;
+  std::vector<size_t> last;
+
+  explicit Lifetimes(const Graph &graph)
+      : first(graph.tensors.size(), kNowhere), last(graph.tensors.size(), 0) {
+    for (size_t i = 0; i < graph.operations.size(); ++i) {
+      const auto touch = [&](TensorId id) {
+        if (id == kNone) return;
+        const auto owner = static_cast<size_t>(graph.owner(id));
+        first[owner] = std::min(first[owner], i);
+        last[owner] = i;
+      };
+      for (const TensorId id : graph.operations[i]->inputs) touch(id);
+      for (const TensorId id : graph.operations[i]->outputs) touch(id);
+    }
+  }
+};
+
+class Planner {
+ public:
+  Planner(const Graph &graph, const std::vector<size_t> &scratch_bytes)
+      : graph_(graph),
+        scratch_bytes_(scratch_bytes),
+        lives_(graph),
+        is_outside_(outside_tensors(graph)),
+        hosts_(graph.tensors.size()) {
+    std::iota(hosts_.begin(), hosts_.end(), size_t{0});
+  }
+
+  /* Lets outputs lie where an input lay. */
+  void overwrite_inputs() {
+    for (size_t i = 0; i < graph_.operations.size(); ++i) {
+      const Operation &operation = *graph_.operations[i];
+      for (size_t k = 0; k < operation.inputs.size(); ++k) {
+        if (overwrites(operation, i, k)) break;
+      }
+    }
+  }
+
+  Arena plan(bool lasts_for_ever) const {
+    Arena arena;
+    arena.tensors.assign(graph_.tensors.size(), kNowhere);
+    std::vector<Lease> leases;
+    std::vector<size_t> lease_of(graph_.tensors.size(), kNowhere);
+    const size_t end = graph_.operations.size();
+    const auto lease = [&](size_t bytes, size_t first, size_t last) {
+      leases.push_back({aligned(bytes), lasts_for_ever ? 0 : first, lasts_for_ever ? end : last, 0});
+      return leases.size() - 1;
+    };
+    for (size_t i = 0; i < end; ++i) lease(scratch_bytes_[i], i, i);
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (!is_placed(i)) continue;
+      size_t &at = lease_of[hosts_[i]];
+      if (at == kNowhere) at = lease(graph_.tensors[i].bytes(), lives_.first[i], lives_.last[i]);
+      leases[at].first = std::min(leases[at].first, lives_.first[i]);
+      leases[at].last = std::max(leases[at].last, lives_.last[i]);
+    }
+    arena.bytes = arrange(leases);
+    for (size_t i = 0; i < end; ++i) {
+      arena.scratch.push_back(leases[i].offset);
+      arena.scratch_bytes = std::max(arena.scratch_bytes, leases[i].bytes);
+    }
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      if (is_placed(i)) arena.tensors[i] = leases[lease_of[hosts_[i]]].offset;
+    }
+    return arena;
+  }
+
+ private:
+  bool is_placed(size_t tensor) const {
+    return lives_.first[tensor] != kNowhere && !is_outside_[tensor];
+  }
+
+  /* Whether an operation's output lies on an input of it from now on. */
+  bool overwrites(const Operation &operation, size_t position, size_t input) {
+    if (operation.inputs[input] == kNone || operation.outputs.empty()) return false;
+    const TensorId owner = graph_.owner(operation.inputs[input]);
+    const auto from = static_cast<size_t>(owner);
+    const auto to = static_cast<size_t>(operation.outputs[0]);
+    const bool is_whole = graph_.tensors[to].alias == kNone &&
+                          graph_.tensors[from].bytes() == graph_.tensors[to].bytes();
+    if (!is_whole || from == to || !is_placed(from) || !is_placed(to)) return false;
+    if (lives_.last[from] != position || lives_.first[to] != position) return false;
+    for (size_t k = 0; k < operation.inputs.size(); ++k) {
+      const TensorId other = operation.inputs[k];
+      if (other != kNone && graph_.owner(other) == owner && !operation.may_overwrite(k)) return false;
+    }
+    hosts_[to] = hosts_[from];
+    return true;
+  }
+
+  const Graph &graph_;
+  const std::vector<size_t> &scratch_bytes_;
+  Lifetimes lives_;
+  std::vector<bool> is_outside_;
+  std::vector<size_t> hosts_; /* the tensor whose lease each one lies in */
+};
+
+Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes) {
+  Planner planner(graph, scratch_bytes);
+  const Arena apart = planner.plan(false);
+  planner.overwrite_inputs();
+  Arena shared = planner.plan(false);
+  return shared.bytes <= apart.bytes ? shared : apart;
+}
+
+/* Makes tensors parts of others, as long as the arena does not grow. */
+class Parts {
+ public:
+  Parts(Graph &graph, const std::vector<size_t> &scratch_bytes)
+      : graph_(graph), scratch_bytes_(scratch_bytes), is_outside_(outside_tensors(graph)) {}
+
+  Arena plan() {
+    Arena best = plan_in_place(graph_, scratch_bytes_);
+    for (const auto &operation : graph_.operations) place_parts(*operation);
+    if (parts_.empty()) return best;
+    Arena all = plan_in_place(graph_, scratch_bytes_);
+    if (all.bytes <= best.bytes) return all;
+    for (const TensorId part : parts_) take_out(part);
+    for (const auto &operation : graph_.operations) {
+      parts_.clear();
+      place_parts(*operation);
+      if (parts_.empty()) continue;
+      Arena next = plan_in_place(graph_, scratch_bytes_);
+      if (next.bytes <= best.bytes) {
+        best = std::move(next);
+      } else {
+        for (const TensorId part : parts_) take_out(part);
+      }
+    }
+    return best;
+  }
+
+ private:
+  void place_parts(const Operation &operation) {
+    for (const Stretch &stretch : operation.stretches()) {
+      const TensorId from = operation.inputs[stretch.input];
+      const TensorId to = operation.outputs[0];
+      if (graph_[from].constant != nullptr) continue;
+      const TensorId source = graph_.owner(from);
+      if (source == graph_.owner(to)) continue;
+      if (stretch.from == 0 && fits(source, stretch.bytes)) {
+        put(source, to, stretch.to);
+      } else if (stretch.to == 0 && fits(to, stretch.bytes)) {
+        put(to, from, stretch.from);
+      }
+    }
+  }
+
+  bool fits(TensorId part, size_t bytes) const {
+    return graph_[part].alias == kNone && !is_outside_[static_cast<size_t>(part)] &&
+           graph_[part].bytes() == bytes;
+  }
+
+  void put(TensorId part, TensorId whole, size_t offset) {
+    graph_[part].alias = whole;
+    graph_[part].alias_offset = offset;
+    parts_.push_back(part);
+  }
+
+  void take_out(TensorId part) {
+    graph_[part].alias = kNone;
+    graph_[part].alias_offset = 0;
+  }
+
+  Graph &graph_;
+  const std::vector<size_t> &scratch_bytes_;
+  std::vector<bool> is_outside_;
+  std::vector<TensorId> parts_; /* that were put into others last */
+};
+
+}  // namespace
+
+/* Largest first, each at the lowest place that is free for as long as it lasts. */
+size_t arrange(std::vector<Lease> &leases) {
+  std::vector<size_t> by_size(leases.size());
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](size_t a, size_t b) { return leases[a].bytes > leases[b].bytes; });
+  std::vector<size_t> placed; /* by offset */
+  size_t total = 0;
+  for (const size_t next : by_size) {
+    size_t offset = 0;
+    for (const size_t other : placed) {
+      if (!overlap(leases[next], leases[other])) continue;
+      if (offset + leases[next].bytes <= leases[other].offset) break;
+      offset = std::max(offset, leases[other].offset + leases[other].bytes);
+    }
+    leases[next].offset = offset;
+    total = std::max(total, offset + leases[next].bytes);
+    const auto by_offset = [&](size_t a, size_t b) { return leases[a].offset < leases[b].offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), next, by_offset), next);
+  }
+  return total;
+}
+
+std::vector<bool> outside_tensors(const Graph &graph) {
+  std::vector<bool> is_outside(graph.tensors.size());
+  for (const TensorId id : graph.inputs) is_outside[static_cast<size_t>(graph.owner(id))] = true;
+  for (const TensorId id : graph.outputs) is_outside[static_cast<size_t>(graph.owner(id))] = true;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (graph.tensors[i].constant != nullptr) is_outside[i] = true;
+  }
+  return is_outside;
+}
+
+Arena plan_arena(Graph &graph, const std::vector<size_t> &scratch_bytes, Sharing sharing) {
+  if (sharing == Sharing::in_place) return Parts(graph, scratch_bytes).plan();
+  return Planner(graph, scratch_bytes).plan(sharing == Sharing::none);
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""How much memory a compiled part of a network takes, as its backend says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The memory of a program.
+
+    Attributes:
+        arena_bytes: Working memory of each call that runs at the same time: intermediate tensors
+            and scratch memory, at their peak.
+        scratch_bytes: The most scratch memory that one operation uses; a part of the arena.
+        weight_bytes: Weights and other constants; what programs share is counted in each of them.
+    """
+
+    arena_bytes: int
+    scratch_bytes: int
+    weight_bytes: int
+
+    def as_dict(self) -> dict[str, int]:
+        """Return it as JSON can hold it."""
+        return {
+            "arena_bytes": self.arena_bytes,
+            "scratch_bytes": self.scratch_bytes,
+            "weight_bytes": self.weight_bytes,
+        }
+
+    @classmethod
+    def from_details(cls, details: Mapping[str, object]) -> Footprint | None:
+        """Return what the details of a compile event say, None if they do not say it."""
+        sizes: list[int] = []
+        for name in ("arena_bytes", "scratch_bytes", "weight_bytes"):
+            size = details.get(name)
+            if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+                return None
+            sizes.append(size)
+        return cls(*sizes)
