@@ -133,8 +133,20 @@ class TensorInfo:
             )
 
     def with_shape(self, shape: Iterable[Dimension] | None) -> TensorInfo:
-        """Return this info with another shape."""
-        return TensorInfo(shape, self.data_type, self.scales, self.zero_points, self.axis)
+        """Return this info with another shape.
+
+        Raises:
+            InvalidArgumentError: It is no shape, or does not have the axis of the quantisation.
+        """
+        checked = None if shape is None else _checked_shape(shape)
+        if checked == self.shape:
+            return self
+        made, assign = object.__new__(TensorInfo), object.__setattr__
+        assign(made, "shape", checked)
+        for name in ("data_type", "scales", "zero_points", "axis"):  # they have been checked
+            assign(made, name, getattr(self, name))
+        _check_axis(made)
+        return made
 
     def with_data_type(self, data_type: DataType) -> TensorInfo:
         """Return this info with another, not quantised, data type."""
@@ -208,7 +220,10 @@ def info_of(array: NDArray[Any]) -> TensorInfo:
 
 
 def _checked_shape(shape: Iterable[Dimension]) -> Shape:
-    dims = tuple(int(dim) if isinstance(dim, np.integer) else dim for dim in shape)
+    dims = tuple(shape)
+    if len(dims) <= MAX_RANK and all(type(dim) is int and dim >= 0 for dim in dims):
+        return dims  # as nearly all are
+    dims = tuple(int(dim) if isinstance(dim, np.integer) else dim for dim in dims)
     if len(dims) > MAX_RANK:
         raise InvalidArgumentError(
             f"a tensor of shape {format_shape(dims)} has rank {len(dims)}: expected at most "

@@ -56,6 +56,7 @@ class Network(LayerBuilders):
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0
+        self._order: tuple[Layer, ...] | None = None
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -99,6 +100,11 @@ class Network(LayerBuilders):
         Raises:
             GraphError: The layers form a cycle.
         """
+        if self._order is None:  # passes ask for it again and again, and most change nothing
+            self._order = self._sorted()
+        return self._order
+
+    def _sorted(self) -> tuple[Layer, ...]:
         waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}
         ready = [_rank(layer) for layer, count in waiting.items() if count == 0]
         heapq.heapify(ready)
@@ -231,6 +237,7 @@ class Network(LayerBuilders):
 
     def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
         """Let a layer read other values; their number may differ."""
+        self._order = None
         for index, old in enumerate(layer.inputs):
             if old is not None:
                 old.uses.pop((layer, index))
@@ -264,7 +271,7 @@ class Network(LayerBuilders):
         readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
         if readers:
             raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
-        self.replace_inputs(layer, ())
+        self.replace_inputs(layer, ())  # forgets the order as well
         del self._layers[layer]
         del self._names[_namespace(layer.spec), layer.name]
         layer.data = None  # a layer and its values refer to each other: they go later than this
@@ -275,6 +282,7 @@ class Network(LayerBuilders):
             layer.data = None
         self._layers.clear()
         self._names.clear()
+        self._order = None
 
     def remove_unused(self) -> int:
         """Take out every layer that no output depends on, Input layers excepted.
@@ -367,6 +375,7 @@ class Network(LayerBuilders):
         return twin
 
     def _enter(self, layer: Layer) -> None:
+        self._order = None
         self._layers[layer] = None
         self._names[_namespace(layer.spec), layer.name] = layer
         self._next_guid += 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn.errors import ShapeError
@@ -71,26 +71,32 @@ def filled_descriptor(
             that takes integers.
         InvalidArgumentError: A value is outside of the range of its field.
     """
+    given = [
+        (input_slot.name, input_slot.fills, info, value)
+        for input_slot, info, value in zip(spec.inputs, infos, values, strict=False)
+        if input_slot.fills is not None and info is not None and value is not None
+    ]
+    return _with_fields(descriptor, given) if given else descriptor
+
+
+def _with_fields(
+    descriptor: Descriptor, given: Iterable[tuple[str, str, TensorInfo, NDArray[Any]]]
+) -> Descriptor:
+    """Return a descriptor with other fields: each the value of an input, by both names."""
     fields: dict[str, Any] = {}
     types = {field.name: str(field.type) for field in dataclasses.fields(descriptor)}
-    for input_slot, info, value in zip(spec.inputs, infos, values, strict=False):
-        if input_slot.fills is None or info is None or value is None:
-            continue
+    for name, field, info, value in given:
         if info.is_quantized:
             value = dequantize(value, info)
-        if value.dtype.kind == "f" and "float" not in types[input_slot.fills]:
-            raise ShapeError(
-                f"the input {input_slot.name!r} holds {value.dtype} numbers: expected integers"
-            )
-        if isinstance(getattr(descriptor, input_slot.fills), tuple):
-            fields[input_slot.fills] = value if value.ndim else value.reshape(1)
+        if value.dtype.kind == "f" and "float" not in types[field]:
+            raise ShapeError(f"the input {name!r} holds {value.dtype} numbers: expected integers")
+        if isinstance(getattr(descriptor, field), tuple):
+            fields[field] = value if value.ndim else value.reshape(1)
         elif value.size == 1:
-            fields[input_slot.fills] = value.item()
+            fields[field] = value.item()
         else:
-            raise ShapeError(
-                f"the input {input_slot.name!r} has {value.size} elements: expected one number"
-            )
-    return dataclasses.replace(descriptor, **fields) if fields else descriptor
+            raise ShapeError(f"the input {name!r} has {value.size} elements: expected one number")
+    return dataclasses.replace(descriptor, **fields)
 
 
 def _output_info(
