@@ -26,7 +26,7 @@ TESTS = NEON / "tests"
 OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref")
 GROUPS = "dependency-groups"
 
-CPUS = {"cortex-a57": "neon", "neoverse-n1": "neon_dotprod", "max": "neon_i8mm"}
+CPUS = {"cortex-a57": "neon", "neoverse-n1": "neon_dotprod", "max": "neon_bf16"}
 """CPUs that the emulator has, each with the best level of it."""
 
 NOT_EMULATED = {
@@ -40,6 +40,7 @@ NOT_EMULATED = {
 
 SAMPLE = (
     "test_odd_sizes.py",
+    "test_ops_bfloat16.py",
     "test_ops_integer_products.py",
     "test_ops_winograd.py",
     "test_quantized_arithmetic.py",

@@ -65,11 +65,18 @@ class Level(NamedTuple):
         name: Its namespace, and its name in ARMNN_CPUACC_ISA.
         vector_bytes: The width of its registers.
         flags: What the compiler needs to know.
+        addition: The one source of kernels that it adds to those of another level; "" if it has all
+            that no level adds.
     """
 
     name: str
     vector_bytes: int
     flags: tuple[str, ...]
+    addition: str = ""
+
+    def compiles(self, source: Path) -> bool:
+        """Return whether a source of kernels is compiled for it."""
+        return source.stem == self.addition or not (self.addition or source.stem in ADDITIONS)
 
     @property
     def arguments(self) -> list[str]:
@@ -78,22 +85,23 @@ class Level(NamedTuple):
         return [*KERNEL_FLAGS, *defines, *self.flags]
 
 
+AVX512 = ("-march=skylake-avx512", "-mavx512vnni", "-mprefer-vector-width=512")
+
 LEVELS = {
     "x86_64": (
-        Level(
-            "avx512",
-            64,
-            ("-march=skylake-avx512", "-mavx512vnni", "-mprefer-vector-width=512"),
-        ),
+        Level("avx512_bf16", 64, (*AVX512, "-mavx512bf16"), addition="bfloat16"),
+        Level("avx512", 64, AVX512),
         Level("avx2", 32, ("-march=haswell",)),
         Level("sse2", 16, ()),
     ),
     "aarch64": (
+        Level("neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), addition="bfloat16"),
         Level("neon_i8mm", 16, ("-march=armv8.2-a+dotprod+i8mm",)),
         Level("neon_dotprod", 16, ("-march=armv8.2-a+dotprod",)),
         Level("neon", 16, ("-march=armv8-a",)),
     ),
 }
+ADDITIONS = {level.addition for levels in LEVELS.values() for level in levels} - {""}
 
 
 class Unit(NamedTuple):
@@ -187,7 +195,7 @@ def units(build: Path, machine: str, version: str) -> list[Unit]:
         if source.parent.name != "kernels" or source.name == "choice.cpp":
             found.append(Unit(source, build / f"{name}.o", (*common, *added)))
             continue
-        for level in LEVELS[machine]:
+        for level in filter(lambda level: level.compiles(source), LEVELS[machine]):
             arguments = (*common, *level.arguments, *added)
             found.append(Unit(source, build / f"{name}_{level.name}.o", arguments))
     return found

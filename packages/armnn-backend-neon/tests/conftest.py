@@ -17,14 +17,21 @@ import armnn
 
 Array: TypeAlias = NDArray[Any]
 
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}
 X86_FLAGS = {
-    "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"},
+    "avx512_bf16": {*AVX512, "avx512_bf16"},
+    "avx512": AVX512,
     "avx2": {"avx2", "fma", "f16c"},
     "sse2": {"sse2"},
 }
-ARM_FLAGS = {"neon_i8mm": {"asimddp", "i8mm"}, "neon_dotprod": {"asimddp"}, "neon": {"asimd"}}
+ARM_FLAGS = {
+    "neon_bf16": {"asimddp", "i8mm", "bf16"},
+    "neon_i8mm": {"asimddp", "i8mm"},
+    "neon_dotprod": {"asimddp"},
+    "neon": {"asimd"},
+}
 # Where the kernel says what an Arm CPU has: the words of getauxval, and the bits of each.
-AUXILIARY = {16: {"asimd": 1, "asimddp": 20}, 26: {"i8mm": 13}}
+AUXILIARY = {16: {"asimd": 1, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
 
 
 def levels() -> list[str]:

@@ -67,9 +67,9 @@ Options parse_options(const armnn_compile_args *args) {
 }
 
 /* Lowers all layers; names all that cannot be. */
-Graph lower_all(const ImportedGraph &from) {
+Graph lower_all(const ImportedGraph &from, const FastMath &fast_math) {
   Graph graph;
-  Lowering lowering(from.values, graph);
+  Lowering lowering(from.values, graph, fast_math);
   for (const int32_t value : from.inputs) lowering.receive(value);
   for (const Layer &layer : from.layers) {
     try {
@@ -93,14 +93,16 @@ std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_
 
 armnn_program *build(armnn_backend &backend, const Options &options, ImportedGraph imported,
                      ProgramWeights weights) {
-  Graph lowered = lower_all(imported);
+  const bool is_fast = options.allows_fast_math;
+  const FastMath fast_math{is_fast, is_fast && backend.kernels.bfloat16_tile != nullptr};
+  Graph lowered = lower_all(imported, fast_math);
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
   return new armnn_program{
       backend,
       Program(std::move(lowered), backend.kernels, std::move(weights), backend.pool(threads),
-              sharing()),
+              sharing(), fast_math.has_bfloat16),
       options, std::move(imported), inputs, outputs};
 }
 

@@ -74,6 +74,7 @@ struct Setup {
   const Kernels &kernels;
   ProgramWeights &packed;
   int32_t threads;
+  bool multiplies_bfloat16; /* whether products may, and kernels can */
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
 };

@@ -61,13 +61,20 @@ struct Layer {
   std::string text(std::string_view name) const;
 };
 
+/* What a program may compute less exactly. */
+struct FastMath {
+  bool is_allowed = false;
+  bool has_bfloat16 = false; /* the kernels do: products are made of it */
+};
+
 class Lowering;
 
 using Lower = void (*)(Lowering &lowering);
 
 class Lowering {
  public:
-  Lowering(const std::vector<Value> &values, Graph &graph) : values_(values), graph_(graph) {}
+  Lowering(const std::vector<Value> &values, Graph &graph, FastMath fast_math = {})
+      : values_(values), graph_(graph), fast_math_(fast_math) {}
 
   /* Makes a value that execute receives. */
   void receive(int32_t value);
@@ -81,6 +88,7 @@ class Lowering {
   /* -- for the layers --------------------------------------------------------------------------- */
 
   const Layer &layer() const { return *layer_; }
+  const FastMath &fast_math() const { return fast_math_; }
   size_t input_count() const { return layer_->inputs.size(); }
   bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
   const Value &input(size_t i) const;
@@ -135,6 +143,7 @@ class Lowering {
 
   const std::vector<Value> &values_;
   Graph &graph_;
+  FastMath fast_math_;
   const Layer *layer_ = nullptr;
   std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
   std::deque<Value> lifted_; /* numbered after values_: quantised values as floats */

@@ -6,13 +6,13 @@
 namespace cpuacc {
 
 Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
-                 Sharing sharing)
+                 Sharing sharing, bool multiplies_bfloat16)
     : graph_(std::move(graph)),
       kernels_(kernels),
       weights_(std::move(weights)),
       pool_(std::move(pool)) {
   fuse(graph_, kernels_);
-  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads()};
+  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), multiplies_bfloat16};
   std::vector<size_t> scratch_bytes;
   for (const auto &operation : graph_.operations) scratch_bytes.push_back(operation->prepare(setup));
   drop_unread_constants();

@@ -17,7 +17,7 @@ class Program {
  public:
   /* Fuses, prepares and places the operations of a graph. */
   Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
-          Sharing sharing);
+          Sharing sharing, bool multiplies_bfloat16);
 
   const Arena &arena() const { return arena_; }
   const Graph &graph() const { return graph_; }

@@ -21,6 +21,9 @@ void fill(Kernels &table);
 namespace avx512 {
 void fill(Kernels &table);
 }
+namespace avx512_bf16 {
+void fill_bfloat16(Kernels &table);
+}
 #else
 namespace neon {
 void fill(Kernels &table);
@@ -30,6 +33,9 @@ void fill(Kernels &table);
 }
 namespace neon_i8mm {
 void fill(Kernels &table);
+}
+namespace neon_bf16 {
+void fill_bfloat16(Kernels &table);
 }
 #endif
 
@@ -56,8 +62,17 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512vnni");
 }
 
+bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+void fill_avx512_bf16(Kernels &table) {
+  avx512::fill(table);
+  avx512_bf16::fill_bfloat16(table);
+  table.name = "avx512_bf16";
+}
+
 /* The best one first. */
 constexpr Level kLevels[] = {
+    {"avx512_bf16", has_avx512_bf16, fill_avx512_bf16},
     {"avx512", has_avx512, avx512::fill},
     {"avx2", has_avx2, avx2::fill},
     {"sse2", always, sse2::fill},
@@ -67,7 +82,16 @@ bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 
 bool has_i8mm() { return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
 
+bool has_bf16() { return has_i8mm() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+
+void fill_neon_bf16(Kernels &table) {
+  neon_i8mm::fill(table);
+  neon_bf16::fill_bfloat16(table);
+  table.name = "neon_bf16";
+}
+
 constexpr Level kLevels[] = {
+    {"neon_bf16", has_bf16, fill_neon_bf16},
     {"neon_i8mm", has_i8mm, neon_i8mm::fill},
     {"neon_dotprod", has_dotprod, neon_dotprod::fill},
     {"neon", always, neon::fill},

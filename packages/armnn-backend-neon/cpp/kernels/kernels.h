@@ -84,19 +84,28 @@ struct TileOutput {
   Elementwise function;
 };
 
+/* The upper half of a float32. */
+struct Bfloat16 {
+  uint16_t bits;
+};
+
 /* A tile of a product: rows x columns of sums over taps and depth of A * B.
  *
  * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
- * each tap and each k one line of table.columns numbers. A convolution has a tap per element of its
- * window, a product of matrices has one.
+ * each tap and each k one line of table.columns numbers; bfloat16 has a line for each two k's, of
+ * both numbers of a column side by side, 0 where depth ends. A convolution has a tap per element of
+ * its window, a product of matrices has one.
  */
-struct ProductTile : TileOutput {
-  const float *const *rows;
+template <typename Number>
+struct TileOf : TileOutput {
+  const Number *const *rows;
   int64_t rows_stride;
   int64_t taps;
   int64_t depth;
-  const float *b;
+  const Number *b;
 };
+using ProductTile = TileOf<float>;
+using Bfloat16Tile = TileOf<Bfloat16>;
 
 /* Outputs side by side of a convolution whose windows lie inside of the image: sums over taps and depth
  * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
@@ -173,6 +182,10 @@ struct Kernels {
   int32_t columns;
   void (*product_tile)(const ProductTile &tile);
   void (*sliding_line)(const SlidingLine &line);
+  /* nullptr at a level that has no instructions for bfloat16, as the next one. */
+  void (*bfloat16_tile)(const Bfloat16Tile &tile);
+  /* To the nearest, halves to even; NaN stays NaN. */
+  void (*round_to_bfloat16)(const float *x, Bfloat16 *y, int64_t n);
   void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
   /* By m / 2 - 1: m = 2 and m = 4. */

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "graph/lowering.h"
+#include "ops/bfloat16.h"
 #include "ops/product.h"
 #include "ops/registry.h"
 
@@ -39,11 +40,18 @@ class Attention final : public Operation {
     rows_ = std::min<int64_t>(sizes_.queries, kTiles * kernels.rows);
     key_layout_ = {1, 0, sizes_.depth, 1, sizes_.keys, sizes_.depth};
     value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
-    key_bytes_ = whole_lines(packed_bytes(key_layout_, kernels));
-    value_bytes_ = whole_lines(packed_bytes(value_layout_, kernels));
+    is_bfloat16_ = gains_by_bfloat16(setup, key_layout_) && gains_by_bfloat16(setup, value_layout_);
+    const auto bytes_of = [&](const WeightLayout &layout) {
+      return whole_lines(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels) : packed_bytes(layout, kernels));
+    };
+    key_bytes_ = bytes_of(key_layout_);
+    value_bytes_ = bytes_of(value_layout_);
     has_truth_ = inputs[3] != kNone && setup[inputs[3]].type == ARMNN_BOOLEAN;
     score_bytes_ = whole_lines(static_cast<size_t>(rows_ * sizes_.keys) * sizeof(float));
-    thread_bytes_ = score_bytes_ + pointer_bytes(cut(rows_, sizes_.keys, kernels), key_layout_);
+    pointer_bytes_ = pointer_bytes(cut(rows_, sizes_.keys, kernels), key_layout_);
+    const int64_t rounded = is_bfloat16_ ? rows_ * std::max(sizes_.keys, sizes_.depth) : 0;
+    thread_bytes_ = score_bytes_ + pointer_bytes_ +
+                    whole_lines(static_cast<size_t>(rounded) * sizeof(Bfloat16));
     const auto heads = static_cast<size_t>(sizes_.batch * sizes_.groups);
     return heads * (key_bytes_ + value_bytes_) + thread_bytes_ * static_cast<size_t>(setup.threads);
   }
@@ -75,37 +83,54 @@ class Attention final : public Operation {
     return {rows, columns, whole(rows, kernels.rows), whole(columns, kernels.columns)};
   }
 
-  float *packed_of(const Frame &frame, int64_t head) const {
-    return reinterpret_cast<float *>(frame.scratch() + static_cast<size_t>(head) * (key_bytes_ + value_bytes_));
+  std::byte *packed_of(const Frame &frame, int64_t head) const {
+    return frame.scratch() + static_cast<size_t>(head) * (key_bytes_ + value_bytes_);
   }
 
   void pack(const Frame &frame, int64_t head) const {
-    float *packed = packed_of(frame, head);
+    is_bfloat16_ ? pack_as<Bfloat16>(frame, head) : pack_as<float>(frame, head);
+  }
+
+  template <typename Number>
+  void pack_as(const Frame &frame, int64_t head) const {
+    std::byte *packed = packed_of(frame, head);
     pack_weights(frame.in<float>(inputs[1]) + head * sizes_.keys * sizes_.depth, key_layout_, frame.kernels,
-                 packed);
+                 reinterpret_cast<Number *>(packed));
     pack_weights(frame.in<float>(inputs[2]) + head * sizes_.keys * sizes_.width, value_layout_,
-                 frame.kernels, packed + key_bytes_ / sizeof(float));
+                 frame.kernels, reinterpret_cast<Number *>(packed + key_bytes_));
   }
 
   /* Args: head: of the queries, counted through the batch; first: query. */
   void attend(const Frame &frame, int64_t head, int64_t first, std::byte *memory) const {
-    const Kernels &kernels = frame.kernels;
     const int64_t count = std::min(rows_, sizes_.queries - first);
     const int64_t shared = sizes_.heads / sizes_.groups; /* heads of queries that share keys */
-    const float *keys = packed_of(frame, head / shared);
+    const std::byte *keys = packed_of(frame, head / shared);
     const float *queries = frame.in<float>(inputs[0]) + (head * sizes_.queries + first) * sizes_.depth;
     auto *scores = reinterpret_cast<float *>(memory);
-    auto *pointers = reinterpret_cast<const float **>(memory + score_bytes_);
-    const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
-    const auto multiply = [&](const WeightLayout &layout, const float *left, const float *packed, float *to) {
-      const ProductTask task{layout, packed, to, layout.columns, nothing};
-      run_task(task, cut(count, layout.columns, kernels), 0, kernels, pointers,
-               [&](int64_t row, const float **pointer, int64_t) { *pointer = left + row * layout.depth; });
-    };
-    multiply(key_layout_, queries, keys, scores);
+    multiply(frame, key_layout_, count, queries, keys, scores, memory + score_bytes_);
     for (int64_t i = 0; i < count; ++i) weigh(frame, head, first + i, scores + i * sizes_.keys);
     float *to = frame.out<float>(outputs[0]) + (head * sizes_.queries + first) * sizes_.width;
-    multiply(value_layout_, scores, keys + key_bytes_ / sizeof(float), to);
+    multiply(frame, value_layout_, count, scores, keys + key_bytes_, to, memory + score_bytes_);
+  }
+
+  /* Args: left: count rows side by side; memory: for pointers, then rows in bfloat16. */
+  void multiply(const Frame &frame, const WeightLayout &layout, int64_t count, const float *left,
+                const std::byte *packed, float *to, std::byte *memory) const {
+    if (!is_bfloat16_) return multiply_as(frame, layout, count, left, packed, to, memory);
+    auto *rounded = reinterpret_cast<Bfloat16 *>(memory + pointer_bytes_);
+    frame.kernels.round_to_bfloat16(left, rounded, count * layout.depth);
+    multiply_as<Bfloat16>(frame, layout, count, rounded, packed, to, memory);
+  }
+
+  template <typename Number>
+  void multiply_as(const Frame &frame, const WeightLayout &layout, int64_t count, const Number *left,
+                   const std::byte *packed, float *to, std::byte *memory) const {
+    const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
+    const ProductTask<Number> task{layout, reinterpret_cast<const Number *>(packed), to, layout.columns,
+                                   nothing};
+    run_task(task, cut(count, layout.columns, frame.kernels), 0, frame.kernels,
+             reinterpret_cast<const Number **>(memory),
+             [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });
   }
 
   /* Turns the scores of one query into the weights of its keys; those that it does not see weigh 0. */
@@ -152,7 +177,9 @@ class Attention final : public Operation {
   WeightLayout value_layout_{};
   size_t key_bytes_ = 0;
   size_t value_bytes_ = 0;
+  bool is_bfloat16_ = false;
   size_t score_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
   bool has_truth_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/bfloat16.h"
 #include "ops/moving.h"
 #include "ops/product.h"
 #include "ops/registry.h"
@@ -33,44 +34,67 @@ class Convolution final : public WithEpilogue {
     const Tensor &weights = setup[inputs[1]];
     cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,
                        groups_, setup.threads, setup.kernels);
-    copies_rows_ = layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
+    is_bfloat16_ = gains_by_bfloat16(setup, layout_);
+    copies_rows_ = !is_bfloat16_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % kCrowding == 0;
     if (copies_rows_) {
       const int64_t tiles = kCopiedFloats / layout_.depth / setup.kernels.rows;
       cut_.rows_per_task = std::min(cut_.rows_per_task, std::max<int64_t>(1, tiles) * setup.kernels.rows);
     }
-    group_bytes_ = (packed_bytes(layout_, setup.kernels) + 63) / 64 * 64;
+    if (is_bfloat16_) {
+      image_ = RoundedLines(windows_.batch * windows_.height * windows_.width, windows_.channels);
+    }
+    const size_t bytes = is_bfloat16_ ? packed_bfloat16_bytes(layout_, setup.kernels)
+                                      : packed_bytes(layout_, setup.kernels);
+    group_bytes_ = (bytes + 63) / 64 * 64;
     const auto fill = [&](void *memory) {
-      for (int64_t g = 0; g < groups_; ++g) {
-        pack_weights(static_cast<const float *>(weights.constant) + g * group_stride_, layout_,
-                     setup.kernels,
-                     reinterpret_cast<float *>(static_cast<std::byte *>(memory) +
-                                               static_cast<size_t>(g) * group_bytes_));
-      }
+      pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(memory));
     };
-    packed_ = setup.packed.get(
-        weights.constant,
-        layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
-        group_bytes_ * static_cast<size_t>(groups_), fill);
+    packed_ = setup.packed.get(weights.constant,
+                               layout_.recipe() + " " + std::to_string(groups_) + " " +
+                                   setup.kernels.name + (is_bfloat16_ ? " bfloat16" : ""),
+                               group_bytes_ * static_cast<size_t>(groups_), fill);
     inputs[1] = kNone;
     const size_t zero_bytes = static_cast<size_t>(layout_.depth) * sizeof(float);
     const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
     std::memset(zeros.get(), 0, zero_bytes);
     zeros_ = zeros;
-    return thread_bytes() * static_cast<size_t>(setup.threads);
+    return thread_bytes() * static_cast<size_t>(setup.threads) + image_.bytes();
   }
 
   void run(const Frame &frame) const override {
+    const float *image = frame.in<float>(inputs[0]);
+    if (!is_bfloat16_) return run_all(frame, windows_, image);
+    std::byte *memory = frame.scratch() + thread_bytes() * static_cast<size_t>(frame.pool.threads());
+    auto *to = reinterpret_cast<Bfloat16 *>(memory);
+    image_.round(frame, image, to);
+    Windows windows = windows_;
+    windows.channels = image_.stride;
+    run_all(frame, windows, to);
+  }
+
+ private:
+  void pack(const float *weights, const Kernels &kernels, std::byte *memory) const {
+    for (int64_t g = 0; g < groups_; ++g, weights += group_stride_, memory += group_bytes_) {
+      if (is_bfloat16_) {
+        pack_weights(weights, layout_, kernels, reinterpret_cast<Bfloat16 *>(memory));
+      } else {
+        pack_weights(weights, layout_, kernels, reinterpret_cast<float *>(memory));
+      }
+    }
+  }
+
+  template <typename Number>
+  void run_all(const Frame &frame, const Windows &windows, const Number *image) const {
     const size_t bytes = thread_bytes();
     const int64_t tasks = cut_.tasks();
     frame.pool.run(groups_ * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table =
-          reinterpret_cast<const float **>(frame.scratch() + bytes * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
+          reinterpret_cast<const Number **>(frame.scratch() + bytes * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) run_one(frame, windows, image, table, i / tasks, i % tasks);
     });
   }
 
- private:
   /* Channels whose rows lie so that each begins in the same set of the nearest cache, or in one of two. */
   static constexpr int64_t kCrowding = 512;
   static constexpr int64_t kCopiedFloats = 64 * 1024; /* of one task */
@@ -80,25 +104,28 @@ class Convolution final : public WithEpilogue {
     return pointer_bytes(cut_, layout_) + static_cast<size_t>(copies) * sizeof(float);
   }
 
-  void run_one(const Frame &frame, const float **table, int64_t group, int64_t task) const {
+  template <typename Number>
+  void run_one(const Frame &frame, const Windows &windows, const Number *image, const Number **table,
+               int64_t group, int64_t task) const {
     const int64_t channels = groups_ * layout_.columns;
     const int64_t first = group * layout_.columns;
-    const float *input = frame.in<float>(inputs[0]) + group * layout_.depth;
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + first;
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + first : nullptr;
     const auto *packed = static_cast<const std::byte *>(packed_.get()) +
                          static_cast<size_t>(group) * group_bytes_;
-    const ProductTask product{layout_, reinterpret_cast<const float *>(packed),
-                              frame.out<float>(outputs[0]) + first, channels,
-                              {bias, residual, function_}};
-    const WindowPointers found(windows_, input, static_cast<const float *>(zeros_.get()));
-    if (copies_rows_) {
-      std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
-      auto *copies = reinterpret_cast<float *>(behind);
-      run_task(product, cut_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
-    } else {
-      run_task(product, cut_, task, frame.kernels, table, WindowPointers(found));
+    const ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(packed),
+                                      frame.out<float>(outputs[0]) + first, channels,
+                                      {bias, residual, function_}};
+    WindowPointers<Number> found(windows, image + group * layout_.depth,
+                                 static_cast<const Number *>(zeros_.get()));
+    if constexpr (std::is_same_v<Number, float>) {
+      if (copies_rows_) {
+        std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
+        auto *copies = reinterpret_cast<float *>(behind);
+        return run_task(product, cut_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
+      }
     }
+    run_task(product, cut_, task, frame.kernels, table, found);
   }
 
   Windows windows_;
@@ -106,6 +133,8 @@ class Convolution final : public WithEpilogue {
   int64_t groups_;
   int64_t group_stride_;
   Cut cut_{};
+  bool is_bfloat16_ = false;
+  RoundedLines image_; /* in bfloat16, a line for each pixel */
   bool copies_rows_ = false;
   size_t group_bytes_ = 0;
   std::shared_ptr<const void> packed_;
@@ -258,6 +287,15 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
 /* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out,
                    Windows windows, int64_t columns) {
+  const int64_t width = windows.window_width * windows.channels;
+  if (slides(windows) && l.fast_math().has_bfloat16 && columns >= kProductLanes) {
+    /* The numbers of a tap lie side by side once the padding is there. */
+    const WeightLayout layout{windows.window_height, width, width, 1, columns, windows.window_height * width};
+    const TensorId image = padded(l, order, windows);
+    windows.window_width = 1;
+    l.add<Convolution>(image, weights, bias, out, windows, layout, 1, 0);
+    return;
+  }
   if (slides(windows)) {
     /* An image that has to be reordered gets its padding on the way. */
     const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
@@ -334,7 +372,7 @@ void lower_convolution(Lowering &l) {
                                   ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                   : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   const TensorId right = l.in(1);
-  const int64_t side = groups == 1 ? winograd_side(windows, layout) : 0;
+  const int64_t side = groups == 1 ? winograd_side(windows, layout, l.fast_math()) : 0;
   if (side > 0) {
     add_winograd(l, input, right, bias, l.out(0, order), windows, layout, side);
     return;

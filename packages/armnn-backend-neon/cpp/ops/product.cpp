@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/bfloat16.h"
 #include "ops/moving.h"
 #include "ops/registry.h"
 
@@ -111,7 +112,13 @@ class Product final : public WithEpilogue {
     const Tensor &right = setup[inputs[1]];
     const int64_t batches = elements(batch_);
     cut_ = cut_product(rows_, layout_.columns, batches, setup.threads, setup.kernels);
-    panel_bytes_ = (packed_bytes(layout_, setup.kernels) + 63) / 64 * 64;
+    is_bfloat16_ = gains_by_bfloat16(setup, layout_);
+    const size_t bytes = is_bfloat16_ ? packed_bfloat16_bytes(layout_, setup.kernels)
+                                      : packed_bytes(layout_, setup.kernels);
+    panel_bytes_ = (bytes + 63) / 64 * 64;
+    if (is_bfloat16_) {
+      rounded_ = RoundedLines(setup[inputs[0]].count() / layout_.depth, layout_.depth);
+    }
     matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
     if (right.constant != nullptr) {
       const auto fill = [&](void *memory) {
@@ -119,19 +126,21 @@ class Product final : public WithEpilogue {
                  setup.kernels, 0, matrices_);
       };
       packed_ = setup.packed.get(right.constant,
-                                 layout_.recipe() + " " + setup.kernels.name,
+                                 layout_.recipe() + " " + setup.kernels.name +
+                                     (is_bfloat16_ ? " bfloat16" : ""),
                                  panel_bytes_ * static_cast<size_t>(matrices_), fill);
       inputs[1] = kNone;
     }
     const size_t pointers = pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
-    return pointers + (packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_));
+    packed_bytes_ = packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_);
+    return pointers + packed_bytes_ + rounded_.bytes();
   }
 
   void run(const Frame &frame) const override {
-    const size_t pointers = pointer_bytes(cut_, layout_);
+    std::byte *memory = frame.scratch() +
+                        pointer_bytes(cut_, layout_) * static_cast<size_t>(frame.pool.threads());
     const std::byte *packed = static_cast<const std::byte *>(packed_.get());
     if (!packed_) {
-      std::byte *memory = frame.scratch() + pointers * static_cast<size_t>(frame.pool.threads());
       const float *right = frame.in<float>(inputs[1]);
       const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * kElementNs;
       frame.pool.run(matrices_, matrix_ns, [&](int64_t begin, int64_t end, int32_t) {
@@ -139,19 +148,41 @@ class Product final : public WithEpilogue {
       });
       packed = memory;
     }
-    const int64_t tasks = cut_.tasks();
-    frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table = reinterpret_cast<const float **>(frame.scratch() + pointers * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) run_one(frame, packed, table, i / tasks, i % tasks);
-    });
+    const float *left = frame.in<float>(inputs[0]);
+    if (is_bfloat16_) {
+      auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
+      rounded_.round(frame, left, rows);
+      run_all(frame, rows, rounded_.stride, packed);
+    } else {
+      run_all(frame, left, layout_.depth, packed);
+    }
   }
 
  private:
+  /* Args: stride: from one row of the left side to the next one. */
+  template <typename Number>
+  void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
+    const size_t pointers = pointer_bytes(cut_, layout_);
+    const int64_t tasks = cut_.tasks();
+    frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table = reinterpret_cast<const Number **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = matrix_of(left_, i / tasks);
+        run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
+      }
+    });
+  }
+
   void pack_all(const float *right, std::byte *memory, const Kernels &kernels, int64_t begin,
                 int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
-      pack_weights(right + i * layout_.depth * layout_.columns, layout_, kernels,
-                   reinterpret_cast<float *>(memory + static_cast<size_t>(i) * panel_bytes_));
+      const float *matrix = right + i * layout_.depth * layout_.columns;
+      std::byte *to = memory + static_cast<size_t>(i) * panel_bytes_;
+      if (is_bfloat16_) {
+        pack_weights(matrix, layout_, kernels, reinterpret_cast<Bfloat16 *>(to));
+      } else {
+        pack_weights(matrix, layout_, kernels, reinterpret_cast<float *>(to));
+      }
     }
   }
 
@@ -164,20 +195,19 @@ class Product final : public WithEpilogue {
     return matrix;
   }
 
-  void run_one(const Frame &frame, const std::byte *packed, const float **table, int64_t batch,
-               int64_t task) const {
-    const float *left =
-        frame.in<float>(inputs[0]) + matrix_of(left_, batch) * rows_ * layout_.depth;
+  template <typename Number>
+  void run_one(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed,
+               const Number **table, int64_t batch, int64_t task) const {
     const int64_t place = batch * rows_ * layout_.columns;
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
     const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
-    const ProductTask product{layout_, reinterpret_cast<const float *>(packed + matrix * panel_bytes_),
-                              frame.out<float>(outputs[0]) + place, layout_.columns,
-                              {bias, residual, function_}};
-    const int64_t depth = layout_.depth;
+    const ProductTask<Number> product{layout_,
+                                      reinterpret_cast<const Number *>(packed + matrix * panel_bytes_),
+                                      frame.out<float>(outputs[0]) + place, layout_.columns,
+                                      {bias, residual, function_}};
     run_task(product, cut_, task, frame.kernels, table,
-             [&](int64_t row, const float **pointers, int64_t) { *pointers = left + row * depth; });
+             [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
   }
 
   WeightLayout layout_;
@@ -186,8 +216,11 @@ class Product final : public WithEpilogue {
   Side left_;
   Side right_;
   Cut cut_{};
+  bool is_bfloat16_ = false;
+  RoundedLines rounded_; /* the left side, in bfloat16 */
   size_t panel_bytes_ = 0;
   int64_t matrices_ = 0;
+  size_t packed_bytes_ = 0; /* of a right side that is packed while running */
   std::shared_ptr<const void> packed_;
 };
 

@@ -24,9 +24,13 @@ struct WeightLayout {
   std::string recipe() const;
 };
 
-size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 /* Panels of kernels.columns columns; in each, for every tap and k, one line. */
+size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
+
+/* Lines of numbers that a product reads of each tap: of two k's as one in bfloat16. */
+inline int64_t packed_depth(int64_t depth, const float *) { return depth; }
+inline int64_t packed_depth(int64_t depth, const Bfloat16 *) { return (depth + 1) / 2 * 2; }
 
 /* The rows x columns of one product, cut into tasks. */
 struct Cut {
@@ -51,9 +55,10 @@ struct Epilogue {
   Elementwise function;
 };
 
+template <typename Number>
 struct ProductTask {
   const WeightLayout &layout;
-  const float *packed;
+  const Number *packed;
   float *c;
   int64_t c_stride;
   Epilogue epilogue;
@@ -65,12 +70,15 @@ double task_ns(const Cut &cut, const WeightLayout &layout);
 /* Bytes of the pointers that run_task writes. */
 size_t pointer_bytes(const Cut &cut, const WeightLayout &layout);
 
+inline void run_tile(const Kernels &kernels, const ProductTile &tile) { kernels.product_tile(tile); }
+inline void run_tile(const Kernels &kernels, const Bfloat16Tile &tile) { kernels.bfloat16_tile(tile); }
+
 /* Computes one task. point(row, pointers, stride) writes where the taps of a row begin, row after row:
  * tap t to pointers[t * stride].
  */
-template <typename Point>
-void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Kernels &kernels,
-              const float **pointers, Point &&point) {
+template <typename Number, typename Point>
+void run_task(const ProductTask<Number> &product, const Cut &cut, int64_t task, const Kernels &kernels,
+              const Number **pointers, Point &&point) {
   const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
   const int64_t last_row = first_row + cut.rows_per_task < cut.rows ? first_row + cut.rows_per_task
                                                                    : cut.rows;
@@ -85,11 +93,11 @@ void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Ke
     point(row, pointers + tile * taps * height + (row - first_row) % height, height);
   }
   for (int64_t column = first_column; column < last_column; column += kernels.columns) {
-    ProductTile tile{};
+    TileOf<Number> tile{};
     tile.rows_stride = height;
     tile.taps = taps;
     tile.depth = product.layout.depth;
-    tile.b = product.packed + column * taps * product.layout.depth;
+    tile.b = product.packed + column * taps * packed_depth(product.layout.depth, product.packed);
     tile.c_stride = product.c_stride;
     tile.column_count =
         static_cast<int32_t>(last_column - column < kernels.columns ? last_column - column
@@ -104,7 +112,7 @@ void run_task(const ProductTask &product, const Cut &cut, int64_t task, const Ke
       tile.c = product.c + place;
       tile.residual =
           product.epilogue.residual == nullptr ? nullptr : product.epilogue.residual + place;
-      kernels.product_tile(tile);
+      run_tile(kernels, tile);
     }
   }
 }

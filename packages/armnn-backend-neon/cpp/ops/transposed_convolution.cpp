@@ -177,7 +177,7 @@ class TransposedConvolution final : public WithEpilogue {
     /* Where columns leave lanes idle, the function waits until they lie side by side. */
     const bool is_late = part.layout.columns < kNarrow && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
-    const ProductTask product{part.layout, static_cast<const float *>(part.packed.get()), block,
+    const ProductTask<float> product{part.layout, static_cast<const float *>(part.packed.get()), block,
                               part.layout.columns, {bias, nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);
     Places from(part.y, part.x, first);

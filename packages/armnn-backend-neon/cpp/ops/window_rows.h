@@ -10,19 +10,20 @@
 namespace cpuacc {
 
 /* Where the taps of windows begin, asked for window after window; outside of the image stand zeros. */
+template <typename Number>
 class WindowPointers {
  public:
-  WindowPointers(const Windows &windows, const float *input, const float *zeros)
+  WindowPointers(const Windows &windows, const Number *input, const Number *zeros)
       : w_(windows), input_(input), zeros_(zeros) {}
 
-  void operator()(int64_t row, const float **pointers, int64_t stride) {
+  void operator()(int64_t row, const Number **pointers, int64_t stride) {
     if (row != next_) seek(row);
     const int64_t top = y_ * w_.stride_y - w_.pad_top;
     const int64_t left = x_ * w_.stride_x - w_.pad_left;
     for (int64_t i = 0; i < w_.window_height; ++i) {
       const int64_t y = top + i * w_.dilation_y;
       const bool is_row = y >= 0 && y < w_.height;
-      const float *line = input_ + ((image_ * w_.height + y) * w_.width + left) * w_.channels;
+      const Number *line = input_ + ((image_ * w_.height + y) * w_.width + left) * w_.channels;
       for (int64_t j = 0; j < w_.window_width; ++j) {
         const int64_t x = left + j * w_.dilation_x;
         const bool is_inside = is_row && x >= 0 && x < w_.width;
@@ -51,8 +52,8 @@ class WindowPointers {
   }
 
   const Windows &w_;
-  const float *input_;
-  const float *zeros_;
+  const Number *input_;
+  const Number *zeros_;
   int64_t next_ = -1;
   int64_t image_ = 0;
   int64_t y_ = 0;
@@ -64,7 +65,7 @@ class WindowPointers {
  */
 class CopiedRows {
  public:
-  CopiedRows(WindowPointers found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
+  CopiedRows(WindowPointers<float> found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
 
   void operator()(int64_t row, const float **pointers, int64_t stride) {
     found_(row, pointers, stride);
@@ -76,7 +77,7 @@ class CopiedRows {
   static constexpr int64_t kFiller = 16;
 
  private:
-  WindowPointers found_;
+  WindowPointers<float> found_;
   float *to_;
   int64_t depth_;
 };

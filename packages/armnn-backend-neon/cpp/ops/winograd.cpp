@@ -15,6 +15,8 @@ constexpr int64_t kStrideFiller = 16; /* keeps rows of 2^n bytes from one set of
 /* In multiply-adds: what transforming a channel of a tile costs, and what reading a weight does. */
 constexpr double kTransformCost = 7.0;
 constexpr double kWeightCost = 4.0;
+/* Of a multiply-add in bfloat16. Winograd is as exact as ever there, so it need not be worth much. */
+constexpr double kBfloat16Cost = 0.5;
 constexpr double kWorthIt = 0.8;
 
 int64_t tiles_along(int64_t outputs, int64_t side) { return (outputs + side - 1) / side; }
@@ -223,13 +225,14 @@ double plain_cost(const Windows &w, const WeightLayout &layout) {
 
 }  // namespace
 
-int64_t winograd_side(const Windows &w, const WeightLayout &layout) {
+int64_t winograd_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
   const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
                     w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
   if (!fits || layout.depth < kLeastChannels || layout.columns < kLeastChannels) return 0;
   const double two = cost(w, layout, 2);
   const double four = cost(w, layout, 4);
-  if (std::min(two, four) > kWorthIt * plain_cost(w, layout)) return 0;
+  const double worth = fast_math.has_bfloat16 ? kBfloat16Cost : kWorthIt;
+  if (std::min(two, four) > worth * plain_cost(w, layout)) return 0;
   return four < two ? 4 : 2;
 }
 

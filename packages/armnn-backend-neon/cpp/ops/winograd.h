@@ -13,7 +13,7 @@ namespace cpuacc {
  *
  * Args: layout: of the weights, [9 taps, depth, columns].
  */
-int64_t winograd_side(const Windows &windows, const WeightLayout &layout);
+int64_t winograd_side(const Windows &windows, const WeightLayout &layout, const FastMath &fast_math);
 
 /* Adds the convolution; side is that of winograd_side. */
 void add_winograd(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
