@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tflite
 
 from armnn.errors import ParseError
 from armnn_parser_tflite.flat_table import FlatFile, FlatTable
@@ -44,7 +43,7 @@ def test_absent_fields_are_empty(root: FlatTable) -> None:
 
 
 def test_an_empty_table_has_the_defaults_of_the_schema() -> None:
-    table = FlatTable.empty(tflite.Conv2DOptions, FlatFile(b"", "m"))
+    table = FlatTable.empty("Conv2DOptions", FlatFile(b"", "m"))
     assert (table.integer("DilationHFactor"), table.integer("StrideH")) == (1, 0)
 
 
@@ -57,10 +56,9 @@ def test_names_that_are_not_utf8_are_escaped(lite: Any) -> None:
 
 @pytest.mark.parametrize("read", ["slot_integer", "slot_text", "slot_tables"])
 def test_slots_outside_of_the_file_are_refused(read: str) -> None:
-    model = tflite.Model()
-    model.Init(b"\0" * 8, 6)
+    table = FlatTable.at("Model", 6, FlatFile(b"\0" * 8, "m"))
     with pytest.raises(ParseError, match=r"'m' is malformed or cut short: Model\.field 4 lies out"):
-        getattr(FlatTable(model, FlatFile(b"", "m")), read)(4)
+        getattr(table, read)(4)
 
 
 def test_members_of_unions_outside_of_the_file_are_refused(lite: Any) -> None:
@@ -69,20 +67,27 @@ def test_members_of_unions_outside_of_the_file_are_refused(lite: Any) -> None:
     )
     (subgraph,) = read_model(bytes(data)).root.tables("Subgraphs")
     (operator,) = subgraph.tables("Operators")
-    tab = operator._table._tab
+    tab = operator._tab
     at = tab.Pos + tab.Offset(12)
     data[at : at + 4] = b"\xff\xff\xff\xff"
     (subgraph,) = read_model(bytes(data)).root.tables("Subgraphs")
     (operator,) = subgraph.tables("Operators")
     with pytest.raises(ParseError, match=r"Operator\.BuiltinOptions lies outside of it"):
-        operator.union("BuiltinOptions", tflite.AddOptions)
+        operator.union("BuiltinOptions", "AddOptions")
 
 
 def test_fields_outside_of_the_file_are_refused() -> None:
-    model = tflite.Model()
-    model.Init(b"\0" * 8, 6)
-    with pytest.raises(ParseError, match=r"'m' is malformed or cut short: Model\.Version lies"):
-        FlatTable(model, FlatFile(b"", "m")).integer("Version")
+    table = FlatTable.at("Model", 6, FlatFile(b"\0" * 8, "m"))
+    for read, field in (
+        (table.integer, "Version"),
+        (table.text, "Description"),
+        (table.array, "MetadataBuffer"),
+        (table.tables, "Subgraphs"),
+    ):
+        with pytest.raises(
+            ParseError, match=rf"'m' is malformed or cut short: Model\.{field} lies outside"
+        ):
+            read(field)
 
 
 def test_reading_is_bounded_by_the_size_of_the_file() -> None:

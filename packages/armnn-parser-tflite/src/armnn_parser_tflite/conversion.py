@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import tflite  # type: ignore[import-untyped]
-
 from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
 from armnn.graph import DeferredOperator, Operator, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
+from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_CALL = 8
 _MOST_CALLED_OPERATORS = 2**14
-_EFFECTS = (tflite.BuiltinOperator.ASSIGN_VARIABLE, tflite.BuiltinOperator.CALL_ONCE)
+_EFFECTS = (BuiltinOperator.ASSIGN_VARIABLE, BuiltinOperator.CALL_ONCE)
 """Operators that matter although no output depends on them."""
 
 
@@ -213,7 +212,7 @@ class _Conversion:
         raise UnsupportedOperatorError(f"the model uses unsupported operators: {listed}", (*names,))
 
     def _found(self, record: OperatorRecord) -> Converter:
-        custom = record.code.builtin == tflite.BuiltinOperator.CUSTOM
+        custom = record.code.builtin == BuiltinOperator.CUSTOM
         name = operator_type(record)
         converter = find_converter(name, custom=custom)
         if converter is None:

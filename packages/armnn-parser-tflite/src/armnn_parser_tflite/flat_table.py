@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +18,17 @@ from flatbuffers import number_types  # type: ignore[import-untyped]
 from flatbuffers.table import Table  # type: ignore[import-untyped]
 
 from armnn.errors import ParseError
+from armnn_parser_tflite._bindings import TABLES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_FLAGS = {
+    name.removesuffix("Flags"): flags
+    for name, flags in vars(number_types).items()
+    if name.endswith("Flags")
+}
+"""How the numbers of each kind are stored."""
 
 _ERRORS = (struct.error, IndexError, ValueError, TypeError, OverflowError)
 """What the bindings raise where an offset, a length or a position makes no sense."""
@@ -65,23 +75,29 @@ class FlatFile:
 
 
 class FlatTable:
-    """One table of a file, read by the names of its fields in the generated bindings.
+    """One table of a file, read by the names of its fields.
 
     Args:
-        table: An object of the bindings.
+        kind: The name of the table in the schema.
+        tab: The bytes and where it stands in them.
         file: The file that it stands in.
     """
 
-    def __init__(self, table: Any, file: FlatFile) -> None:
-        self._table = table
+    def __init__(self, kind: str, tab: Any, file: FlatFile) -> None:
+        self._kind = kind
+        self._fields = TABLES.get(kind, {})
+        self._tab = tab
         self._file = file
 
     @classmethod
-    def empty(cls, kind: Any, file: FlatFile) -> FlatTable:
-        """Return a table of a class of the bindings in which every field has its default."""
-        table = kind()
-        table.Init(_EMPTY, 4)
-        return cls(table, file)
+    def at(cls, kind: str, position: int, file: FlatFile) -> FlatTable:
+        """Return the table at a position of a file."""
+        return cls(kind, Table(file.data, position), file)
+
+    @classmethod
+    def empty(cls, kind: str, file: FlatFile) -> FlatTable:
+        """Return a table in which every field has the default of the schema."""
+        return cls(kind, Table(_EMPTY, 4), file)
 
     def charge(self, size: int) -> None:
         """Take work that the table asks for from what may be done; see :class:`FlatFile`."""
@@ -89,19 +105,22 @@ class FlatTable:
 
     def integer(self, name: str) -> int:
         """Return a number."""
-        return int(self._read(name))
+        return int(self._number(name))
 
     def real(self, name: str) -> float:
         """Return a floating point number."""
-        return float(self._read(name))
+        return float(self._number(name))
 
     def flag(self, name: str) -> bool:
         """Return a truth value."""
-        return bool(self._read(name))
+        return bool(self._number(name))
 
     def text(self, name: str) -> str:
         """Return a text, "" if there is none; what is not UTF-8 is escaped."""
-        return self._decoded(self._read(name))
+        with self._reading(name):
+            offset, _ = self._place(name)
+            found = self._tab.String(self._tab.Pos + offset) if offset else None
+        return self._decoded(found)
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a vector of integers, empty if there is none."""
@@ -118,79 +137,90 @@ class FlatTable:
             name: The field.
             charged: Whether it counts as read; views that nobody walks over need not.
         """
-        if self._read(f"{name}Length") == 0:
-            return np.empty(0, np.uint8)
-        array: NDArray[Any] = self._read(f"{name}AsNumpy")
+        with self._reading(name):
+            offset, kind = self._place(name)
+            if not offset or not self._tab.VectorLen(offset):
+                return np.empty(0, np.uint8)
+            array: NDArray[Any] = self._tab.GetVectorAsNumpy(_FLAGS[kind.strip("[]")], offset)
         if charged:
             self._file.charge(array.nbytes)
         return array
 
     def table(self, name: str) -> FlatTable | None:
         """Return a table, None if it is absent."""
-        found = self._read(name)
-        return None if found is None else FlatTable(found, self._file)
+        with self._reading(name):
+            offset, kind = self._place(name)
+            if not offset:
+                return None
+            return self._other(kind, self._tab.Indirect(self._tab.Pos + offset))
 
     def tables(self, name: str) -> list[FlatTable]:
         """Return a vector of tables."""
-        count = int(self._read(f"{name}Length"))
-        self._file.charge(4 * count)
-        return [FlatTable(self._read(name, index), self._file) for index in range(count)]
+        slot, kind, _ = self._fields[name]
+        return self._tables(slot, kind.strip("[]"), name)
 
-    def union(self, name: str, kind: Any) -> FlatTable | None:
-        """Return a member of a union as a table of a class of the bindings."""
-        found = self._read(name)
-        if found is None:
-            return None
-        table = kind()
-        try:
-            table.Init(found.Bytes, found.Pos)
-        except _ERRORS as error:
-            raise self._error(name) from error
-        return FlatTable(table, self._file)
+    def union(self, name: str, kind: str) -> FlatTable | None:
+        """Return a member of a union as a table of a kind."""
+        with self._reading(name):
+            offset, _ = self._place(name)
+            if not offset:
+                return None
+            return self._other(kind, self._tab.Indirect(self._tab.Pos + offset))
 
-    # -- fields that are newer than the bindings -------------------------------------------------
+    # -- fields that are newer than the schema ---------------------------------------------------
 
     def slot_integer(self, slot: int, *, wide: bool = False) -> int:
         """Return an unsigned number of 32 bits, or 64, by its place in the vtable."""
         flags = number_types.Uint64Flags if wide else number_types.Uint32Flags
-        try:
-            tab = self._tab()
-            offset = tab.Offset(slot)
-            return int(tab.Get(flags, tab.Pos + offset)) if offset else 0
-        except _ERRORS as error:
-            raise self._error(f"field {slot}") from error
+        with self._reading(f"field {slot}"):
+            offset = self._tab.Offset(slot)
+            return int(self._tab.Get(flags, self._tab.Pos + offset)) if offset else 0
 
     def slot_text(self, slot: int) -> str:
         """Return a text by its place in the vtable."""
-        try:
-            tab = self._tab()
-            offset = tab.Offset(slot)
-            return self._decoded(tab.String(tab.Pos + offset) if offset else None)
-        except _ERRORS as error:
-            raise self._error(f"field {slot}") from error
+        with self._reading(f"field {slot}"):
+            offset = self._tab.Offset(slot)
+            found = self._tab.String(self._tab.Pos + offset) if offset else None
+        return self._decoded(found)
 
     def slot_tables(self, slot: int) -> list[FlatTable]:
-        """Return a vector of tables, which the bindings have no class for, by its place."""
-        try:
-            tab = self._tab()
+        """Return a vector of tables, which the schema does not know, by its place."""
+        return self._tables(slot, "Unknown", f"field {slot}")
+
+    def _number(self, name: str) -> float:
+        slot, kind, default = self._fields[name]
+        tab = self._tab
+        try:  # not _reading(): most fields are numbers
+            offset = tab.Offset(slot)
+            return tab.Get(_FLAGS[kind], tab.Pos + offset) if offset else default
+        except _ERRORS as error:
+            raise self._error(name) from error
+
+    def _tables(self, slot: int, kind: str, name: str) -> list[FlatTable]:
+        tab = self._tab
+        with self._reading(name):
             offset = tab.Offset(slot)
             if not offset:
                 return []
             start, count = tab.Vector(offset), tab.VectorLen(offset)
-            self._file.charge(4 * count)
-            return [
-                FlatTable(_Unnamed(tab.Bytes, tab.Indirect(start + 4 * index)), self._file)
-                for index in range(count)
-            ]
-        except _ERRORS as error:
-            raise self._error(f"field {slot}") from error
+        self._file.charge(4 * count)
+        with self._reading(name):
+            return [self._other(kind, tab.Indirect(start + 4 * at)) for at in range(count)]
 
-    def _tab(self) -> Any:
-        return self._table._tab  # where every class of the bindings keeps its position
+    def _place(self, name: str) -> tuple[int, str]:
+        """Return where a field lies from the table on, 0 if it is absent, and its kind."""
+        slot, kind, _ = self._fields[name]
+        return int(self._tab.Offset(slot)), kind
 
-    def _read(self, name: str, *arguments: int) -> Any:
+    def _other(self, kind: str, position: int) -> FlatTable:
+        """Return another table of these bytes."""
+        return FlatTable(kind, Table(self._tab.Bytes, position), self._file)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Say of a field that cannot be read where it stands."""
         try:
-            return getattr(self._table, name)(*arguments)
+            yield
         except _ERRORS as error:
             raise self._error(name) from error
 
@@ -201,11 +231,4 @@ class FlatTable:
         return text.decode("utf-8", "backslashreplace")
 
     def _error(self, name: str) -> ParseError:
-        return self._file.error(f"{type(self._table).__name__}.{name} lies outside of it")
-
-
-class _Unnamed:
-    """A table that the bindings have no class for."""
-
-    def __init__(self, data: bytes, position: int) -> None:
-        self._tab = Table(data, position)
+        return self._file.error(f"{self._kind}.{name} lies outside of it")

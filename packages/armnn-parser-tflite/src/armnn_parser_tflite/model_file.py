@@ -7,8 +7,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import tflite  # type: ignore[import-untyped]
-
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
 from armnn_parser_tflite.flat_table import FlatFile, FlatTable
 
@@ -64,9 +62,7 @@ def _opened(data: bytes, name: str, folder: Path | None) -> ModelFile:
             f"{_IDENTIFIER.decode()!r} at its position 4"
         )
     file = FlatFile(data, name)
-    model = tflite.Model()
-    model.Init(data, int.from_bytes(data[:4], "little"))
-    root = FlatTable(model, file)
+    root = FlatTable.at("Model", int.from_bytes(data[:4], "little"), file)
     version = root.integer("Version")
     if version != _SCHEMA_VERSION:
         raise ParseError(

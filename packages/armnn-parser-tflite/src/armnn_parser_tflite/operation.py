@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
 
 from armnn.errors import ParseError
+from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
 from armnn_parser_tflite.flat_table import FlatTable
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
 from armnn_parser_tflite.tensors import info_of, is_complex
@@ -71,7 +71,7 @@ class Operation:
         """Return the parameters; if the file leaves them out, the defaults of the schema.
 
         Args:
-            kind: The class of the bindings, ``Conv2DOptions`` for one.
+            kind: Their table in the schema, ``Conv2DOptions`` for one.
 
         Raises:
             ParseError: The operator has those of another kind.
@@ -81,9 +81,9 @@ class Operation:
             field, kinds = "BuiltinOptions2", NEWER_OPTIONS
         number = self.record.table.integer(f"{field}Type")
         found = kinds.get(number, f"options {number}")
-        table = self.record.table.union(field, getattr(tflite, kind))
-        if table is None or number == tflite.BuiltinOptions.NONE:
-            return FlatTable.empty(getattr(tflite, kind), self._file)
+        table = self.record.table.union(field, kind)
+        if table is None or number == BuiltinOptions.NONE:
+            return FlatTable.empty(kind, self._file)
         if found != kind:
             raise self.error(f"it has {found}: expected {kind}")
         return table
@@ -276,6 +276,6 @@ class Operation:
 
 def operator_type(record: OperatorRecord) -> str:
     """Return the name of the operator; that of a custom one is its own."""
-    if record.code.builtin == tflite.BuiltinOperator.CUSTOM:
+    if record.code.builtin == BuiltinOperator.CUSTOM:
         return record.code.custom or "CUSTOM"
     return builtin_name(record.code.builtin)

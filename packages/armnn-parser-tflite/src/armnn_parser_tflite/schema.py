@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import tflite  # type: ignore[import-untyped]
-
 from armnn.errors import ParseError
+from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, BuiltinOptions2
 from armnn_parser_tflite.sparsity import Sparsity
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def _names(signature: FlatTable, field: str) -> dict[int, str]:
 
 
 def builtin_name(code: int) -> str:
-    """Return the name of a builtin operator; its number if the bindings are older than it."""
+    """Return the name of a builtin operator; its number if the schema is older than it."""
     return _NAMES.get(code, f"builtin operator {code}")
 
 
@@ -174,14 +173,12 @@ def _constants(kind: Any) -> dict[int, str]:
     return {number: name for name, number in vars(kind).items() if isinstance(number, int)}
 
 
-_NAMES = _constants(tflite.BuiltinOperator)
+_NAMES = _constants(BuiltinOperator)
 
-OPTIONS = _constants(tflite.BuiltinOptions)
-"""From the number of a kind of options to the name of its class in the bindings."""
+OPTIONS = _constants(BuiltinOptions)
+"""From the number of a kind of options to the name of its table in the schema."""
 
-NEWER_OPTIONS = {
-    number: name for number, name in _constants(tflite.BuiltinOptions2).items() if number
-}
+NEWER_OPTIONS = {number: name for number, name in _constants(BuiltinOptions2).items() if number}
 """The kinds that stand in the second field for options, which newer operators use."""
 
 

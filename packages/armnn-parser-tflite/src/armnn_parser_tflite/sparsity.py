@@ -12,9 +12,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
 
 from armnn.errors import ParseError
+from armnn_parser_tflite._bindings import DimensionType, SparseIndexVector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,9 @@ _ZEROS_PER_BYTE = 64
 """A few bytes may claim a tensor of any size, so its zeros count as read, if not in full."""
 
 _VECTORS = {
-    tflite.SparseIndexVector.Int32Vector: tflite.Int32Vector,
-    tflite.SparseIndexVector.Uint16Vector: tflite.Uint16Vector,
-    tflite.SparseIndexVector.Uint8Vector: tflite.Uint8Vector,
+    SparseIndexVector.Int32Vector: "Int32Vector",
+    SparseIndexVector.Uint16Vector: "Uint16Vector",
+    SparseIndexVector.Uint8Vector: "Uint8Vector",
 }
 
 
@@ -85,7 +85,7 @@ def _expanded(
     level: FlatTable, nodes: NDArray[Any], name: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
     """Return for each child its parent's place, its number, its index, and the level's size."""
-    if level.integer("Format") == tflite.DimensionType.DENSE:
+    if level.integer("Format") == DimensionType.DENSE:
         size = level.integer("DenseSize")
         if size < 0:
             raise _error(name, f"a level of it has {size} indices")

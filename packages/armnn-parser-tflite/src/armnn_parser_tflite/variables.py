@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
 
+from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite.operation import RefusedError
 
 if TYPE_CHECKING:
@@ -114,13 +114,13 @@ def _assigned_names(root: FlatTable) -> Iterator[str]:
         for operator in subgraph.tables("Operators"):
             index = operator.integer("OpcodeIndex")
             code = codes[index] if 0 <= index < len(codes) else -1
-            if code == tflite.BuiltinOperator.VAR_HANDLE:
-                options = operator.union("BuiltinOptions", tflite.VarHandleOptions)
+            if code == BuiltinOperator.VAR_HANDLE:
+                options = operator.union("BuiltinOptions", "VarHandleOptions")
                 name = "" if options is None else options.text("SharedName")
                 handles.update(dict.fromkeys(operator.integers("Outputs"), name))
-            elif code == tflite.BuiltinOperator.CALL_ONCE:
-                options = operator.union("BuiltinOptions", tflite.CallOnceOptions)
+            elif code == BuiltinOperator.CALL_ONCE:
+                options = operator.union("BuiltinOptions", "CallOnceOptions")
                 once[0 if options is None else options.integer("InitSubgraphIndex")] = None
-            elif code == tflite.BuiltinOperator.ASSIGN_VARIABLE:
+            elif code == BuiltinOperator.ASSIGN_VARIABLE:
                 found += [(handles.get(at, ""), place) for at in operator.integers("Inputs")[:1]]
     return (name for name, place in found if place not in once)

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import tflite  # type: ignore[import-untyped]
-
+from armnn_parser_tflite._bindings import Padding
 from armnn_parser_tflite.operation import NotKnownYetError
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ def padding(
         NotKnownYetError: It depends on a dimension that is not known.
     """
     kind = options.integer("Padding")
-    if kind == tflite.Padding.VALID:
+    if kind == Padding.VALID:
         return 0, 0
-    if kind != tflite.Padding.SAME:
+    if kind != Padding.SAME:
         raise operation.error(f"the padding is {kind}: expected SAME (0) or VALID (1)")
     reach = dilation * (window - 1) + 1
     if stride == 1:

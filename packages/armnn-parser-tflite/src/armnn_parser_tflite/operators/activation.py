@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import tflite  # type: ignore[import-untyped]
-
 from armnn.types import ActivationFunction, DataType
+from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.weights import real_like
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.operation import Operation
 
 FUSED = {
-    tflite.ActivationFunctionType.RELU: (ActivationFunction.RELU, 0.0, 0.0),
-    tflite.ActivationFunctionType.RELU_N1_TO_1: (ActivationFunction.BOUNDED_RELU, 1.0, -1.0),
-    tflite.ActivationFunctionType.RELU6: (ActivationFunction.BOUNDED_RELU, 6.0, 0.0),
-    tflite.ActivationFunctionType.TANH: (ActivationFunction.TANH, 1.0, 1.0),
+    ActivationFunctionType.RELU: (ActivationFunction.RELU, 0.0, 0.0),
+    ActivationFunctionType.RELU_N1_TO_1: (ActivationFunction.BOUNDED_RELU, 1.0, -1.0),
+    ActivationFunctionType.RELU6: (ActivationFunction.BOUNDED_RELU, 6.0, 0.0),
+    ActivationFunctionType.TANH: (ActivationFunction.TANH, 1.0, 1.0),
 }
 """The activations that other operators apply to their results: function, a and b."""
 
@@ -39,7 +38,7 @@ def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]
         RefusedError: No layer computes the activation.
     """
     number = options.integer("FusedActivationFunction")
-    if number == tflite.ActivationFunctionType.NONE:
+    if number == ActivationFunctionType.NONE:
         return make(operation.layer_name())
     if number not in FUSED:
         raise RefusedError(f"its activation number {number} is not supported")

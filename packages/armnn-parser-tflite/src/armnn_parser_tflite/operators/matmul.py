@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import tflite  # type: ignore[import-untyped]
-
+from armnn_parser_tflite._bindings import FullyConnectedOptionsWeightsFormat
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.activation import fused
@@ -23,7 +22,7 @@ def fully_connected(operation: Operation) -> Value:
     """Add FullyConnected on the input as rows of as many numbers as the weights read."""
     options = operation.options("FullyConnectedOptions")
     layout = options.integer("WeightsFormat")
-    if layout != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
+    if layout != FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise RefusedError(f"its weights are in the format {layout}, made for one processor")
     value = operation.input()
     weights, (outputs, read) = static_weights(operation, 2, value)

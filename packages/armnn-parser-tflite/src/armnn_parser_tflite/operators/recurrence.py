@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
 
 from armnn.types import ActivationFunction, ReduceOperation
+from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.activation import FUSED, fused
@@ -88,7 +88,7 @@ def _rnn(
     if not value.info.data_type.is_float:
         raise RefusedError(f"its activations are {value.info.data_type.arm_name}")
     number = options.integer("FusedActivationFunction")
-    if number not in FUSED and number != tflite.ActivationFunctionType.NONE:
+    if number not in FUSED and number != ActivationFunctionType.NONE:
         raise RefusedError(f"its activation number {number} is not supported")
     function, a, b = FUSED.get(number, _NO_ACTIVATION)
     weights, recurrent, bias, state = (

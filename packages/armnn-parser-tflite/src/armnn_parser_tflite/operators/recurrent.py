@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tflite  # type: ignore[import-untyped]
 
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
+from armnn_parser_tflite._bindings import LSTMKernelType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.shapes import with_axis, without_axes
@@ -87,7 +87,7 @@ def unidirectional_sequence_lstm(operation: Operation) -> Value:
 def one_step(operation: Operation) -> Value:
     """Add UnidirectionalSequenceLstm on a sequence of one step."""
     options = operation.options("LSTMOptions")
-    if options.integer("KernelType") != tflite.LSTMKernelType.FULL:
+    if options.integer("KernelType") != LSTMKernelType.FULL:
         raise RefusedError("it is a basic one, whose weights lie in one matrix")
     sequence = with_axis(operation, operation.input(), 0, "sequence")
     name = operation.layer_name("steps")

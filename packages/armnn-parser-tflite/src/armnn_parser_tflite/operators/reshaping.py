@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import tflite  # type: ignore[import-untyped]
-
 from armnn.types import DataLayout, PaddingMode
+from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.shapes import reshape, transpose, with_axis, without_axes
@@ -85,8 +84,8 @@ def pad_with(operation: Operation) -> Value:
 
 
 _MIRROR_MODES = {
-    tflite.MirrorPadMode.REFLECT: PaddingMode.REFLECT,
-    tflite.MirrorPadMode.SYMMETRIC: PaddingMode.SYMMETRIC,
+    MirrorPadMode.REFLECT: PaddingMode.REFLECT,
+    MirrorPadMode.SYMMETRIC: PaddingMode.SYMMETRIC,
 }
 
 

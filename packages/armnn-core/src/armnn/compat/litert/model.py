@@ -160,7 +160,7 @@ def data_of(root: Any, table: Any) -> NDArray[Any] | None:
 
 
 def _root(content: bytes | bytearray) -> Any:
-    import tflite  # type: ignore[import-untyped]  # the parser needs it, so it is there
+    import tflite  # type: ignore[import-untyped]  # armnn-core[tflite] brings it
 
     return tflite.Model.GetRootAs(content, 0)
 

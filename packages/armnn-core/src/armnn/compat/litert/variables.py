@@ -22,7 +22,7 @@ def first_values(root: Any) -> dict[str, NDArray[Any]]:
     Raises:
         InvalidArgumentError: It computes what it assigns.
     """
-    import tflite  # type: ignore[import-untyped]  # the parser needs it, so it is there
+    import tflite  # type: ignore[import-untyped]  # armnn-core[tflite] brings it
 
     names = tflite.BuiltinOperator
     values: dict[str, NDArray[Any]] = {}
