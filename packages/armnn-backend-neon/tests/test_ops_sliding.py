@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
-from armnn import ActivationFunction, DataLayout, Network, TensorInfo
+from armnn import ActivationFunction, DataLayout, DataType, Network, TensorInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,3 +125,69 @@ def test_any_number_of_columns(
         expected = 1.0 / (1.0 + np.exp(-expected))
     net.add_output("y", made)
     np.testing.assert_allclose(run_network(net, x=x), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
+@pytest.mark.parametrize("kind", [DataType.QASYMM_S8, DataType.QASYMM_U8])
+@pytest.mark.parametrize(
+    "case", [*CASES, Case((1, 9, 40, 20), (30, 3, 3, 20), (1, 1), (1, 1, 1, 1))]
+)
+def test_so_it_is_in_bytes(
+    run_network: Callable[..., NDArray[Any]],
+    check_bytes: Callable[..., None],
+    case: Case,
+    kind: DataType,
+    layout: DataLayout,
+    threads: int,
+) -> None:
+    generator = np.random.default_rng(7)
+    limits = np.iinfo(kind.numpy_dtype)
+    x = generator.integers(limits.min, limits.max, case.image, kind.numpy_dtype, endpoint=True)
+    w = generator.integers(-128, 128, case.window, np.int8)
+    bias = generator.integers(-9000, 9000, case.window[0], np.int32)
+    zero_point = limits.min + 9
+    sums = convolved(x.astype(np.int64) - zero_point, w.astype(np.int64), case) + bias
+    scales = generator.uniform(0.001, 0.03, case.window[0]).astype("f4")
+    out_scale = 0.01 * w[0].size
+    order = (0, 1, 2, 3) if layout is DataLayout.NHWC else (0, 3, 1, 2)
+    net = Network("shallow")
+    image = net.add_input("x", TensorInfo(x.transpose(order).shape, kind, 0.25, zero_point))
+    weights = np.ascontiguousarray(w.transpose(order))
+    info = TensorInfo(weights.shape, DataType.QSYMM_S8, scales, axis=0)
+    made = net.add_convolution2d(
+        image,
+        net.add_constant(weights, info),
+        net.add_constant(bias),
+        data_layout=layout,
+        **fields(case),
+        output=TensorInfo(None, kind, out_scale, zero_point + 60),
+    )
+    net.add_output("y", made)
+    result = run_network(net, threads=threads, x=np.ascontiguousarray(x.transpose(order)))
+    back = result if layout is DataLayout.NHWC else result.transpose(0, 2, 3, 1)
+    multipliers = 0.25 * scales.astype(float) / np.float32(out_scale)
+    check_bytes(back, sums * multipliers, zero_point + 60)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 7, 8, 9, 16, 17, 31, 32, 33])
+@pytest.mark.parametrize("width", [1, 2, 5, 7, 30])
+def test_any_number_of_columns_in_bytes(
+    run_network: Callable[..., NDArray[Any]],
+    check_bytes: Callable[..., None],
+    columns: int,
+    width: int,
+) -> None:
+    case = Case((1, 2, width + 1, 3), (columns, 2, 2, 3))
+    generator = np.random.default_rng(columns)
+    x = generator.integers(-128, 128, case.image, np.int8)
+    w = generator.integers(-128, 128, case.window, np.int8)
+    net = Network("columns")
+    image = net.add_input("x", TensorInfo(x.shape, DataType.QASYMM_S8, 0.5, 0))
+    weights = net.add_constant(w, TensorInfo(w.shape, DataType.QSYMM_S8, 0.5))
+    info = TensorInfo(None, DataType.QASYMM_S8, 100.0, 5)
+    net.add_output(
+        "y", net.add_convolution2d(image, weights, data_layout=DataLayout.NHWC, output=info)
+    )
+    sums = convolved(x.astype(np.int64), w.astype(np.int64), case)
+    check_bytes(run_network(net, x=x), sums * 0.0025, 5)

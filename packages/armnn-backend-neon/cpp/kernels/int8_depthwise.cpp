@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Depthwise convolution of 8-bit images, channels last.
  *
- * The elements of kGroup rows of a window that stand over each other make one vector, which every
- * output whose window holds this column takes as it is.
+ * First the image's rows that an output row sees are gathered, for a vector of channels: each lane
+ * holds kGroup neighbours of a line side by side, ready to be multiplied. Every output whose window
+ * holds them, in this row and the next ones, takes them as they are.
  */
 #include "kernels/int8_vector.h"
 #include "kernels/level.h"
@@ -11,170 +12,165 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-constexpr int64_t kBlock = 4; /* outputs side by side that share their columns */
-
 #if defined(__AVX512VNNI__)
-
 constexpr int kGroup = 4;
-
-/* Four rows of bytes, transposed: the four of a channel stand side by side. */
-inline Ints column(const uint8_t *const (&p)[kGroup], int64_t c, int64_t n, Ints turned) {
-  const __m512i across = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-  const __m512i within = _mm512_maskz_broadcast_i32x4(
-      0xffff, _mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
-  __m512i rows = _mm512_zextsi128_si512(some_bytes(p[0] + c, n));
-  rows = _mm512_maskz_inserti32x4(0xffff, rows, some_bytes(p[1] + c, n), 1);
-  rows = _mm512_maskz_inserti32x4(0xffff, rows, some_bytes(p[2] + c, n), 2);
-  rows = _mm512_maskz_inserti32x4(0xffff, rows, some_bytes(p[3] + c, n), 3);
-  rows = _mm512_maskz_permutexvar_epi32(0xffff, across, rows);
-  rows = _mm512_maskz_shuffle_epi8(~__mmask64{0}, rows, within);
-  return reinterpret_cast<Ints>(rows) ^ turned;
-}
-
-inline Ints add_products(Ints sum, Ints column, Ints weights) { return dot(sum, column, weights); }
-
 #elif defined(__x86_64__)
-
 constexpr int kGroup = 2;
-
-/* Two rows of bytes, the two of a channel side by side as 16 bits each. */
-inline Ints column(const uint8_t *const (&p)[kGroup], int64_t c, int64_t n, Ints turned) {
-  const __m128i turned_half = _mm_set1_epi32(turned[0]);
-  const __m128i both = _mm_unpacklo_epi8(some_bytes(p[0] + c, n), some_bytes(p[1] + c, n));
-  const __m128i bytes = _mm_xor_si128(both, turned_half);
-#if CPUACC_VECTOR_BYTES == 32
-  return reinterpret_cast<Ints>(_mm256_cvtepi8_epi16(bytes));
 #else
-  return reinterpret_cast<Ints>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
-#endif
-}
-
-inline Ints add_products(Ints sum, Ints column, Ints weights) {
-  return sum + pairs_of_products(reinterpret_cast<Shorts>(column), reinterpret_cast<Shorts>(weights));
-}
-
-#else
-
 constexpr int kGroup = 1;
-
-inline Ints column(const uint8_t *const (&p)[kGroup], int64_t c, int64_t n, Ints turned) {
-  int32_t four = 0;
-  if (n >= kLanes) {
-    std::memcpy(&four, p[0] + c, sizeof four);
-  } else {
-    std::memcpy(&four, p[0] + c, static_cast<size_t>(n));
-  }
-  const int8x8_t bytes = vreinterpret_s8_s32(vdup_n_s32(four ^ turned[0]));
-  return reinterpret_cast<Ints>(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
-}
-
-inline Ints add_products(Ints sum, Ints column, Ints weights) { return sum + column * weights; }
-
 #endif
 
-/* The image's rows of one group of window rows; one that lies outside stays at the zero points. */
-struct Lines {
-  const uint8_t *begin[kGroup];
-  int64_t step[kGroup]; /* from one image column to the next one */
+#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
+constexpr int kBlock = 8; /* outputs side by side that share their weights */
+#else
+constexpr int kBlock = 4;
+#endif
+
+inline Ints add_products(Ints sum, Ints neighbours, Ints weights) {
+#if defined(__AVX512VNNI__)
+  return dot(sum, neighbours, weights);
+#elif defined(__x86_64__)
+  return sum + pairs_of_products(reinterpret_cast<Shorts>(neighbours), reinterpret_cast<Shorts>(weights));
+#else
+  return sum + neighbours * weights;
+#endif
+}
+
+/* Neighbours without the first of them and with another one behind. */
+inline Ints shifted(Ints neighbours, Ints next) {
+  if constexpr (kGroup == 1) {
+    return next;
+  } else {
+    typedef uint32_t Bits __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+    constexpr int kBits = 32 / kGroup;
+    const Bits rest = reinterpret_cast<Bits>(neighbours) >> kBits;
+    return reinterpret_cast<Ints>(rest | (reinterpret_cast<Bits>(next) << (32 - kBits)));
+  }
+}
+
+/* Up to kLanes channels of one row of the image. */
+template <typename T>
+struct Line {
+  static constexpr int32_t kOffset =
+      kReadsUnsigned ? (T(-1) < T(0) ? 128 : 0) : (T(-1) < T(0) ? 0 : -128);
+  const uint8_t *begin;
+  int64_t width;
+  int64_t channels;
+  int64_t n;
+  Ints outside;
+
+  Ints at(int64_t x) const {
+    return x >= 0 && x < width ? widened<T>(begin + x * channels, n) + kOffset : outside;
+  }
 };
 
-inline Lines lines_of(const Int8DepthwiseRow &row, int64_t first) {
-  Lines lines;
-  CPUACC_UNROLL for (int i = 0; i < kGroup; ++i) {
-    const uint8_t *line = row.lines[first + i];
-    lines.begin[i] = line == nullptr ? row.outside : line;
-    lines.step[i] = line == nullptr ? 0 : row.channels;
+/* Neighbours from d.left on, one of d.gathered_step columns after another. */
+template <typename T>
+inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
+  const int64_t dilation = d.dilation_x;
+  if (dilation != 1 || d.gathered_step > kGroup) {
+    for (int64_t p = 0; p < d.gathered; ++p) {
+      Ints neighbours{};
+      for (int i = 0; i < kGroup; ++i) {
+        neighbours = shifted(neighbours, line.at(d.left + p * d.gathered_step + i * dilation));
+      }
+      to[p] = neighbours;
+    }
+    return;
   }
-  return lines;
-}
-
-/* The elements over each other at image column x. */
-inline Ints column_at(const Int8DepthwiseRow &row, const Lines &lines, int64_t x, int64_t c, int64_t n,
-                      Ints turned) {
-  const bool is_inside = x >= 0 && x < row.width;
-  const uint8_t *p[kGroup];
-  CPUACC_UNROLL for (int i = 0; i < kGroup; ++i) {
-    p[i] = is_inside ? lines.begin[i] + x * lines.step[i] : row.outside;
-  }
-  return column(p, c, n, turned);
-}
-
-template <int64_t B>
-inline void store_outputs(const Int8DepthwiseRow &row, int64_t x, int64_t c, int64_t n, const Ints (&sums)[B]) {
-  const Requantizer requantize(row.requantization);
-  const Floats scale = load(row.requantization.scales + c);
-  CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) {
-    uint8_t *to = row.output + (x + b) * row.channels + c;
-    const Bytes stored = requantize(sums[b], scale);
-    n >= kLanes ? store_bytes(to, stored) : store_bytes(to, stored, n);
+  Ints neighbours{};
+  int64_t x = d.left;
+  for (int i = 0; i < kGroup; ++i) neighbours = shifted(neighbours, line.at(x++));
+  for (int64_t p = 0; p < d.gathered; ++p) {
+    to[p] = neighbours;
+    for (int64_t i = 0; i < d.gathered_step; ++i) neighbours = shifted(neighbours, line.at(x++));
   }
 }
 
-/* B outputs of up to kLanes channels. The width and the stride are constants where they
- * can be, so that neighbouring windows share their columns; 0: known at run time only.
- */
-template <int W, int S, int64_t B>
-inline void depthwise_block(const Int8DepthwiseRow &row, int64_t x, int64_t c, Ints turned) {
-  const int64_t n = row.channels - c;
-  const int64_t padded = (row.channels + kLanes - 1) / kLanes * kLanes;
-  const int64_t left = row.left + x * row.stride_x;
-  const int64_t width = W != 0 ? W : row.window_width;
+/* B outputs of up to kLanes channels; rows[i]: what is gathered of the image's row of window row i. */
+template <int B>
+inline void outputs(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t x, int64_t c, uint8_t *to) {
+  const int64_t padded = (d.channels + kLanes - 1) / kLanes * kLanes;
+  const int64_t groups = (d.window_width + kGroup - 1) / kGroup;
+  const int64_t step = d.stride_x / d.gathered_step;
+  const int64_t group_step = kGroup * d.dilation_x / d.gathered_step;
   Ints sums[B];
-  const Ints bias = load_ints(row.bias + c);
-  CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) sums[b] = bias;
-  const auto *weights = static_cast<const int32_t *>(row.weights) + c;
-  for (int64_t i = 0; i < row.window_height; i += kGroup, weights += width * padded) {
-    const Lines lines = lines_of(row, i);
-    if constexpr (S != 0) {
-      constexpr int kColumns = (B - 1) * S + W;
-      Ints columns[kColumns];
-      CPUACC_UNROLL for (int j = 0; j < kColumns; ++j) {
-        columns[j] = column_at(row, lines, left + j, c, n, turned);
-      }
-      CPUACC_UNROLL for (int j = 0; j < W; ++j) {
-        const Ints weight = load_ints(weights + j * padded);
-        CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) {
-          sums[b] = add_products(sums[b], columns[b * S + j], weight);
-        }
-      }
-    } else {
-      for (int64_t j = 0; j < width; ++j) {
-        const Ints weight = load_ints(weights + j * padded);
-        CPUACC_UNROLL for (int64_t b = 0; b < B; ++b) {
-          const int64_t at = left + b * row.stride_x + j * row.dilation_x;
-          sums[b] = add_products(sums[b], column_at(row, lines, at, c, n, turned), weight);
-        }
+  const Ints bias = load_ints(d.bias + c);
+  CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] = bias;
+  const auto *weights = static_cast<const int32_t *>(d.weights) + c;
+  for (int64_t i = 0; i < d.window_height; ++i) {
+    const Ints *neighbours = rows[i] + x * step;
+    for (int64_t g = 0; g < groups; ++g, weights += padded, neighbours += group_step) {
+      const Ints weight = load_ints(weights);
+      CPUACC_UNROLL for (int b = 0; b < B; ++b) {
+        sums[b] = add_products(sums[b], neighbours[b * step], weight);
       }
     }
   }
-  store_outputs<B>(row, x, c, n, sums);
-}
-
-template <int W, int S>
-void depthwise(const Int8DepthwiseRow &row) {
-  const Ints turned = splat_int(turned_bits(row.is_signed));
-  for (int64_t c = 0; c < row.channels; c += kLanes) {
-    int64_t x = 0;
-    for (; x + kBlock <= row.output_width; x += kBlock) depthwise_block<W, S, kBlock>(row, x, c, turned);
-    for (; x < row.output_width; ++x) depthwise_block<W, S, 1>(row, x, c, turned);
+  const Requantizer requantize(d.requantization);
+  const Floats scale = load(d.requantization.scales + c);
+  const int64_t n = d.channels - c;
+  CPUACC_UNROLL for (int b = 0; b < B; ++b) {
+    uint8_t *place = to + (x + b) * d.channels;
+    const Bytes stored = requantize(sums[b], scale);
+    n >= kLanes ? store_bytes(place, stored) : store_bytes(place, stored, n);
   }
 }
 
-void depthwise_row(const Int8DepthwiseRow &row) {
-  const bool is_dense = row.dilation_x == 1;
-  if (row.window_width == 1) return depthwise<1, 0>(row);
-  if (is_dense && row.window_width == 3 && row.stride_x == 1) return depthwise<3, 1>(row);
-  if (is_dense && row.window_width == 3 && row.stride_x == 2) return depthwise<3, 2>(row);
-  if (is_dense && row.window_width == 5 && row.stride_x == 1) return depthwise<5, 1>(row);
-  if (is_dense && row.window_width == 5 && row.stride_x == 2) return depthwise<5, 2>(row);
-  return depthwise<0, 0>(row);
+inline void output_row(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t c, uint8_t *to) {
+  int64_t x = 0;
+  for (; x + kBlock <= d.output_width; x += kBlock) outputs<kBlock>(d, rows, x, c, to);
+  if constexpr (kBlock > 4) {
+    if (x + 4 <= d.output_width) outputs<4>(d, rows, x, c, to), x += 4;
+  }
+  if (x + 2 <= d.output_width) outputs<2>(d, rows, x, c, to), x += 2;
+  if (x < d.output_width) outputs<1>(d, rows, x, c, to);
+}
+
+/* All rows of up to kLanes channels from c on. Gathered rows lie in a ring by their place in the image,
+ * which is as long as a window is high; before it lies the row of what is outside.
+ */
+template <typename T>
+void channels_at(const Int8DepthwiseRows &d, int64_t c) {
+  auto *outside = static_cast<Ints *>(d.gathered_rows);
+  auto *ring = outside + d.gathered;
+  const int64_t size = (d.window_height - 1) * d.dilation_y + 1;
+  const int64_t left = d.channels - c;
+  Line<T> line{nullptr, d.width, d.channels, left < kLanes ? left : kLanes,
+               splat_int(d.zero_point + Line<T>::kOffset)};
+  gather(d, Line<T>{nullptr, 0, 0, 0, line.outside}, outside);
+  int64_t next = d.top; /* the image's row to be gathered next */
+  for (int64_t r = 0; r < d.count; ++r) {
+    const int64_t top = d.top + r * d.stride_y;
+    if (next < top) next = top;
+    for (int64_t i = 0; i < d.window_height; ++i) {
+      const int64_t y = top + i * d.dilation_y;
+      const bool is_inside = y >= 0 && y < d.height;
+      Ints *row = is_inside ? ring + y % size * d.gathered : outside;
+      if (is_inside && y >= next) {
+        line.begin = d.input + y * d.width * d.channels + c;
+        gather(d, line, row);
+      }
+      d.window_rows[i] = row;
+    }
+    if (d.dilation_y == 1) next = top + d.window_height;
+    output_row(d, reinterpret_cast<const Ints *const *>(d.window_rows), c, d.output + r * d.output_step + c);
+  }
+}
+
+/* The last vector of channels overlaps the one before rather than being cut. */
+void depthwise_rows(const Int8DepthwiseRows &d) {
+  for (int64_t c = 0; c < d.channels; c += kLanes) {
+    const int64_t first = c + kLanes <= d.channels || d.channels < kLanes ? c : d.channels - kLanes;
+    d.is_signed ? channels_at<int8_t>(d, first) : channels_at<uint8_t>(d, first);
+  }
 }
 
 }  // namespace
 
 void fill_int8_depthwise(Int8Kernels &table) {
   table.depthwise_group = kGroup;
-  table.depthwise_row = depthwise_row;
+  table.depthwise_rows = depthwise_rows;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -43,24 +43,51 @@ struct Int8Tile {
   Requantization requantization;
 };
 
-/* One row of the output of a depthwise convolution, channels last, one output channel per input
- * channel. Weights: for each group of table.depthwise_group window rows and each window column, four
- * bytes per channel: those rows' weights side by side, zeros where rows run out.
+/* Outputs side by side of a convolution whose windows lie inside of the image, as in SlidingLine; B is a
+ * panel as in Int8Tile, without a zero point.
  */
-struct Int8DepthwiseRow {
-  const uint8_t *const *lines; /* the image's row of each window row, filled up to a whole group;
-                                  nullptr: it lies outside */
-  const uint8_t *outside; /* channels zero points */
+struct Int8SlidingLine {
+  const uint8_t *image; /* the first tap of the first output */
+  int64_t count; /* outputs */
+  int64_t step;
+  int64_t taps;
+  int64_t tap_step;
+  int64_t depth; /* a multiple of four; B has zeros for what is not of the window */
+  bool is_signed; /* what the image holds */
+  const int8_t *b;
+  const int32_t *bias; /* of the first column, filled up to table.columns */
+  uint8_t *c;
+  int64_t c_stride;
+  int32_t column_count; /* 1 .. table.columns */
+  Requantization requantization;
+};
+
+/* Rows of the output of a depthwise convolution, channels last, one output channel per input channel.
+ * Weights: for each window row and each group of table.depthwise_group window columns, four bytes per
+ * channel: those columns' weights side by side, zeros where columns run out.
+ */
+struct Int8DepthwiseRows {
+  const uint8_t *input; /* the image: [height, width, channels] */
   const void *weights;
   const int32_t *bias; /* filled up to a whole vector, as are the scales */
-  uint8_t *output; /* [output_width, channels] */
-  int64_t width, channels; /* of the image */
-  int64_t output_width;
+  uint8_t *output; /* [count, output_width, channels] */
+  int64_t output_step; /* between the rows of the output */
+  int64_t height, width, channels;
+  int64_t count, output_width;
   int64_t window_height, window_width;
-  int64_t stride_x;
-  int64_t dilation_x;
-  int64_t left; /* input column of the first window column of the first output */
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+  int64_t top; /* as in DepthwiseRows */
+  int64_t left;
+  /* Groups of columns that are gathered of a row of the image, from left on, and the columns from one to
+   * the next; stride_x and, if a window has several groups, theirs are multiples of it.
+   */
+  int64_t gathered;
+  int64_t gathered_step;
+  void *gathered_rows; /* room for gathered vectors, 2 + (window_height - 1) * dilation_y times */
+  void **window_rows; /* room for window_height pointers */
   bool is_signed;
+  int32_t zero_point; /* of the image, as stored */
   Requantization requantization;
 };
 
@@ -110,7 +137,8 @@ struct Int8Kernels {
   int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
   int32_t lanes; /* int32_t in a vector */
   void (*product_tile)(const Int8Tile &tile);
-  void (*depthwise_row)(const Int8DepthwiseRow &row);
+  void (*sliding_line)(const Int8SlidingLine &line);
+  void (*depthwise_rows)(const Int8DepthwiseRows &rows);
   void (*pooling_row)(const Int8PoolingRow &row);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*sum)(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,

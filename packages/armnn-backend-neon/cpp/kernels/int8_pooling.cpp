@@ -61,45 +61,54 @@ inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, 
   return requantize.stored(__builtin_convertvector(away, Ints) - requantize.zero_point);
 }
 
-/* The first n bytes of a register. */
-template <typename Whole>
-inline Whole whole_bytes(const uint8_t *p, size_t n) {
-  Whole bytes{};
-#if CPUACC_VECTOR_BYTES == 64
-  const __mmask64 mask = n == 64 ? ~__mmask64{0} : (__mmask64{1} << n) - 1;
-  const __m512i loaded = _mm512_maskz_loadu_epi8(mask, p);
-  std::memcpy(&bytes, &loaded, sizeof bytes);
-#else
-  if (n == CPUACC_VECTOR_BYTES) {
-    std::memcpy(&bytes, p, CPUACC_VECTOR_BYTES);
-  } else {
-    std::memcpy(&bytes, p, n);
+/* Maxima that are stored as they are, of as many channels as a Piece has bytes. */
+template <typename Piece>
+inline void store_maximum(const Int8PoolingRow &row, const Taps &rows, const Taps &columns,
+                          const uint8_t *from, uint8_t *to, Piece lowest, Piece highest) {
+  const int64_t step = row.dilation_x * row.channels;
+  Piece top = lowest;
+  for (int64_t i = rows.first; i < rows.last; ++i) {
+    const uint8_t *line = from + (row.top + i * row.dilation_y) * row.width * row.channels;
+    for (int64_t j = columns.first; j < columns.last; ++j) {
+      Piece value;
+      std::memcpy(&value, line + j * step, sizeof value);
+      top = value > top ? value : top;
+    }
   }
-#endif
-  return bytes;
+  top = top < highest ? top : highest;
+  std::memcpy(to, &top, sizeof top);
 }
 
-/* Maxima that are stored as they are: as many bytes at once as a register has. */
+/* All of a window. The last piece overlaps the one before rather than being cut; the pieces are as long
+ * as the channels allow.
+ */
+template <typename Piece>
+inline void store_pieces(const Int8PoolingRow &row, const Taps &rows, const Taps &columns,
+                         const uint8_t *from, uint8_t *to, Piece lowest, Piece highest) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(Piece));
+  for (int64_t c = 0; c < row.channels; c += kBytes) {
+    const int64_t first = c + kBytes <= row.channels ? c : row.channels - kBytes;
+    store_maximum(row, rows, columns, from + first, to + first, lowest, highest);
+  }
+}
+
 template <typename T>
 inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
                          uint8_t *to) {
   typedef T Whole __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
-  for (int64_t c = 0; c < row.channels; c += CPUACC_VECTOR_BYTES) {
-    const int64_t n = row.channels - c;
-    const size_t bytes = static_cast<size_t>(n < CPUACC_VECTOR_BYTES ? n : CPUACC_VECTOR_BYTES);
-    Whole top = Whole{} + static_cast<T>(row.requantization.lowest);
-    for (int64_t i = rows.first; i < rows.last; ++i) {
-      const int64_t y = row.top + i * row.dilation_y;
-      const uint8_t *line = row.input + (y * row.width + left) * row.channels + c;
-      for (int64_t j = columns.first; j < columns.last; ++j) {
-        const uint8_t *from = line + j * row.dilation_x * row.channels;
-        const Whole value = whole_bytes<Whole>(from, bytes);
-        top = value > top ? value : top;
-      }
-    }
-    const Whole highest = Whole{} + static_cast<T>(row.requantization.highest);
-    top = top < highest ? top : highest;
-    std::memcpy(to + c, &top, bytes);
+  typedef T Sixteen __attribute__((vector_size(16)));
+  typedef T Eight __attribute__((vector_size(8)));
+  const auto low = static_cast<T>(row.requantization.lowest);
+  const auto high = static_cast<T>(row.requantization.highest);
+  const uint8_t *from = row.input + left * row.channels;
+  if (row.channels >= CPUACC_VECTOR_BYTES) {
+    store_pieces(row, rows, columns, from, to, Whole{} + low, Whole{} + high);
+  } else if (row.channels >= 16) {
+    store_pieces(row, rows, columns, from, to, Sixteen{} + low, Sixteen{} + high);
+  } else if (row.channels >= 8) {
+    store_pieces(row, rows, columns, from, to, Eight{} + low, Eight{} + high);
+  } else {
+    store_pieces(row, rows, columns, from, to, low, high);
   }
 }
 

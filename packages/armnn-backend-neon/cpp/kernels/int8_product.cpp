@@ -23,26 +23,6 @@ constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
 #if !defined(__ARM_FEATURE_MATMUL_INT8)
 
-/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
- * each element of A in a general register, and moves that to a vector.
- */
-inline Ints hidden(Ints x) {
-#if defined(__AVX512F__)
-  asm("" : "+v"(x));
-#elif defined(__x86_64__)
-  asm("" : "+x"(x));
-#else
-  asm("" : "+w"(x));
-#endif
-  return x;
-}
-
-inline int32_t read_four(const uint8_t *p) {
-  int32_t bytes;
-  std::memcpy(&bytes, p, sizeof bytes);
-  return bytes;
-}
-
 /* The last one to three bytes of a row; weights are zeros where there are none. */
 inline int32_t read_rest(const uint8_t *p, int64_t n) {
   uint32_t bytes = p[0];

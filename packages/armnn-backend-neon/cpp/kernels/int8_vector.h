@@ -91,6 +91,27 @@ struct Fours {
   return is_signed == kReadsUnsigned ? static_cast<int32_t>(0x80808080u) : 0;
 }
 
+/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
+ * each element in a general register, and moves that to a vector.
+ */
+template <typename Vector>
+inline Vector hidden(Vector x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__x86_64__)
+  asm("" : "+x"(x));
+#else
+  asm("" : "+w"(x));
+#endif
+  return x;
+}
+
+[[maybe_unused]] inline int32_t read_four(const uint8_t *p) {
+  int32_t bytes;
+  std::memcpy(&bytes, p, sizeof bytes);
+  return bytes;
+}
+
 /* Between numbers and bytes. The compiler's own conversions take the vectors apart. */
 template <typename T>
 struct Stored {

@@ -21,6 +21,7 @@ void fill(Kernels &table) {
   fill_recurrent(table);
   fill_dynamic(table);
   fill_int8_product(table.int8);
+  fill_int8_sliding(table.int8);
   fill_int8_depthwise(table.int8);
   fill_int8_pooling(table.int8);
   fill_int8_pairs(table.int8);

@@ -20,6 +20,7 @@ void fill_quantizing(Kernels &table);
 void fill_recurrent(Kernels &table);
 void fill_dynamic(Kernels &table);
 void fill_int8_product(Int8Kernels &table);
+void fill_int8_sliding(Int8Kernels &table);
 void fill_int8_depthwise(Int8Kernels &table);
 void fill_int8_pooling(Int8Kernels &table);
 void fill_int8_pairs(Int8Kernels &table);

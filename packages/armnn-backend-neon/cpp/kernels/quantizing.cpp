@@ -44,27 +44,25 @@ void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero
   for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
 }
 
-/* Halves are rounded away from zero; what is no number becomes zero. */
+/* To the nearest whole number, halves away from zero: what is added is the largest number below a half,
+ * so that only halves and what is above them reach the next one.
+ */
 inline Ints rounded(Floats x) {
-  constexpr float kFar = 1048576.0f;
-  const Floats near = bounded(x == x ? x : Floats{}, kFar, -kFar);
-  const Floats even = round_even(near);
-  const Ints is_half = absolute(near - even) == 0.5f;
-  const Floats away = near + with_sign_of(splat(0.5f), near);
-  return __builtin_convertvector(is_half ? away : even, Ints);
+  return __builtin_convertvector(x + with_sign_of(splat(0.49999997f), x), Ints);
 }
 
+/* What is no number becomes zero. */
 template <typename T>
 void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_point) {
   constexpr int32_t kLowest = T(-1) < T(0) ? -(1 << (8 * sizeof(T) - 1)) : 0;
   constexpr int32_t kHighest = kLowest + (1 << (8 * sizeof(T))) - 1;
+  const auto lowest = static_cast<float>(int64_t{kLowest} - zero_point);
+  const auto highest = static_cast<float>(int64_t{kHighest} - zero_point);
   T *y = static_cast<T *>(to);
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t left = n - i < kLanes ? n - i : kLanes;
-    const Floats real = left == kLanes ? load(x + i) : load_part(x + i, left);
-    Ints whole = rounded(real / scale) + zero_point;
-    whole = whole < kLowest ? splat_int(kLowest) : whole;
-    whole = whole > kHighest ? splat_int(kHighest) : whole;
+    const Floats real = (left == kLanes ? load(x + i) : load_part(x + i, left)) / scale;
+    const Ints whole = rounded(bounded(real == real ? real : Floats{}, highest, lowest)) + zero_point;
     if (left == kLanes) {
       store_stored(y + i, whole, kLanes); /* a known count is one store */
     } else {

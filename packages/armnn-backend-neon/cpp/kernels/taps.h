@@ -17,6 +17,7 @@ struct Range {
 };
 
 [[maybe_unused]] inline Range taps_inside(int64_t start, int64_t step, int64_t taps, int64_t size) {
+  if (start >= 0 && start + (taps - 1) * step < size) return {0, taps}; /* most windows need no division */
   int64_t first = start < 0 ? (-start + step - 1) / step : 0;
   int64_t last = start >= size ? 0 : (size - start + step - 1) / step;
   if (last > taps) last = taps;

@@ -9,6 +9,7 @@ namespace {
 
 /* How many elements of a window count in the divisor, along one axis. */
 inline int64_t counted(int64_t start, int64_t step, int64_t taps, int64_t padded_end) {
+  if (start + (taps - 1) * step < padded_end) return taps;
   const int64_t inside = start >= padded_end ? 0 : (padded_end - start + step - 1) / step;
   return inside < taps ? inside : taps;
 }
@@ -63,7 +64,8 @@ void pool(const PoolingRow &row) {
     const int64_t with_padding =
         counted_rows * counted(left, row.dilation_x, row.window_width, row.padded_right);
     const int64_t count = row.counts_padding ? with_padding : inside;
-    const Taps taps{rows, columns, left, count > 0 ? 1.0f / static_cast<float>(count) : 0.0f};
+    const bool divides = P != Pooling::maximum && count > 0;
+    const Taps taps{rows, columns, left, divides ? 1.0f / static_cast<float>(count) : 0.0f};
     int64_t c = 0;
     for (; c + kTogether * kLanes <= row.channels; c += kTogether * kLanes) {
       pool_vectors<P, kTogether>(row, taps, x, c, All{});

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/int8_depthwise.h"
 #include "ops/int8_product.h"
-#include "ops/moving.h"
+#include "ops/int8_sliding.h"
 #include "ops/registry.h"
 #include "ops/windows.h"
 
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kShallow = 64; /* channels up to which a row of a window is one tap */
 constexpr double kProductNs = 0.01;
-constexpr double kDepthwiseNs = 0.04;
 
 std::shared_ptr<const void> filled(size_t count, int32_t byte) {
   const std::shared_ptr<void> memory = aligned_memory(count);
@@ -24,17 +23,14 @@ std::shared_ptr<const void> filled(size_t count, int32_t byte) {
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Int8Convolution final : public WithBounds {
  public:
-  /* Args: layout: of one group; group_stride: from one group's weights to the next one's;
-   * reads_behind: whether the input is followed by memory of the program's own.
-   */
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
   Int8Convolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
-                  int64_t groups, int64_t group_stride, bool reads_behind, Int8Sums sums)
+                  int64_t groups, int64_t group_stride, Int8Sums sums)
       : WithBounds({input, weights}, out, std::move(sums)),
         windows_(windows),
         layout_(layout),
         groups_(groups),
-        group_stride_(group_stride),
-        reads_behind_(reads_behind) {}
+        group_stride_(group_stride) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
@@ -108,7 +104,6 @@ class Int8Convolution final : public WithBounds {
                            scales_.data() + group * padded_columns_,
                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                            groups_ * layout_.columns,
-                           reads_behind_,
                            absorbed_table()};
     point(input, task, frame.kernels.int8.rows, table);
     run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
@@ -170,7 +165,6 @@ class Int8Convolution final : public WithBounds {
   WeightLayout layout_;
   int64_t groups_;
   int64_t group_stride_;
-  bool reads_behind_;
   Cut cut_{};
   size_t group_bytes_ = 0;
   int64_t padded_columns_ = 0;
@@ -181,114 +175,6 @@ class Int8Convolution final : public WithBounds {
   std::vector<int64_t> offsets_; /* of a window's taps from its corner */
   int64_t reach_y_ = 0; /* of a window's last row and column from its first ones */
   int64_t reach_x_ = 0;
-};
-
-/* One output channel per input channel. Weights: where those of a channel begin and how far apart its
- * window's rows and columns are.
- */
-class Int8Depthwise final : public WithBounds {
- public:
-  struct Steps {
-    int64_t channel, row, column;
-  };
-
-  Int8Depthwise(TensorId input, TensorId weights, TensorId out, Windows windows, Steps steps, Int8Sums sums)
-      : WithBounds({input, weights}, out, std::move(sums)), windows_(windows), steps_(steps) {}
-
-  size_t prepare(const Setup &setup) override {
-    const Windows &w = windows_;
-    const Int8Kernels &kernels = setup.kernels.int8;
-    padded_channels_ = (w.channels + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
-    groups_ = (w.window_height + kernels.depthwise_group - 1) / kernels.depthwise_group;
-    pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
-    scales_ = filled_multipliers(0, w.channels, kernels.lanes);
-    zeros_ = filled(static_cast<size_t>(w.channels), sums_.left_zero_point);
-    line_bytes_ = static_cast<size_t>(groups_ * kernels.depthwise_group + 7) / 8 * 64;
-    return line_bytes_ * static_cast<size_t>(setup.threads);
-  }
-
-  void run(const Frame &frame) const override {
-    const Windows &w = windows_;
-    Int8DepthwiseRow shared{};
-    shared.outside = static_cast<const uint8_t *>(zeros_.get());
-    shared.weights = packed_.get();
-    shared.bias = folded_.data();
-    shared.width = w.width;
-    shared.channels = w.channels;
-    shared.output_width = w.output_width;
-    shared.window_height = w.window_height;
-    shared.window_width = w.window_width;
-    shared.stride_x = w.stride_x;
-    shared.dilation_x = w.dilation_x;
-    shared.left = -w.pad_left;
-    shared.is_signed = sums_.left_is_signed;
-    shared.requantization = {scales_.data(), sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
-    const uint8_t *input = frame.in<uint8_t>(inputs[0]);
-    uint8_t *output = frame.out<uint8_t>(outputs[0]);
-    const double row_ns = kDepthwiseNs * static_cast<double>(w.output_width * w.channels *
-                                                             w.window_height * w.window_width);
-    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *lines = reinterpret_cast<const uint8_t **>(frame.scratch() +
-                                                       line_bytes_ * static_cast<size_t>(thread));
-      const int64_t count = groups_ * frame.kernels.int8.depthwise_group;
-      for (int64_t i = begin; i < end; ++i) {
-        const uint8_t *image = input + i / w.output_height * w.height * w.width * w.channels;
-        const int64_t top = i % w.output_height * w.stride_y - w.pad_top;
-        for (int64_t j = 0; j < count; ++j) {
-          const int64_t y = top + j * w.dilation_y;
-          const bool is_inside = j < w.window_height && y >= 0 && y < w.height;
-          lines[j] = is_inside ? image + y * w.width * w.channels : nullptr;
-        }
-        Int8DepthwiseRow row = shared;
-        row.lines = lines;
-        row.output = output + i * w.output_width * w.channels;
-        frame.kernels.int8.depthwise_row(row);
-        finish(frame.kernels, row.output, w.output_width * w.channels);
-      }
-    });
-  }
-
- private:
-  int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
-    const uint8_t stored = weights[c * steps_.channel + i * steps_.row + j * steps_.column];
-    const int32_t number = sums_.right_is_signed ? static_cast<int8_t>(stored) : stored;
-    return number - sums_.right_zero_point;
-  }
-
-  void pack(const uint8_t *weights, const Int8Kernels &kernels) {
-    const Windows &w = windows_;
-    const int32_t group = kernels.depthwise_group;
-    const size_t bytes = static_cast<size_t>(groups_ * w.window_width * padded_channels_) * 4;
-    const std::shared_ptr<void> memory = aligned_memory(bytes);
-    auto *packed = static_cast<uint8_t *>(memory.get());
-    std::memset(packed, 0, bytes);
-    const int32_t zero_point =
-        sums_.left_zero_point + kernels.read_offset[sums_.left_is_signed ? 1 : 0];
-    folded_.assign(static_cast<size_t>(padded_channels_), 0);
-    for (int64_t i = 0; i < w.window_height; ++i) {
-      for (int64_t j = 0; j < w.window_width; ++j) {
-        for (int64_t c = 0; c < w.channels; ++c) {
-          const int32_t number = weight(weights, c, i, j);
-          const int64_t place = (i / group * w.window_width + j) * padded_channels_ + c;
-          std::memcpy(packed + place * 4 + i % group * (4 / group), &number,
-                      static_cast<size_t>(4 / group)); /* the lowest bytes come first */
-          folded_[static_cast<size_t>(c)] -= zero_point * number;
-        }
-      }
-    }
-    for (size_t c = 0; c < sums_.bias.size(); ++c) folded_[c] += sums_.bias[c];
-    packed_ = memory;
-  }
-
-  Windows windows_;
-  Steps steps_;
-  int64_t padded_channels_ = 0;
-  int64_t groups_ = 0;
-  size_t line_bytes_ = 0;
-  std::shared_ptr<const void> packed_;
-  std::vector<int32_t> folded_;
-  std::vector<float> scales_;
-  std::shared_ptr<const void> zeros_;
 };
 
 const uint8_t *constant_weights(const Lowering &l) {
@@ -316,8 +202,8 @@ void lower_depthwise(Lowering &l) {
   const TensorId right = l.in(1);
   if (channels == windows.channels) {
     require_narrow(sums);
-    const Int8Depthwise::Steps steps{1, weights[2] * channels, channels};
-    l.add<Int8Depthwise>(input, right, l.out(0, order), windows, steps, std::move(sums));
+    const Int8WeightSteps steps{1, weights[2] * channels, channels};
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
     return;
   }
   require(windows.channels > 0 && channels % windows.channels == 0,
@@ -325,25 +211,7 @@ void lower_depthwise(Lowering &l) {
   const int64_t multiplier = channels / windows.channels;
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
-                         false, std::move(sums));
-}
-
-/* The image with zero points around it. */
-TensorId padded(Lowering &l, TensorId input, const Int8Sums &sums, Windows &w) {
-  const int64_t height = w.height + w.pad_top + w.pad_bottom;
-  const int64_t width = w.width + w.pad_left + w.pad_right;
-  if (height == w.height && width == w.width) return input;
-  const Shape from{w.batch, w.height, w.width, w.channels};
-  const Shape to{w.batch, height, width, w.channels};
-  const Shape steps = strides_of(to);
-  const Move move{from, strides_of(from), steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
-  const TensorId result = l.temporary(l.input(0).type, to);
-  l.add<Moves>(std::vector<TensorId>{input}, result, std::vector<Move>{move},
-               std::vector<std::byte>{static_cast<std::byte>(sums.left_zero_point)});
-  w.height = height;
-  w.width = width;
-  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
-  return result;
+                         std::move(sums));
 }
 
 void lower_convolution(Lowering &l) {
@@ -365,28 +233,22 @@ void lower_convolution(Lowering &l) {
   const TensorId input = l.in(0, order);
   if (groups > 1 && depth == 1 && columns == 1) {
     require_narrow(sums);
-    const Int8Depthwise::Steps steps{taps, windows.window_width, 1}; /* the same in both layouts */
+    const Int8WeightSteps steps{taps, windows.window_width, 1}; /* the same in both layouts */
     const TensorId right = l.in(1);
-    l.add<Int8Depthwise>(input, right, l.out(0, order), windows, steps, std::move(sums));
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
     return;
   }
-  const bool is_shallow = groups == 1 && depth <= kShallow && windows.dilation_x == 1 &&
-                          windows.window_width > 1;
+  const bool is_sliding = groups == 1 && slides_int8(windows, sums);
   /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
-  const TensorId right = l.in(1, is_shallow && !is_last ? channels_last(4) : plain_order(4));
-  if (is_shallow) {
-    const int64_t line = windows.window_width * depth;
-    const WeightLayout layout{windows.window_height, line, line, 1, columns, taps * depth};
-    const TensorId image = padded(l, input, sums, windows);
-    windows.window_width = 1;
-    l.add<Int8Convolution>(image, right, l.out(0, order), windows, layout, 1, 0, image != input,
-                           std::move(sums));
+  const TensorId right = l.in(1, is_sliding && !is_last ? channels_last(4) : plain_order(4));
+  if (is_sliding) {
+    add_int8_sliding(l, input, right, l.out(0, order), windows, columns, std::move(sums));
     return;
   }
   const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                       : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
-                         false, std::move(sums));
+                         std::move(sums));
 }
 
 }  // namespace

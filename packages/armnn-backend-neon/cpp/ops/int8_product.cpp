@@ -201,9 +201,7 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
   Int8Tile tile{};
   tile.rows_stride = kernels.rows;
   tile.taps = taps;
-  /* Weights are zeros where depth runs out. */
-  const bool reads_behind = product.reads_behind && sums.right_zero_point == (sums.right_is_signed ? 0 : 128);
-  tile.depth = reads_behind ? fours_of(product.layout) * 4 : product.layout.depth;
+  tile.depth = product.layout.depth;
   tile.is_signed = sums.left_is_signed;
   tile.b_zero_point = sums.right_zero_point - (sums.right_is_signed ? 0 : 128);
   tile.c_stride = product.c_stride;
@@ -310,7 +308,6 @@ void Int8Product::run(const Frame &frame) const {
                              scales_.empty() ? nullptr : scales_.data(),
                              frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
                              layout_.columns,
-                             false,
                              absorbed_table()};
       run_int8_task(product, cut_, i % tasks, frame.kernels.int8, pointers,
                     [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });

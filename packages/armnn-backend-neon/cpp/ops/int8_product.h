@@ -71,7 +71,6 @@ struct Int8Task {
   const float *scales; /* filled up to whole panels; nullptr: c holds int32_t */
   std::byte *c;
   int64_t c_stride; /* in elements */
-  bool reads_behind = false; /* whether three bytes behind each row may be read */
   const ByteTable *table = nullptr; /* what is stored is replaced by it */
 };
 

@@ -122,10 +122,16 @@ void carry(const Frame *frame, const Move &move, const std::byte *from, std::byt
     }
     return;
   }
-  for (int64_t i = begin; i < end; ++i) {
-    const Corner at = corner(move, rank - 1, i);
-    move_line(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 1],
-              move.shape[rank - 1], bytes);
+  const int64_t side = rank > 1 ? move.shape[rank - 2] : 1;
+  for (int64_t i = begin; i < end;) {
+    Corner at = corner(move, rank - 1, i); /* divides, which takes longer than a short line */
+    for (const int64_t last = std::min(end, (i / side + 1) * side); i < last; ++i) {
+      move_line(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 1],
+                move.shape[rank - 1], bytes);
+      if (rank == 1) continue;
+      at.from += move.from[rank - 2];
+      at.to += move.to[rank - 2];
+    }
   }
 }
 

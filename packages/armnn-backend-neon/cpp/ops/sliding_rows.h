@@ -37,11 +37,12 @@ class SlidingRows {
     first_ = std::min((w_.pad_left + w_.stride_x - 1) / w_.stride_x, w_.output_width);
     const int64_t last = room < 0 ? 0 : std::min(room / w_.stride_x + 1, w_.output_width);
     last_ = std::max(first_, last);
+    is_narrow_ = w_.output_width <= kNarrow && last_ - first_ < w_.output_width;
   }
 
   /* Of the strip that each thread needs. */
   size_t strip_bytes() const {
-    const bool holds_rows = !skips_rows_ || overreads_ > 0;
+    const bool holds_rows = is_narrow_ || !skips_rows_ || overreads_ > 0;
     const int64_t most = holds_rows ? w_.output_width : std::max(first_, w_.output_width - last_);
     const int64_t count = strip_width(most) * w_.channels * w_.window_height + overreads_;
     return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
@@ -54,10 +55,12 @@ class SlidingRows {
     const int64_t top = row % w_.output_height * w_.stride_y - w_.pad_top;
     const Taps taps = taps_at(top);
     const bool is_whole = taps.first == 0 && taps.last == w_.window_height;
-    const bool is_last = row + 1 == w_.batch * w_.output_height;
-    if ((!is_whole && !skips_rows_) || (is_last && overreads_ > 0)) {
+    const bool is_last_image = row / w_.output_height + 1 == w_.batch;
+    const bool ends_there = is_last_image && top + (w_.window_height - 1) * w_.dilation_y + 1 >= w_.height;
+    if ((!is_whole && !skips_rows_) || (ends_there && overreads_ > 0)) {
       return copy(image, top, {0, w_.window_height}, 0, w_.output_width, strip, see);
     }
+    if (is_narrow_) return copy(image, top, taps, 0, w_.output_width, strip, see);
     copy(image, top, taps, 0, first_, strip, see);
     if (first_ < last_) {
       const int64_t y = top + taps.first * w_.dilation_y;
@@ -69,6 +72,8 @@ class SlidingRows {
   }
 
  private:
+  static constexpr int64_t kNarrow = 32; /* outputs */
+
   struct Taps {
     int64_t first, last;
   };
@@ -116,6 +121,7 @@ class SlidingRows {
   int64_t overreads_;
   int64_t first_; /* outputs first_ .. last_ - 1 of a row see no column outside of the image */
   int64_t last_;
+  bool is_narrow_; /* a row is copied whole: its ends alone would be short tiles */
 };
 
 }  // namespace cpuacc

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions of images of bytes with few channels: a row of the window is one tap. */
+#ifndef CPUACC_OPS_INT8_SLIDING_H_
+#define CPUACC_OPS_INT8_SLIDING_H_
+
+#include "ops/int8_product.h"
+#include "ops/windows.h"
+
+namespace cpuacc {
+
+/* Whether these windows, of one group, are worth add_int8_sliding, and it takes these weights. */
+bool slides_int8(const Windows &windows, const Int8Sums &sums);
+
+/* A convolution of one group; weights are [columns, window_height, window_width, channels]. */
+void add_int8_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
+                      const Windows &windows, int64_t columns, Int8Sums sums);
+
+}  // namespace cpuacc
+
+#endif
