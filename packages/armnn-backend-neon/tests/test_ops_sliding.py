@@ -191,3 +191,34 @@ def test_any_number_of_columns_in_bytes(
     )
     sums = convolved(x.astype(np.int64), w.astype(np.int64), case)
     check_bytes(run_network(net, x=x), sums * 0.0025, 5)
+
+
+@pytest.mark.parametrize("columns", [3, 8, 20])
+def test_a_single_channel_becomes_many(
+    run_network: Callable[..., NDArray[Any]], check_bytes: Callable[..., None], columns: int
+) -> None:
+    case = Case((2, 9, 20, 1), (columns, 5, 4, 1), (2, 2), (1, 2, 0, 2))
+    generator = np.random.default_rng(columns)
+    x = generator.integers(-128, 128, case.image, np.int8)
+    w = generator.integers(-128, 128, case.window, np.int8)
+    sums = convolved(x.astype(np.int64), w.astype(np.int64), case)
+    lying = np.ascontiguousarray(w.transpose(3, 1, 2, 0))
+    floats, stored = Network("floats"), Network("bytes")
+    made = floats.add_depthwise_convolution2d(
+        floats.add_input("x", TensorInfo(x.shape)),
+        floats.add_constant(lying.astype(np.float32)),
+        data_layout=DataLayout.NHWC,
+        **fields(case),
+    )
+    floats.add_output("y", made)
+    np.testing.assert_allclose(run_network(floats, x=x.astype(np.float32)), sums, rtol=1e-6)
+    scales = generator.uniform(0.01, 0.03, columns).astype("f4")
+    made = stored.add_depthwise_convolution2d(
+        stored.add_input("x", TensorInfo(x.shape, DataType.QASYMM_S8, 0.5, 0)),
+        stored.add_constant(lying, TensorInfo(lying.shape, DataType.QSYMM_S8, scales, axis=3)),
+        data_layout=DataLayout.NHWC,
+        **fields(case),
+        output=TensorInfo(None, DataType.QASYMM_S8, 8.0, -5),
+    )
+    stored.add_output("y", made)
+    check_bytes(run_network(stored, x=x), sums * scales.astype(float) / 16, -5)

@@ -255,8 +255,13 @@ void lower_depthwise(Lowering &l) {
   require(windows.channels > 0 && channels % windows.channels == 0,
           "the weights' channels must be a multiple of the input's", 1);
   const int64_t multiplier = channels / windows.channels;
-  const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   const TensorId right = l.in(1);
+  if (windows.channels == 1 && slides(windows)) {
+    const WeightLayout layout = single_channel_layout(windows, channels);
+    add_sliding(l, input, right, bias, l.out(0, order), windows, layout);
+    return;
+  }
+  const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels, multiplier);
 }
 
@@ -299,7 +304,7 @@ void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId b
   if (slides(windows)) {
     /* An image that has to be reordered gets its padding on the way. */
     const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
-    add_sliding(l, image, weights, bias, out, windows, columns);
+    add_sliding(l, image, weights, bias, out, windows, sliding_layout(windows, columns));
     return;
   }
   const int64_t depth = windows.channels;

@@ -208,6 +208,11 @@ void lower_depthwise(Lowering &l) {
   }
   require(windows.channels > 0 && channels % windows.channels == 0,
           "the weights' channels must be a multiple of the input's", 1);
+  if (windows.channels == 1 && slides_int8(windows, sums)) {
+    const WeightLayout layout = single_channel_layout(windows, channels);
+    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
+    return;
+  }
   const int64_t multiplier = channels / windows.channels;
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
   l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
@@ -242,7 +247,8 @@ void lower_convolution(Lowering &l) {
   /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
   const TensorId right = l.in(1, is_sliding && !is_last ? channels_last(4) : plain_order(4));
   if (is_sliding) {
-    add_int8_sliding(l, input, right, l.out(0, order), windows, columns, std::move(sums));
+    const WeightLayout layout = sliding_layout(windows, columns);
+    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
     return;
   }
   const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}

@@ -13,7 +13,7 @@ int64_t filled_depth(const WeightLayout &layout) { return (layout.depth + 3) / 4
 
 class Int8Sliding final : public WithBounds {
  public:
-  Int8Sliding(TensorId input, TensorId weights, TensorId out, const Windows &windows, WeightLayout layout,
+  Int8Sliding(TensorId input, TensorId weights, TensorId out, const Windows &windows, const WeightLayout &layout,
               Int8Sums sums)
       : WithBounds({input, weights}, out, std::move(sums)),
         windows_(windows),
@@ -95,9 +95,7 @@ bool slides_int8(const Windows &w, const Int8Sums &sums) {
 }
 
 void add_int8_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                      const Windows &windows, int64_t columns, Int8Sums sums) {
-  const int64_t line = windows.window_width * windows.channels;
-  const WeightLayout layout{windows.window_height, line, line, 1, columns, windows.window_height * line};
+                      const Windows &windows, const WeightLayout &layout, Int8Sums sums) {
   lowering.add<Int8Sliding>(input, weights, out, windows, layout, std::move(sums));
 }
 

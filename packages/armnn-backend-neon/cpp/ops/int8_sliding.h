@@ -4,6 +4,7 @@
 #define CPUACC_OPS_INT8_SLIDING_H_
 
 #include "ops/int8_product.h"
+#include "ops/sliding.h"
 #include "ops/windows.h"
 
 namespace cpuacc {
@@ -11,9 +12,9 @@ namespace cpuacc {
 /* Whether these windows, of one group, are worth add_int8_sliding, and it takes these weights. */
 bool slides_int8(const Windows &windows, const Int8Sums &sums);
 
-/* A convolution of one group; weights are [columns, window_height, window_width, channels]. */
+/* A convolution of one group. Args: layout: as add_sliding takes it. */
 void add_int8_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                      const Windows &windows, int64_t columns, Int8Sums sums);
+                      const Windows &windows, const WeightLayout &layout, Int8Sums sums);
 
 }  // namespace cpuacc
 

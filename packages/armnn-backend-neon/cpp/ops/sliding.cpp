@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ops/sliding.h"
 
-#include "ops/product.h"
 #include "ops/sliding_rows.h"
 
 namespace cpuacc {
@@ -12,13 +11,11 @@ constexpr int64_t kMostChannels = 16;
 class Sliding final : public WithEpilogue {
  public:
   Sliding(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-          int64_t columns)
+          const WeightLayout &layout)
       : WithEpilogue({input, weights, bias}, {out}),
         windows_(windows),
         rows_(windows, 0.0f, true, 0),
-        layout_{windows.window_height, windows.window_width * windows.channels,
-                windows.window_width * windows.channels, 1, columns,
-                windows.window_height * windows.window_width * windows.channels} {}
+        layout_(layout) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
@@ -85,9 +82,18 @@ bool slides(const Windows &w) {
   return w.channels <= kMostChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
 }
 
+WeightLayout sliding_layout(const Windows &w, int64_t columns) {
+  const int64_t depth = w.window_width * w.channels;
+  return {w.window_height, depth, depth, 1, columns, w.window_height * depth};
+}
+
+WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
+  return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
+}
+
 void add_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                 const Windows &windows, int64_t columns) {
-  lowering.add<Sliding>(input, weights, bias, out, windows, columns);
+                 const Windows &windows, const WeightLayout &layout) {
+  lowering.add<Sliding>(input, weights, bias, out, windows, layout);
 }
 
 }  // namespace cpuacc

@@ -4,6 +4,7 @@
 #define CPUACC_OPS_SLIDING_H_
 
 #include "graph/lowering.h"
+#include "ops/product.h"
 #include "ops/windows.h"
 
 namespace cpuacc {
@@ -11,9 +12,14 @@ namespace cpuacc {
 /* Whether these windows, of one group, are worth add_sliding. */
 bool slides(const Windows &windows);
 
-/* A convolution of one group; weights are [columns, window_height, window_width, channels]. */
+/* Weights [columns, window_height, window_width, channels], a tap per row of the window. */
+WeightLayout sliding_layout(const Windows &windows, int64_t columns);
+/* Weights [window_height, window_width, columns] for an image of one channel. */
+WeightLayout single_channel_layout(const Windows &windows, int64_t columns);
+
+/* A convolution of one group. Args: layout: one of the two above. */
 void add_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                 const Windows &windows, int64_t columns);
+                 const Windows &windows, const WeightLayout &layout);
 
 }  // namespace cpuacc
 
