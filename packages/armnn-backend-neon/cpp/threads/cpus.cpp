@@ -9,10 +9,14 @@
 #include <string>
 #include <thread>
 
+/* Where the system says it; tests have places of their own. */
+#ifndef CPUACC_CGROUPS
+#define CPUACC_CGROUPS "/sys/fs/cgroup"
+#define CPUACC_OWN_CGROUPS "/proc/self/cgroup"
+#endif
+
 namespace cpuacc {
 namespace {
-
-const std::string kRoot = "/sys/fs/cgroup";
 
 int32_t whole_cpus(double quota, double period) {
   return quota > 0.0 && period > 0.0 ? std::max(1, static_cast<int32_t>(quota / period + 0.5)) : 0;
@@ -26,29 +30,35 @@ int32_t quota_of(const std::string &folder) {
   return file >> quota >> period ? whole_cpus(quota, period) : 0;
 }
 
-/* The quota of version 1; 0: none. */
-int32_t old_quota() {
-  std::ifstream quota_file(kRoot + "/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file(kRoot + "/cpu/cpu.cfs_period_us");
+/* The quota of one of version 1; 0: none. */
+int32_t old_quota_of(const std::string &folder) {
+  std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
+  std::ifstream period_file(folder + "/cpu.cfs_period_us");
   double quota = 0.0;
   double period = 0.0;
   return quota_file >> quota && period_file >> period ? whole_cpus(quota, period) : 0;
 }
 
-/* The cgroup of this process below the root, of version 2: "/a/b", or "" for the root. */
-std::string own_cgroup() {
-  std::ifstream file("/proc/self/cgroup");
+/* The cgroup of this process that has a controller, "" the one of version 2: "/a/b", or "". */
+std::string own_cgroup(const std::string &controller) {
+  std::ifstream file(CPUACC_OWN_CGROUPS);
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::", 0) == 0) return line == "0::/" ? "" : line.substr(3);
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string listed = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string path = line.substr(second + 1);
+    const bool is_below_root = path.size() > 1 && path.front() == '/';
+    if (listed.find("," + controller + ",") != std::string::npos) return is_below_root ? path : "";
   }
   return "";
 }
 
-int32_t tightest_quota() {
-  int32_t tightest = old_quota();
-  std::string group = own_cgroup();
+/* The least quota of a cgroup and those around it. */
+int32_t tightest_quota(const std::string &root, std::string group, int32_t (*quota_in)(const std::string &)) {
+  int32_t tightest = 0;
   while (true) {
-    const int32_t quota = quota_of(kRoot + group);
+    const int32_t quota = quota_in(root + group);
     if (quota > 0) tightest = tightest > 0 ? std::min(tightest, quota) : quota;
     if (group.empty()) return tightest;
     group.resize(group.find_last_of('/'));
@@ -61,10 +71,13 @@ int32_t usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   const bool is_known = sched_getaffinity(0, sizeof set, &set) == 0;
-  const int32_t cpus =
-      is_known ? CPU_COUNT(&set) : static_cast<int32_t>(std::thread::hardware_concurrency());
-  const int32_t quota = tightest_quota();
-  return std::max(1, quota > 0 ? std::min(cpus, quota) : cpus);
+  int32_t cpus = is_known ? CPU_COUNT(&set) : static_cast<int32_t>(std::thread::hardware_concurrency());
+  const std::string root = CPUACC_CGROUPS;
+  for (const int32_t quota : {tightest_quota(root, own_cgroup(""), quota_of),
+                              tightest_quota(root + "/cpu", own_cgroup("cpu"), old_quota_of)}) {
+    if (quota > 0) cpus = std::min(cpus, quota);
+  }
+  return std::max(1, cpus);
 }
 
 }  // namespace cpuacc
