@@ -31,7 +31,7 @@ SANITIZERS = {
         "library": "libasan.so",
         # Python keeps memory until it ends, so leaks are not looked for.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     },
     "thread": {
         "library": "libtsan.so",
@@ -43,7 +43,7 @@ SANITIZERS = {
 
 def install(sanitizer: str, folder: Path) -> None:
     """Build the wheel of CpuAcc with a sanitizer and install it."""
-    flags = f"-O1 -g -fno-omit-frame-pointer -fsanitize={sanitizer} -fno-sanitize-recover=all"
+    flags = f"-O1 -g -fno-omit-frame-pointer -fsanitize={sanitizer}"
     build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder)]
     subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": flags})
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import armnn
-from armnn import DataType, Network
+from armnn import DataType, Network, TensorInfo
 from armnn.errors import ArmnnError
 from armnn.tensor import info_of
 
@@ -58,3 +58,16 @@ def test_pieces_of_any_size_are_whole(size: int) -> None:
 def test_a_half_is_refused() -> None:
     with pytest.raises(ArmnnError, match="Float16 is not cast to Float32 here"):
         cast(np.ones(3, np.float16), DataType.FLOAT32)
+
+
+UNQUANTIZED = [data_type for data_type in DataType if not data_type.is_quantized]
+
+
+@pytest.mark.parametrize("data_type", UNQUANTIZED, ids=lambda data_type: data_type.arm_name)
+def test_a_refusal_names_the_data_type(data_type: DataType) -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((2,), DataType.BFLOAT16))
+    network.add_output("y", network.add_cast(x, output=data_type))
+    name = data_type.arm_name
+    with pytest.raises(ArmnnError, match=f"cast to {name} here|type {name} is not computed here"):
+        armnn.load_model(network, backends=["CpuAcc"])

@@ -234,6 +234,22 @@ const char *type_name(armnn_data_type type) {
     case ARMNN_BFLOAT16: return "BFloat16";
     case ARMNN_SIGNED64: return "Signed64";
     case ARMNN_FLOAT64: return "Float64";
+    case ARMNN_SIGNED8: return "Signed8";
+    case ARMNN_SIGNED16: return "Signed16";
+    case ARMNN_UNSIGNED8: return "Unsigned8";
+    case ARMNN_UNSIGNED16: return "Unsigned16";
+    case ARMNN_UNSIGNED32: return "Unsigned32";
+    case ARMNN_UNSIGNED64: return "Unsigned64";
+    case ARMNN_INT4: return "Int4";
+    case ARMNN_UINT4: return "UInt4";
+    case ARMNN_INT2: return "Int2";
+    case ARMNN_UINT2: return "UInt2";
+    case ARMNN_FLOAT8_E4M3FN: return "Float8E4M3FN";
+    case ARMNN_FLOAT8_E4M3FNUZ: return "Float8E4M3FNUZ";
+    case ARMNN_FLOAT8_E5M2: return "Float8E5M2";
+    case ARMNN_FLOAT8_E5M2FNUZ: return "Float8E5M2FNUZ";
+    case ARMNN_FLOAT8_E8M0FNU: return "Float8E8M0FNU";
+    case ARMNN_FLOAT4_E2M1FN: return "Float4E2M1FN";
     default: return "this data type";
   }
 }

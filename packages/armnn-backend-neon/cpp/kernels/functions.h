@@ -37,9 +37,9 @@ namespace {
 [[maybe_unused]] inline Floats logarithm(Floats x) {
   const Ints is_small = x < 1.17549435e-38f;
   const Floats scaled = is_small ? x * 8388608.0f : x;
-  const Ints bits = reinterpret_cast<Ints>(scaled);
-  const Ints e = ((bits - 0x3f3504f3) >> 23);
-  const Floats f = reinterpret_cast<Floats>(bits - (e << 23)) - 1.0f;
+  const Words bits = reinterpret_cast<Words>(scaled); /* those of negative numbers wrap around */
+  const Ints e = reinterpret_cast<Ints>(bits - 0x3f3504f3u) >> 23;
+  const Floats f = reinterpret_cast<Floats>(bits - (reinterpret_cast<Words>(e) << 23)) - 1.0f;
   Floats p = f * 7.188929682e-02f - 1.159234875e-01f;
   p = p * f + 1.165683168e-01f;
   p = p * f - 1.240769315e-01f;

@@ -31,6 +31,7 @@ constexpr int64_t kLanes = CPUACC_VECTOR_BYTES / 4;
 
 typedef float Floats __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 typedef int32_t Ints __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
+typedef uint32_t Words __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), aligned(4), may_alias));
 
 [[maybe_unused]] inline Floats splat(float x) { return x - Floats{}; }
