@@ -188,9 +188,9 @@ struct Kernels {
   void (*round_to_bfloat16)(const float *x, Bfloat16 *y, int64_t n);
   void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
-  /* By m / 2 - 1: m = 2 and m = 4. */
-  void (*winograd_input[2])(const WinogradInput &tile);
-  void (*winograd_output[2])(const WinogradOutput &tile);
+  /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
+  void (*winograd_input[3])(const WinogradInput &tile);
+  void (*winograd_output[3])(const WinogradOutput &tile);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The transformations of Winograd's minimal filtering F(m x m, 3 x 3); Lavin and Gray, 2015.
  *
- * The interpolation points are 0, 1, -1 and infinity for m = 2, and 2 and -2 as well for m = 4.
+ * The interpolation points are 0, 1, -1 and infinity for m = 2, 2 and -2 as well for m = 4, and for
+ * m = 6 also their inverses.
  */
 #include "kernels/functions.h"
 #include "kernels/level.h"
@@ -10,7 +11,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* Along one axis: the six (four) inputs of a tile, step vectors apart, in place. */
+/* Along one axis: the m + 2 inputs of a tile, step vectors apart, in place. */
 template <int M>
 inline void transform_input(Floats *d, int step) {
   const Floats d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step];
@@ -19,6 +20,22 @@ inline void transform_input(Floats *d, int step) {
     d[step] = d1 + d2;
     d[2 * step] = d2 - d1;
     d[3 * step] = d1 - d3;
+  } else if constexpr (M == 6) {
+    const Floats d4 = d[4 * step], d5 = d[5 * step], d6 = d[6 * step], d7 = d[7 * step];
+    const Floats even = d2 + d6 - 4.25f * d4;
+    const Floats odd = d1 + d5 - 4.25f * d3;
+    const Floats wide_even = d6 + 0.25f * d2 - 1.25f * d4;
+    const Floats wide_odd = 0.5f * d1 - 2.5f * d3 + 2.0f * d5;
+    const Floats close_even = d6 + 4.0f * d2 - 5.0f * d4;
+    const Floats close_odd = 2.0f * d1 - 2.5f * d3 + 0.5f * d5;
+    d[0] = d0 - d6 + 5.25f * (d4 - d2);
+    d[step] = even + odd;
+    d[2 * step] = even - odd;
+    d[3 * step] = wide_even + wide_odd;
+    d[4 * step] = wide_even - wide_odd;
+    d[5 * step] = close_even + close_odd;
+    d[6 * step] = close_even - close_odd;
+    d[7 * step] = d7 - d1 + 5.25f * (d3 - d5);
   } else {
     const Floats d4 = d[4 * step], d5 = d[5 * step];
     const Floats even = d4 - 4.0f * d2;
@@ -43,6 +60,18 @@ inline void transform_sums(Floats *s, int step) {
   if constexpr (M == 2) {
     s[0] = s0 + sum;
     s[step] = difference - s3;
+  } else if constexpr (M == 6) {
+    const Floats s4 = s[4 * step], s5 = s[5 * step], s6 = s[6 * step], s7 = s[7 * step];
+    const Floats wide_sum = s3 + s4;
+    const Floats wide_difference = s3 - s4;
+    const Floats close_sum = s5 + s6;
+    const Floats close_difference = s5 - s6;
+    s[0] = s0 + sum + wide_sum + close_sum;
+    s[step] = difference + 2.0f * wide_difference + 0.5f * close_difference;
+    s[2 * step] = sum + 4.0f * wide_sum + 0.25f * close_sum;
+    s[3 * step] = difference + 8.0f * wide_difference + 0.125f * close_difference;
+    s[4 * step] = sum + 16.0f * wide_sum + 0.0625f * close_sum;
+    s[5 * step] = difference + 32.0f * wide_difference + 0.03125f * close_difference + s7;
   } else {
     const Floats s4 = s[4 * step], s5 = s[5 * step];
     const Floats wide_sum = s3 + s4;
@@ -132,8 +161,10 @@ void winograd_output(const WinogradOutput &tile) {
 void fill_winograd(Kernels &table) {
   table.winograd_input[0] = winograd_input<2>;
   table.winograd_input[1] = winograd_input<4>;
+  table.winograd_input[2] = winograd_input<6>;
   table.winograd_output[0] = winograd_output<2>;
   table.winograd_output[1] = winograd_output<4>;
+  table.winograd_output[2] = winograd_output<6>;
 }
 
 }  // namespace CPUACC_LEVEL

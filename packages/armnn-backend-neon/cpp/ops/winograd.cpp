@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kWindow = 3;
 constexpr int64_t kTaps = kWindow * kWindow;
+constexpr int64_t kMostPoints = 8; /* along an axis */
 constexpr int64_t kLeastChannels = 16; /* the lanes of the widest vectors */
 constexpr int64_t kTransformedBytes = 512 * 1024; /* what stays in a core's second cache */
 constexpr int64_t kStrideFiller = 16; /* keeps rows of 2^n bytes from one set of the cache */
@@ -27,14 +28,18 @@ const double *filter_matrix(int64_t side) {
   static constexpr double kFour[] = {1.0 / 4,  0,         0,        -1.0 / 6, -1.0 / 6, -1.0 / 6,
                                      -1.0 / 6, 1.0 / 6,   -1.0 / 6, 1.0 / 24, 1.0 / 12, 1.0 / 6,
                                      1.0 / 24, -1.0 / 12, 1.0 / 6,  0,        0,        1};
-  return side == 2 ? kTwo : kFour;
+  static constexpr double kSix[] = {1.0,       0,         0,        -2.0 / 9,  -2.0 / 9,  -2.0 / 9,
+                                    -2.0 / 9,  2.0 / 9,   -2.0 / 9, 1.0 / 90,  1.0 / 45,  2.0 / 45,
+                                    1.0 / 90,  -1.0 / 45, 2.0 / 45, 32.0 / 45, 16.0 / 45, 8.0 / 45,
+                                    32.0 / 45, -16.0 / 45, 8.0 / 45, 0,        0,         1};
+  return side == 2 ? kTwo : side == 4 ? kFour : kSix;
 }
 
 /* G g G^T of one 3 x 3 filter whose elements are stride apart. */
 void transform_filter(const float *filter, int64_t stride, int64_t side, float *transformed) {
   const int64_t points = side + 2;
   const double *g = filter_matrix(side);
-  double half[6 * kWindow];
+  double half[kMostPoints * kWindow];
   for (int64_t i = 0; i < points; ++i) {
     for (int64_t j = 0; j < kWindow; ++j) {
       double sum = 0.0;
@@ -105,7 +110,7 @@ class WinogradConvolution final : public WithEpilogue {
     const int64_t width = kernels.columns;
     const int64_t panel = points_ * depth * width;
     std::fill(packed, packed + (layout_.columns + width - 1) / width * panel, 0.0f);
-    float transformed[36];
+    float transformed[kMostPoints * kMostPoints];
     for (int64_t o = 0; o < layout_.columns; ++o) {
       float *to = packed + o / width * panel + o % width;
       for (int64_t k = 0; k < depth; ++k) {
@@ -229,11 +234,16 @@ int64_t winograd_side(const Windows &w, const WeightLayout &layout, const FastMa
   const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
                     w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
   if (!fits || layout.depth < kLeastChannels || layout.columns < kLeastChannels) return 0;
-  const double two = cost(w, layout, 2);
-  const double four = cost(w, layout, 4);
   const double worth = fast_math.has_bfloat16 ? kBfloat16Cost : kWorthIt;
-  if (std::min(two, four) > worth * plain_cost(w, layout)) return 0;
-  return four < two ? 4 : 2;
+  double least = worth * plain_cost(w, layout);
+  int64_t best = 0;
+  for (int64_t side = 2; side <= (fast_math.is_allowed ? 6 : 4); side += 2) {
+    const double now = cost(w, layout, side);
+    if (now > least) continue;
+    least = now;
+    best = side;
+  }
+  return best;
 }
 
 void add_winograd(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,

@@ -8,8 +8,8 @@
 
 namespace cpuacc {
 
-/* The side of the output tiles, 2 or 4, by which a convolution takes the least time; 0: it does by
- * plain sums, or it is none that can be done so.
+/* The side of the output tiles, 2, 4 or under fast math 6, by which a convolution takes the least time;
+ * 0: it does by plain sums, or it is none that can be done so.
  *
  * Args: layout: of the weights, [9 taps, depth, columns].
  */
