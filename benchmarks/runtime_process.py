@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from runtimes import LOADERS, MODULES, OURS, Run, load_armnn
+from runtimes import LOADERS, MODULES, OURS, WITH_FAST_MATH, Run, load_armnn
 
 MOST_RUNS = 20_000
 
@@ -42,10 +42,11 @@ def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
     importlib.import_module(MODULES.get(arguments.runtime, "openvino"))
     said: dict[str, Any] = {"imported_mb": memory_mb("VmRSS")}
     network, start = None, time.perf_counter()
-    if arguments.runtime == OURS:
-        run, network = load_armnn(arguments.model, feed, arguments.threads, arguments.cache)
+    given = (arguments.model, feed, arguments.threads, arguments.cache)
+    if arguments.runtime in (OURS, WITH_FAST_MATH):
+        run, network = load_armnn(*given, fast_math=arguments.runtime == WITH_FAST_MATH)
     else:
-        run = LOADERS[arguments.runtime](arguments.model, feed, arguments.threads, arguments.cache)
+        run = LOADERS[arguments.runtime](*given)
     outputs = run()
     said["load_ms"] = (time.perf_counter() - start) * 1e3
     if network is not None:

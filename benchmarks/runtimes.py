@@ -26,19 +26,23 @@ Loader: TypeAlias = "Callable[[Path, Feed, int, Path | None], Run]"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before LiteRT is imported: it is talkative
 
 
-def load_cpuacc(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
-    """CpuAcc, and CpuRef for the layers that CpuAcc refuses."""
-    return load_armnn(path, feed, threads, cache)[0]
+def _cpuacc(*, fast_math: bool) -> Loader:
+    def load(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
+        return load_armnn(path, feed, threads, cache, fast_math=fast_math)[0]
+
+    return load
 
 
-def load_armnn(path: Path, feed: Feed, threads: int, cache: Path | None) -> tuple[Run, Any]:
-    """As load_cpuacc; returns the loaded network as well, for its report."""
+def load_armnn(
+    path: Path, feed: Feed, threads: int, cache: Path | None, *, fast_math: bool
+) -> tuple[Run, Any]:
+    """CpuAcc, and CpuRef for the layers that CpuAcc refuses; returns the loaded network as well."""
     import armnn
 
     loaded = armnn.load_model(
         path,
         backends=["CpuAcc", "CpuRef"],
-        backend_options={"CpuAcc": {"NumberOfThreads": threads}},
+        backend_options={"CpuAcc": {"NumberOfThreads": threads, "FastMathEnabled": fast_math}},
         cache_dir=cache,
     )
     states = {
@@ -137,9 +141,11 @@ EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0
 """Else OpenVINO may compute in bfloat16, and quantise what comes to int8 weights."""
 
 OURS = "CpuAcc"
+WITH_FAST_MATH = "CpuAcc, fast math"
 AT_ITS_DEFAULTS = "OpenVINO, defaults"
 LOADERS: dict[str, Loader] = {
-    OURS: load_cpuacc,
+    OURS: _cpuacc(fast_math=False),
+    WITH_FAST_MATH: _cpuacc(fast_math=True),
     "onnxruntime": load_onnxruntime,
     "OpenVINO": _openvino(EXACT),
     AT_ITS_DEFAULTS: _openvino({}),
@@ -152,6 +158,7 @@ CACHING = (OURS, "onnxruntime", "OpenVINO")
 
 MODULES = {
     OURS: "armnn_backend_neon.backend",
+    WITH_FAST_MATH: "armnn_backend_neon.backend",
     "onnxruntime": "onnxruntime",
     "LiteRT": "ai_edge_litert.interpreter",
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runtimes import AT_ITS_DEFAULTS, OURS
+from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 RECORDS = DOCS / "speed.json"
@@ -29,9 +29,11 @@ measures; not edited by hand.
 Latency is the median of a run, setting inputs and reading outputs included, float32 kept float32
 in all runtimes and int8 as int8. **Ratio** is the time of CpuAcc over that of the fastest peer:
 below 1 CpuAcc is faster. The ratio at defaults lets OpenVINO choose its precision, bfloat16 where
-the processor has it; onnxruntime and LiteRT keep float32 by default. Layers that CpuAcc refuses run
-on CpuRef; their number is in the table. Peak memory is that of the process, Python and the imported
-runtime included. A dash: the runtime does not read the format, or cannot run the model.
+the processor has it; onnxruntime and LiteRT keep float32 by default. The ratio with fast math is
+that of CpuAcc with `FastMathEnabled`, so in bfloat16 as well, over the fastest of these. Layers
+that CpuAcc refuses run on CpuRef; their number is in the table. Peak memory is that of the process,
+Python and the imported runtime included. A dash: the runtime does not read the format, or cannot
+run the model.
 
 The speed on Arm is unmeasured until a board has run this.
 """
@@ -61,13 +63,14 @@ class Figures:
         peers = [
             row
             for name, row in self.rows.items()
-            if name not in (OURS, exact) and "median_ms" in row
+            if name not in (OURS, WITH_FAST_MATH, exact) and "median_ms" in row
         ]
         return min(peers, key=lambda row: float(row["median_ms"]), default=None)
 
-    def ratio(self, *, at_defaults: bool = False) -> float | None:
+    def ratio(self, *, at_defaults: bool = False, fast_math: bool = False) -> float | None:
         """Return the time of CpuAcc over that of the fastest peer; None if one of them has none."""
-        peer, ours = self.fastest(at_defaults=at_defaults), self.rows[OURS]
+        peer = self.fastest(at_defaults=at_defaults)
+        ours = self.rows.get(WITH_FAST_MATH if fast_math else OURS, {})
         if peer is None or "median_ms" not in ours:
             return None
         return float(ours["median_ms"]) / float(peer["median_ms"])
@@ -81,16 +84,16 @@ def is_overhead(record: dict[str, Any]) -> bool:
 
 def latencies(models: dict[str, Any], threads: int) -> Iterator[str]:
     """Yield the lines of a table of latencies."""
-    peers = ("onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS)
-    heads = [OURS, *peers, "ratio", "at defaults", "on CpuRef", "others"]
+    runtimes = (OURS, "onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS, WITH_FAST_MATH)
+    heads = [*runtimes, "ratio", "at defaults", "with fast math", "on CpuRef", "others"]
     yield "| model | " + " | ".join(heads) + " |"
     yield "|---|" + "---:|" * len(heads)
     for name, record in models.items():
         figures = Figures(record, threads)
         ours = figures.rows[OURS]
-        cells = [_cell(figures.rows.get(at), "median_ms") for at in (OURS, *peers)]
-        for at_defaults in (False, True):
-            ratio = figures.ratio(at_defaults=at_defaults)
+        cells = [_cell(figures.rows.get(at), "median_ms") for at in runtimes]
+        for at_defaults, fast_math in ((False, False), (True, False), (True, True)):
+            ratio = figures.ratio(at_defaults=at_defaults, fast_math=fast_math)
             cells.append("-" if ratio is None else f"{ratio:.2f}")
         refused = sum(ours.get("fallbacks", {}).values())
         cells += [f"{refused} of {ours.get('layers', '-')}", f"{record['other_cores']:.2f}"]
@@ -145,16 +148,35 @@ def faults(models: dict[str, Any]) -> Iterator[str]:
 
 
 def summary(models: dict[str, Any]) -> Iterator[str]:
-    """Yield one sentence per number of threads."""
+    """Yield a paragraph per number of threads, and how exact fast math is."""
     for threads in (1, 2):
-        ratios = [Figures(record, threads).ratio() for record in models.values()]
-        known = [ratio for ratio in ratios if ratio is not None]
-        if known:
-            yield (
-                f"{threads} {'thread' if threads == 1 else 'threads'}: geometric mean "
-                f"{statistics.geometric_mean(known):.2f}, worst {max(known):.2f}; "
-                f"{sum(ratio <= 1 for ratio in known)} of {len(known)} models at most 1.0.\n"
-            )
+        figures = [Figures(record, threads) for record in models.values()]
+        head = f"{threads} {'thread' if threads == 1 else 'threads'}"
+        yield f"{head}: {_spread(each.ratio() for each in figures)}."
+        plain = _spread(each.ratio(at_defaults=True) for each in figures)
+        fast = _spread(each.ratio(at_defaults=True, fast_math=True) for each in figures)
+        yield f"Peers at their defaults: {plain}; with fast math {fast}.\n"
+    distances = {
+        name: float(row["distance"])
+        for name, record in models.items()
+        if "distance" in (row := Figures(record, 1).rows.get(WITH_FAST_MATH, {}))
+    }
+    if distances:
+        worst = max(distances, key=lambda name: distances[name])
+        yield (
+            f"Outputs with fast math are off by {statistics.median(distances.values()):.1e} of "
+            f"their range at the median, at most by {distances[worst]:.1e} ({worst}).\n"
+        )
+
+
+def _spread(ratios: Iterable[float | None]) -> str:
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return "not measured"
+    return (
+        f"geometric mean {statistics.geometric_mean(known):.2f}, worst {max(known):.2f}, "
+        f"{sum(ratio <= 1 for ratio in known)} of {len(known)} models at most 1.0"
+    )
 
 
 def page(said: dict[str, Any]) -> str:
