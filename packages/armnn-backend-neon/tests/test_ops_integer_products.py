@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import armnn
-from armnn import DataLayout, Network
+from armnn import ActivationFunction, DataLayout, Network
 from armnn.tensor import info_of
+from armnn.types import BinaryOperation
 
 Array = NDArray[Any]
 
@@ -142,3 +143,81 @@ def test_the_steps_just_hold_all_numbers(compute: Callable[..., list[Array]], x:
     assert actual[1] == scale
     assert actual[2] == zero
     assert np.array_equal(actual[0], steps)
+
+
+ADDED_WHOLE, FACTOR, ADDED = np.array([-900, 7, 10000]), np.float32(0.001), np.float32([3, -2, 0.5])
+
+
+def number_of(columns: int, three: Array, dtype: Any) -> Array:
+    return np.resize(three, columns).astype(dtype)
+
+
+@pytest.mark.parametrize("steps", ["whole", "float", "factor", "added", "bounded", "tanh", "twice"])
+@pytest.mark.parametrize("sizes", [(1, 5, 7), (17, 33, 65), (9, 4, 1), (40, 3, 300)])
+def test_what_makes_real_numbers_of_sums_is_part_of_the_product(
+    compute: Callable[..., list[Array]], sizes: tuple[int, int, int], steps: str
+) -> None:
+    rows, depth, columns = sizes
+    order = ["whole", "float", "factor", "added", "bounded"]
+    taken = order[: order.index(steps) + 1] if steps in order else order[:4]
+    x, y = whole((rows, depth), np.uint8, 1), whole((depth, columns), np.uint8, 2)
+    added_whole = number_of(columns, ADDED_WHOLE, np.int32)
+    added = number_of(columns, ADDED, np.float32)
+
+    def build(n: Network, data: Any, factor: Any, *operands: Any) -> Any:
+        made = n.add_mat_mul_integer(data, *operands)
+        made = n.add_elementwise_binary(added_whole, made, operation=BinaryOperation.ADD)
+        if "float" in taken:
+            made = n.add_cast(made, output=armnn.DataType.FLOAT32)
+        if "factor" in taken:
+            made = n.add_elementwise_binary(made, factor, operation=BinaryOperation.MUL)
+        if "added" in taken:
+            made = n.add_elementwise_binary(added, made, operation=BinaryOperation.ADD)
+        if "bounded" in taken:
+            made = n.add_activation(made, function=ActivationFunction.RELU)
+        if steps == "tanh":
+            made = n.add_activation(made, function=ActivationFunction.TANH, a=1.0, b=1.0)
+        if steps == "twice":
+            made = n.add_elementwise_binary(made, factor, operation=BinaryOperation.MUL)
+            made = n.add_elementwise_binary(made, added, operation=BinaryOperation.ADD)
+        return made
+
+    zeros = [np.array(np.uint8(3)), np.array(np.uint8(101))]
+    (actual,) = compute(build, x, np.array([FACTOR]), y, *zeros, constants=3)
+    expected: Array = (x.astype(np.int64) - 3) @ (y.astype(np.int64) - 101) + added_whole
+    expected = expected.astype(np.float64) * (FACTOR if "factor" in taken else 1)
+    expected = expected + (added if "added" in taken else 0)
+    expected = np.maximum(expected, 0) if "bounded" in taken else expected
+    if steps == "tanh":
+        expected = np.tanh(expected)
+    if steps == "twice":
+        expected = expected * FACTOR + added
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=2e-5)
+
+
+@pytest.mark.parametrize("layout", [DataLayout.NCHW, DataLayout.NHWC])
+def test_windows_add_whole_numbers_to_channels(
+    compute: Callable[..., list[Array]], layout: DataLayout
+) -> None:
+    is_last = layout is DataLayout.NHWC
+    x = whole((2, 9, 8, 5) if is_last else (2, 5, 9, 8), np.uint8, 1)
+    y = whole((24, 3, 3, 5) if is_last else (24, 5, 3, 3), np.uint8, 2)
+    bias = np.arange(24, dtype=np.int32).reshape((24,) if is_last else (1, 24, 1, 1)) * 1000
+
+    def build(n: Network, data: Any, added: Any, factor: Any, *operands: Any) -> Any:
+        made = n.add_convolution_integer(data, *operands, data_layout=layout, pad_left=1)
+        total = n.add_elementwise_binary(made, added, operation=BinaryOperation.ADD)
+        real = n.add_cast(total, output=armnn.DataType.FLOAT32)
+        return real, n.add_elementwise_binary(real, factor, operation=BinaryOperation.MUL)
+
+    zeros = [np.array(np.uint8(3)), np.array(np.uint8(101))]
+    real, scaled = compute(build, x, bias, np.array([FACTOR]), y, *zeros, constants=3)
+    image, weights = x.astype(np.int64) - 3, y.astype(np.int64) - 101
+    if is_last:
+        image, weights = image.transpose(0, 3, 1, 2), weights.transpose(0, 3, 1, 2)
+    image = np.pad(image, ((0, 0), (0, 0), (0, 0), (1, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3), (2, 3))
+    expected = np.einsum("nchwij,ocij->nohw", windows, weights) + bias.reshape(24, 1, 1)
+    expected = expected.transpose(0, 2, 3, 1) if is_last else expected
+    np.testing.assert_array_equal(real, expected)
+    np.testing.assert_allclose(scaled, expected * np.float64(FACTOR), rtol=1e-6)

@@ -51,10 +51,18 @@ class Fusion {
         if (maker != nullptr && maker->absorb_sum(other)) return replace(position, *maker);
       }
     }
-    return merge_table(operation, position) || merge_pair(operation, position);
+    return merge_step(operation, position) || merge_table(operation, position) ||
+           merge_pair(operation, position);
   }
 
  private:
+  bool merge_step(Operation &operation, size_t position) {
+    const SumsStep step = operation.as_sums_step(graph_);
+    if (step.kind == SumsStep::Kind::none) return false;
+    Operation *maker = uses_.only_maker(operation.inputs[step.data]);
+    return maker != nullptr && maker->absorb_sums_step(step) && replace(position, *maker);
+  }
+
   bool merge_table(Operation &operation, size_t position) {
     const ByteTable *table = operation.as_table(graph_, kernels_);
     if (table == nullptr) return false;

@@ -87,6 +87,14 @@ struct Stretch {
   size_t bytes;
 };
 
+/* What follows a product of bytes on its way to real numbers. */
+struct SumsStep {
+  enum class Kind { none, add_whole, to_float, multiply, add };
+  Kind kind = Kind::none;
+  size_t data = 0; /* the input that carries the sums */
+  TensorId operand = kNone; /* what is added to each column, or the one number that all are multiplied by */
+};
+
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
 class Operation {
  public:
@@ -122,6 +130,11 @@ class Operation {
   virtual const Elementwise *as_function() const { return nullptr; }
   /* Whether it is the sum of its two inputs, of one shape. */
   virtual bool is_sum() const { return false; }
+
+  /* What it is to a product of bytes in front of it. */
+  virtual SumsStep as_sums_step(const Graph &) const { return {}; }
+  /* Takes over a step that follows. */
+  virtual bool absorb_sums_step(const SumsStep &) { return false; }
 
   /* The table by which it makes each byte of its output from the one at the same place of its input,
    * if that is all it does; the graph's tensors are known by then.

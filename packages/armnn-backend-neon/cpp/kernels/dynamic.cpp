@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers in 256 steps that are known only while running, as ONNX rounds them. */
+#include "kernels/int8_vector.h"
 #include "kernels/level.h"
-#include "kernels/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-typedef uint8_t Bytes __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
 
 /* Halves go to the even neighbour; what is no number becomes the zero point. */
 void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point) {
@@ -18,9 +16,8 @@ void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_
     Floats steps = round_even((left == kLanes ? load(x + i) : load_part(x + i, left)) / scale);
     steps = steps == steps ? steps : Floats{};
     steps = minimum(maximum(steps, splat(lowest)), splat(highest));
-    const Bytes stored =
-        __builtin_convertvector(__builtin_convertvector(steps, Ints) + zero_point, Bytes);
-    std::memcpy(y + i, &stored, static_cast<size_t>(left));
+    const Bytes stored = narrowed(__builtin_convertvector(steps, Ints) + zero_point);
+    left == kLanes ? store_bytes(y + i, stored) : store_bytes(y + i, stored, left);
   }
 }
 

@@ -34,13 +34,21 @@ struct Int8Tile {
   int64_t depth;
   bool is_signed; /* what the rows hold */
   const int8_t *b;
-  int32_t b_zero_point; /* times the sum of each row as it is read is taken off */
+  int32_t b_zero_point; /* times the sum of each row is taken off */
+  const int32_t *row_sums; /* by sum_rows; nullptr where b_zero_point is 0 */
   const int32_t *bias; /* of the first column, filled up to table.columns */
   void *c; /* bytes, or int32_t where scales is nullptr */
   int64_t c_stride; /* in elements */
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
   Requantization requantization;
+};
+
+/* Sums of products as real numbers: (sum + whole) * scale + shift. */
+struct RealSums {
+  const int32_t *whole; /* of each column; nullptr: none */
+  float scale;
+  const float *shift; /* of each column; nullptr: none */
 };
 
 /* Outputs side by side of a convolution whose windows lie inside of the image, as in SlidingLine; B is a
@@ -139,6 +147,10 @@ struct Int8Kernels {
   void (*product_tile)(const Int8Tile &tile);
   void (*sliding_line)(const Int8SlidingLine &line);
   void (*depthwise_rows)(const Int8DepthwiseRows &rows);
+  /* Of each row of A, over taps and depth, as it is read. */
+  void (*sum_rows)(const Int8Tile &tile, int32_t *sums);
+  /* In the place of rows of int32_t; the stride is in elements. */
+  void (*to_real)(const RealSums &real, void *sums, int64_t stride, int64_t rows, int64_t columns);
   void (*pooling_row)(const Int8PoolingRow &row);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*sum)(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,

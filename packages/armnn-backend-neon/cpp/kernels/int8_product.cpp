@@ -97,53 +97,28 @@ inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&total)[R][V]
 
 #endif
 
-/* The sum of a row as it is read. */
-inline int32_t sum_of_row(const Int8Tile &tile, int r) {
-  const auto turned = static_cast<uint8_t>(turned_bits(tile.is_signed));
-  int32_t sum = 0;
-  for (int64_t t = 0; t < tile.taps; ++t) {
-    const uint8_t *row = tile.rows[t * tile.rows_stride + r];
-    for (int64_t k = 0; k < tile.depth; ++k) {
-      const auto read = static_cast<uint8_t>(row[k] ^ turned);
-      sum += kReadsUnsigned ? read : static_cast<int8_t>(read);
-    }
-  }
-  return sum;
-}
-
-inline void store_some(const Int8Tile &tile, int r, int v, int64_t n, Ints sum) {
-  const int64_t place = r * tile.c_stride + v * kLanes;
-  const Requantization &requantization = tile.requantization;
-  if (requantization.scales == nullptr) {
-    std::memcpy(static_cast<int32_t *>(tile.c) + place, &sum, static_cast<size_t>(n) * 4);
-    return;
-  }
-  const Requantizer requantize(requantization);
-  store_bytes(static_cast<uint8_t *>(tile.c) + place,
-              requantize(sum, load(requantization.scales + v * kLanes)), n);
-}
-
-/* Sums in memory: zero points of B, sums that are stored as they are. */
+/* Sums that are stored as they are. */
 template <int R, int V>
-__attribute__((noinline)) void finish_any(const Int8Tile &tile, const Ints (&sums)[R][V]) {
-  for (int r = 0; r < R; ++r) {
-    const int32_t off = tile.b_zero_point == 0 ? 0 : tile.b_zero_point * sum_of_row(tile, r);
-    for (int v = 0; v < V; ++v) {
-      const int64_t left = tile.column_count - v * kLanes;
-      if (left > 0) store_some(tile, r, v, left < kLanes ? left : kLanes, sums[r][v] - off);
+inline void store_sums(const Int8Tile &tile, const Ints (&sums)[R][V]) {
+  auto *c = static_cast<int32_t *>(tile.c);
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+    const int64_t left = tile.column_count - v * kLanes;
+    if (left >= kLanes) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        std::memcpy(c + r * tile.c_stride + v * kLanes, &sums[r][v], sizeof(Ints));
+      }
+    } else if (left > 0) {
+      Ints spilled[R]; /* else the lanes that are there are picked out one by one */
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) spilled[r] = sums[r][v];
+      for (int r = 0; r < R; ++r) {
+        std::memcpy(c + r * tile.c_stride + v * kLanes, &spilled[r], static_cast<size_t>(left) * 4);
+      }
     }
   }
 }
 
 template <int R, int V>
-inline void finish(const Int8Tile &tile, const Ints (&sums)[R][V]) {
-  if (tile.b_zero_point != 0 || tile.requantization.scales == nullptr) {
-    Ints spilled[R][V];
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
-    }
-    return finish_any<R, V>(tile, spilled);
-  }
+inline void store_bytes_of(const Int8Tile &tile, const Ints (&sums)[R][V]) {
   const Requantizer requantize(tile.requantization);
   uint8_t *c = static_cast<uint8_t *>(tile.c);
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
@@ -158,6 +133,21 @@ inline void finish(const Int8Tile &tile, const Ints (&sums)[R][V]) {
         store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale), left);
       }
     }
+  }
+}
+
+template <int R, int V>
+inline void finish(const Int8Tile &tile, Ints (&sums)[R][V]) {
+  if (tile.b_zero_point != 0) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      const Ints off = splat_int(tile.b_zero_point * tile.row_sums[r]);
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] -= off;
+    }
+  }
+  if (tile.requantization.scales == nullptr) {
+    store_sums<R, V>(tile, sums);
+  } else {
+    store_bytes_of<R, V>(tile, sums);
   }
 }
 

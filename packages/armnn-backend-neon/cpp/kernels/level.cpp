@@ -25,6 +25,7 @@ void fill(Kernels &table) {
   fill_int8_depthwise(table.int8);
   fill_int8_pooling(table.int8);
   fill_int8_pairs(table.int8);
+  fill_int8_sums(table.int8);
   fill_int8_table(table.int8);
 }
 

@@ -24,6 +24,7 @@ void fill_int8_sliding(Int8Kernels &table);
 void fill_int8_depthwise(Int8Kernels &table);
 void fill_int8_pooling(Int8Kernels &table);
 void fill_int8_pairs(Int8Kernels &table);
+void fill_int8_sums(Int8Kernels &table);
 void fill_int8_table(Int8Kernels &table);
 
 }  // namespace CPUACC_LEVEL

@@ -198,7 +198,9 @@ void lower_other_arithmetic(Lowering &l, int64_t operation) {
   require_one_type(l);
   require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
   const bool is_costly = operation == 1 || operation == 7 || operation >= 1000;
-  lower_line(l, line_of(operation, l.input(0).type), is_costly ? 10 * kFunctionNs : kElementNs);
+  const bool adds_whole = operation == 0 && l.input(0).type == ARMNN_SIGNED32;
+  lower_line(l, line_of(operation, l.input(0).type), is_costly ? 10 * kFunctionNs : kElementNs,
+             adds_whole ? LineKind::whole_sum : LineKind::plain);
 }
 
 }  // namespace cpuacc

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/moving.h"
+#include "ops/quantizing.h"
 
 namespace cpuacc {
 namespace {
@@ -53,11 +54,23 @@ Iteration merged(const Iteration &from) {
 
 class Lines final : public Operation {
  public:
-  Lines(std::vector<TensorId> operands, TensorId to, Iteration iteration, Line line, double element_ns)
+  Lines(std::vector<TensorId> operands, TensorId to, Iteration iteration, Line line, double element_ns,
+        LineKind kind)
       : Operation(std::move(operands), {to}),
         iteration_(std::move(iteration)),
         line_(line),
-        element_ns_(element_ns) {}
+        element_ns_(element_ns),
+        kind_(kind) {}
+
+  SumsStep as_sums_step(const Graph &) const override {
+    if (kind_ != LineKind::whole_sum) return {};
+    for (const size_t data : {size_t{0}, size_t{1}}) {
+      if (adds_to_columns(iteration_.shape, iteration_.strides[data], iteration_.strides[1 - data])) {
+        return {SumsStep::Kind::add_whole, data, inputs[1 - data]};
+      }
+    }
+    return {};
+  }
 
   size_t prepare(const Setup &setup) override {
     for (const TensorId id : inputs) bytes_.push_back(static_cast<int64_t>(element_bytes(setup[id].type)));
@@ -108,6 +121,7 @@ class Lines final : public Operation {
   Iteration iteration_;
   Line line_;
   double element_ns_;
+  LineKind kind_;
   std::vector<int64_t> bytes_; /* of an element of each operand */
   int64_t to_bytes_ = 0;
 };
@@ -124,7 +138,7 @@ bool broadcasts(const Shape &shape, const Shape &to) {
 
 }  // namespace
 
-void lower_line(Lowering &l, Line line, double element_ns) {
+void lower_line(Lowering &l, Line line, double element_ns, LineKind kind) {
   const Shape &shape = l.output().shape;
   require(line != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const Order order = l.common_order();
@@ -135,9 +149,9 @@ void lower_line(Lowering &l, Line line, double element_ns) {
     require(broadcasts(given, shape), "it does not broadcast to the output", static_cast<int32_t>(i));
     const Order own = given.size() == shape.size() ? order : plain_order(given.size());
     iteration.strides.push_back(strides_along(given, own, order));
-    operands.push_back(l.in(i, own));
+    operands.push_back(kind == LineKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
   }
-  l.add<Lines>(std::move(operands), l.out(0, order), merged(iteration), line, element_ns);
+  l.add<Lines>(std::move(operands), l.out(0, order), merged(iteration), line, element_ns, kind);
 }
 
 void require_one_type(const Lowering &l) {

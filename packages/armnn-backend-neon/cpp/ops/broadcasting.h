@@ -12,10 +12,15 @@ namespace cpuacc {
  */
 using Line = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
 
+/* What a line function is beside a function of elements: the sum of two Signed32, or one of bytes in
+ * steps of the output.
+ */
+enum class LineKind { plain, whole_sum, in_output_steps };
+
 /* Lowers a layer to a line function over all its inputs; refuses if there is none. Element_ns is what
  * an element takes.
  */
-void lower_line(Lowering &lowering, Line line, double element_ns);
+void lower_line(Lowering &lowering, Line line, double element_ns, LineKind kind = LineKind::plain);
 
 /* Refuses operands of other types than the first. */
 void require_one_type(const Lowering &lowering);

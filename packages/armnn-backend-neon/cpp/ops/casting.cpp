@@ -98,6 +98,11 @@ class Cast final : public Operation {
   /* Of the same size, element by element. */
   bool may_overwrite(size_t) const override { return true; }
 
+  SumsStep as_sums_step(const Graph &) const override {
+    const bool is_real = convert_ == convert<int32_t, float>;
+    return {is_real ? SumsStep::Kind::to_float : SumsStep::Kind::none, 0, kNone};
+  }
+
  private:
   static constexpr int64_t kPiece = 4096; /* elements that one thread takes at a time */
   Convert convert_;

@@ -46,6 +46,20 @@ class Combine final : public Pairs {
 
   bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain_sum(); }
 
+  SumsStep as_sums_step(const Graph &graph) const override {
+    const bool is_product = operation_ == Arithmetic::multiply;
+    if (!is_product && operation_ != Arithmetic::add) return {};
+    for (const size_t data : {size_t{0}, size_t{1}}) {
+      const TensorId operand = inputs[1 - data];
+      const bool fits = is_product ? graph[operand].count() == 1
+                                   : adds_to_columns(broadcast_.shape, data == 0 ? broadcast_.x : broadcast_.y,
+                                                     data == 0 ? broadcast_.y : broadcast_.x);
+      const SumsStep::Kind kind = is_product ? SumsStep::Kind::multiply : SumsStep::Kind::add;
+      if (fits && graph[inputs[data]].count() == graph[outputs[0]].count()) return {kind, data, operand};
+    }
+    return {};
+  }
+
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
                void *z, int64_t n) const override {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 
+#include "ops/broadcasting.h"
 #include "ops/elementwise.h"
 #include "ops/int8_product.h"
 #include "ops/pairs.h"
@@ -253,13 +254,33 @@ void lower_number(Lowering &l, Arithmetic operation) {
   require(lower_with_number(l, operation), "this operation of two tensors is not computed in integers");
 }
 
+struct Larger {
+  template <typename T>
+  static T of(T x, T y) { return x < y ? y : x; }
+};
+
+struct Smaller {
+  template <typename T>
+  static T of(T x, T y) { return y < x ? y : x; }
+};
+
+/* Of operands in steps of the output: rounding keeps the order of numbers. */
+template <typename Choice>
+void lower_choice(Lowering &l, Arithmetic operation) {
+  if (lower_with_number(l, operation)) return;
+  require(is_int8(l.output()), "the output must have 8 bits");
+  const Line line = is_signed_int8(l.output().type) ? pair_line<int8_t, int8_t, Choice>
+                                                    : pair_line<uint8_t, uint8_t, Choice>;
+  lower_line(l, line, kElementNs, LineKind::in_output_steps);
+}
+
 /* By the numbers of ElementwiseBinary. */
 void lower_binary(Lowering &l) {
   switch (l.layer().integer("operation", 0)) {
     case 0: return lower_sum(l, 1);
     case 1: return lower_number(l, Arithmetic::divide);
-    case 2: return lower_number(l, Arithmetic::maximum);
-    case 3: return lower_number(l, Arithmetic::minimum);
+    case 2: return lower_choice<Larger>(l, Arithmetic::maximum);
+    case 3: return lower_choice<Smaller>(l, Arithmetic::minimum);
     case 4: return lower_multiplication(l);
     case 5: return lower_sum(l, -1);
     case 6: return lower_number(l, Arithmetic::squared_difference);
@@ -325,6 +346,22 @@ void lower_softmax(Lowering &l, bool takes_logarithm) {
 
 }  // namespace
 
+TensorId requantized(Lowering &l, size_t i, const Order &order) {
+  const Value &in = l.input(i);
+  const Value &out = l.output();
+  const TensorId from = l.in(i, order);
+  if (in.type == out.type && in.quantization.scales == out.quantization.scales &&
+      in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0) {
+    return from;
+  }
+  require(is_int8(in) && is_int8(out), "all must have the output's data type and quantisation, or 8 bits",
+          static_cast<int32_t>(i));
+  const TensorId to = l.temporary(out.type, l.graph()[from].shape);
+  l.graph()[to].quantization = out.quantization;
+  l.add<LookUp>(from, to, [](const Kernels &, float *) {}, Elementwise{Function::identity, 0.0f, 0.0f});
+  return to;
+}
+
 std::vector<LayerType> int8_elementwise_layers() {
   return {
       {"Activation", lower_activation},
@@ -332,8 +369,8 @@ std::vector<LayerType> int8_elementwise_layers() {
       {"Division", [](Lowering &l) { lower_number(l, Arithmetic::divide); }},
       {"ElementwiseBinary", lower_binary},
       {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
-      {"Maximum", [](Lowering &l) { lower_number(l, Arithmetic::maximum); }},
-      {"Minimum", [](Lowering &l) { lower_number(l, Arithmetic::minimum); }},
+      {"Maximum", [](Lowering &l) { lower_choice<Larger>(l, Arithmetic::maximum); }},
+      {"Minimum", [](Lowering &l) { lower_choice<Smaller>(l, Arithmetic::minimum); }},
       {"Multiplication", lower_multiplication},
       {"Quantize", lower_quantize},
       {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},

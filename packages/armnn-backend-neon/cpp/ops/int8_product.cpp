@@ -7,6 +7,9 @@
 namespace cpuacc {
 namespace {
 
+constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
+constexpr int64_t kMostRows = 16; /* of a tile */
+
 size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
@@ -206,17 +209,31 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
   tile.b_zero_point = sums.right_zero_point - (sums.right_is_signed ? 0 : 128);
   tile.c_stride = product.c_stride;
   tile.requantization = {nullptr, sums.zero_point, sums.bounds.lowest, sums.bounds.highest};
-  for (int64_t column = first_column; column < last_column; column += kernels.columns) {
-    tile.b = reinterpret_cast<const int8_t *>(
-        product.packed + static_cast<size_t>(column / kernels.columns) * panel_bytes);
-    tile.bias = product.bias + column;
-    tile.requantization.scales = product.scales == nullptr ? nullptr : product.scales + column;
-    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
-    for (int64_t row = first_row; row < last_row; row += kernels.rows) {
+  const bool sums_rows = tile.b_zero_point != 0;
+  const int64_t most = kMostTiles * kernels.rows;
+  int32_t row_sums[kMostTiles * kMostRows];
+  for (int64_t top = first_row; top < last_row; top += sums_rows ? most : last_row - first_row) {
+    const int64_t bottom = sums_rows ? std::min(top + most, last_row) : last_row;
+    const auto place = [&](int64_t row) {
       tile.rows = pointers + (row - first_row) * taps;
       tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, last_row - row));
-      tile.c = product.c + (row * product.c_stride + column) * size;
-      kernels.product_tile(tile);
+      tile.row_sums = row_sums + (sums_rows ? row - top : 0);
+    };
+    for (int64_t row = top; sums_rows && row < bottom; row += kernels.rows) {
+      place(row);
+      kernels.sum_rows(tile, row_sums + (row - top));
+    }
+    for (int64_t column = first_column; column < last_column; column += kernels.columns) {
+      tile.b = reinterpret_cast<const int8_t *>(
+          product.packed + static_cast<size_t>(column / kernels.columns) * panel_bytes);
+      tile.bias = product.bias + column;
+      tile.requantization.scales = product.scales == nullptr ? nullptr : product.scales + column;
+      tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
+      for (int64_t row = top; row < bottom; row += kernels.rows) {
+        place(row);
+        tile.c = product.c + (row * product.c_stride + column) * size;
+        kernels.product_tile(tile);
+      }
     }
   }
   if (product.table != nullptr) look_up_task(product, cut, task, kernels);

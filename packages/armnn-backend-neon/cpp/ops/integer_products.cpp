@@ -14,15 +14,41 @@ namespace {
 
 constexpr double kProductNs = 0.01;
 
+/* Wraps around. */
+int32_t added(int32_t x, int32_t y) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
+}
+
 size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Windows of [N, H, W, C] * weights -> [N, H', W', O]; a product of matrices has windows of one
- * element. Inputs: data, weights, and, each of them or kNone, their zero points.
+ * element. Inputs: data, weights, and, each of them or kNone, their zero points, then what makes real
+ * numbers of the sums: added to the sums, multiplied with, added then.
  */
 class IntegerProduct final : public Operation {
  public:
-  IntegerProduct(std::vector<TensorId> inputs, TensorId out, Windows windows, WeightLayout layout)
-      : Operation(std::move(inputs), {out}), windows_(windows), layout_(layout) {}
+  IntegerProduct(std::vector<TensorId> operands, TensorId out, Windows windows, WeightLayout layout)
+      : Operation(std::move(operands), {out}), windows_(windows), layout_(layout) {
+    inputs.resize(kInputs, kNone);
+  }
+
+  bool absorb_sums_step(const SumsStep &step) override {
+    if (function_.function != Function::identity) return false;
+    switch (step.kind) {
+      case SumsStep::Kind::add_whole: return !is_real_ && take(kWhole, step.operand);
+      case SumsStep::Kind::to_float: return !is_real_ && (is_real_ = true);
+      case SumsStep::Kind::multiply:
+        return is_real_ && inputs[kShift] == kNone && take(kScale, step.operand);
+      case SumsStep::Kind::add: return is_real_ && take(kShift, step.operand);
+      default: return false;
+    }
+  }
+
+  bool absorb(const Elementwise &function) override {
+    if (!is_real_ || function_.function != Function::identity) return false;
+    function_ = function;
+    return true;
+  }
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
@@ -72,11 +98,52 @@ class IntegerProduct final : public Operation {
                       [&](int64_t row, const uint8_t **pointers, int64_t stride) {
                         point(frame.in<uint8_t>(inputs[0]), outside, row, pointers, stride);
                       });
+        if (is_real_ || inputs[kWhole] != kNone) finish(frame, i);
       }
     });
   }
 
  private:
+  enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
+
+  bool take(Input place, TensorId operand) {
+    if (inputs[place] != kNone) return false;
+    inputs[place] = operand;
+    return true;
+  }
+
+  template <typename T>
+  const T *column_of(const Frame &frame, Input place, int64_t column) const {
+    return inputs[place] == kNone ? nullptr : frame.in<T>(inputs[place]) + column;
+  }
+
+  /* What a task has just made. */
+  void finish(const Frame &frame, int64_t task) const {
+    const int64_t row = task % cut_.row_tasks() * cut_.rows_per_task;
+    const int64_t column = task / cut_.row_tasks() * cut_.columns_per_task;
+    const int64_t rows = std::min(cut_.rows_per_task, cut_.rows - row);
+    const int64_t columns = std::min(cut_.columns_per_task, cut_.columns - column);
+    if (!is_real_) {
+      const int32_t *whole = column_of<int32_t>(frame, kWhole, column);
+      int32_t *sums = frame.out<int32_t>(outputs[0]) + row * layout_.columns + column;
+      for (int64_t i = 0; i < rows; ++i, sums += layout_.columns) {
+        for (int64_t j = 0; j < columns; ++j) sums[j] = added(sums[j], whole[j]);
+      }
+      return;
+    }
+    const float *scale = column_of<float>(frame, kScale, 0);
+    const RealSums real{column_of<int32_t>(frame, kWhole, column), scale == nullptr ? 1.0f : *scale,
+                        column_of<float>(frame, kShift, column)};
+    float *made = frame.out<float>(outputs[0]) + row * layout_.columns + column;
+    frame.kernels.int8.to_real(real, made, layout_.columns, rows, columns);
+    if (function_.function == Function::identity) return;
+    const bool is_dense = columns == layout_.columns;
+    const int64_t count = is_dense ? rows * columns : columns;
+    for (int64_t i = 0; i < (is_dense ? 1 : rows); ++i, made += layout_.columns) {
+      frame.kernels.elementwise(function_, made, made, count);
+    }
+  }
+
   void pack(const uint8_t *weights, const Int8Kernels &kernels, void *memory) const {
     pack_int8(weights, sums_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
   }
@@ -106,6 +173,8 @@ class IntegerProduct final : public Operation {
   Windows windows_;
   WeightLayout layout_;
   Int8Sums sums_;
+  bool is_real_ = false;
+  Elementwise function_{Function::identity, 0.0f, 0.0f};
   Cut cut_{};
   size_t pointer_bytes_ = 0;
   size_t folded_bytes_ = 0;

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors put together and taken apart. */
 #include "ops/moving.h"
+#include "ops/quantizing.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
 namespace {
-
-void require_alike(const Lowering &l, const Value &one, int32_t input) {
-  const Value &out = l.output();
-  require(one.type == out.type && one.quantization.scales == out.quantization.scales &&
-              one.quantization.zero_points == out.quantization.zero_points,
-          "all must have the output's data type and quantisation", input);
-  require(one.quantization.axis < 0, "scales per axis are not carried here", input);
-}
 
 void lower_concat(Lowering &l) {
   const Order order = l.common_order();
@@ -22,10 +15,9 @@ void lower_concat(Lowering &l) {
   std::vector<Move> moves;
   int64_t begin = 0;
   for (size_t i = 0; i < l.input_count(); ++i) {
-    require_alike(l, l.input(i), static_cast<int32_t>(i));
     const Shape shape = in_memory(l.input(i).shape, order);
     moves.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
-    sources.push_back(l.in(i, order));
+    sources.push_back(requantized(l, i, order));
     begin += shape[axis];
   }
   l.add<Moves>(std::move(sources), l.out(0, order), std::move(moves));
@@ -40,10 +32,9 @@ void lower_stack(Lowering &l) {
   std::vector<TensorId> sources;
   std::vector<Move> moves;
   for (size_t i = 0; i < l.input_count(); ++i) {
-    require_alike(l, l.input(i), static_cast<int32_t>(i));
     const Shape &each = l.input(i).shape;
     moves.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
-    sources.push_back(l.in(i));
+    sources.push_back(requantized(l, i, plain_order(each.size())));
   }
   l.add<Moves>(std::move(sources), l.out(), std::move(moves));
 }

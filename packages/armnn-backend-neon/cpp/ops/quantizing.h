@@ -37,6 +37,12 @@ class Quantize final : public Operation {
   int64_t count_ = 0;
 };
 
+class Lowering;
+/* An input in an order, its bytes in steps of the output: it is looked up where these differ. Refuses
+ * other than 8 bits there.
+ */
+TensorId requantized(Lowering &lowering, size_t i, const Order &order);
+
 }  // namespace cpuacc
 
 #endif

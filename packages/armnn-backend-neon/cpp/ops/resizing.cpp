@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/int8_product.h"
 #include "ops/moving.h"
+#include "ops/quantizing.h"
 #include "ops/registry.h"
 #include "ops/windows.h"
 
@@ -16,6 +18,14 @@ struct Sampling {
   std::vector<int64_t> high;
   std::vector<float> share;
 };
+
+void mix(const float *low, const float *high, float share, float *to, int64_t n) {
+  if (share == 0.0f) {
+    std::copy(low, low + n, to);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) to[i] = low[i] + (high[i] - low[i]) * share;
+}
 
 /* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. */
 class Resize final : public Operation {
@@ -52,19 +62,88 @@ class Resize final : public Operation {
   }
 
  private:
-  static void mix(const float *low, const float *high, float share, float *to, int64_t n) {
-    if (share == 0.0f) {
-      std::copy(low, low + n, to);
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i) to[i] = low[i] + (high[i] - low[i]) * share;
-  }
-
   Sampling rows_;
   Sampling columns_;
   Shape from_;
   Shape to_;
   size_t line_bytes_ = 0;
+};
+
+/* The same of bytes: samples as they are stored where nothing is mixed, else row by row in floats. */
+class Int8Resize final : public Operation {
+ public:
+  Int8Resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes)
+      : Operation({from}, {to}), rows_(std::move(rows)), columns_(std::move(columns)), mixes_(mixes) {}
+
+  size_t prepare(const Setup &setup) override {
+    from_ = setup[inputs[0]];
+    to_ = setup[outputs[0]];
+    line_ = from_.shape[2] * from_.shape[3];
+    made_ = to_.shape[2] * to_.shape[3];
+    room_ = static_cast<size_t>(2 * line_ + made_ + 15) / 16 * 16;
+    return mixes_ ? room_ * sizeof(float) * static_cast<size_t>(setup.threads) : 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const uint8_t *x = frame.in<uint8_t>(inputs[0]);
+    uint8_t *y = frame.out<uint8_t>(outputs[0]);
+    const int64_t rows = to_.shape[1];
+    const double row_ns = static_cast<double>(line_ + made_) * kElementNs;
+    frame.pool.run(to_.shape[0] * rows, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto row = static_cast<size_t>(i % rows);
+        const uint8_t *image = x + i / rows * from_.shape[1] * line_;
+        const uint8_t *low = image + rows_.low[row] * line_;
+        if (mixes_) {
+          mix_row(frame, low, image + rows_.high[row] * line_, rows_.share[row], thread, y + i * made_);
+        } else {
+          pick(low, y + i * made_);
+        }
+      }
+    });
+  }
+
+ private:
+  void pick(const uint8_t *row, uint8_t *to) const {
+    const int64_t channels = from_.shape[3];
+    for (const int64_t column : columns_.low) {
+      std::copy_n(row + column * channels, channels, to);
+      to += channels;
+    }
+  }
+
+  void mix_row(const Frame &frame, const uint8_t *low, const uint8_t *high, float share, int32_t thread,
+               uint8_t *to) const {
+    const Kernels &kernels = frame.kernels;
+    const int64_t channels = from_.shape[3];
+    float *mixed = reinterpret_cast<float *>(frame.scratch()) + room_ * static_cast<size_t>(thread);
+    float *other = mixed + line_;
+    float *made = other + line_;
+    const auto decode = [&](const uint8_t *row, float *real) {
+      kernels.dequantize[static_cast<int>(integer_of(from_.type))](
+          row, real, line_, from_.quantization.scales[0], from_.quantization.zero_points[0]);
+    };
+    decode(low, mixed);
+    if (share != 0.0f) {
+      decode(high, other);
+      mix(mixed, other, share, mixed, line_);
+    }
+    for (size_t j = 0; j < columns_.low.size(); ++j) {
+      mix(mixed + columns_.low[j] * channels, mixed + columns_.high[j] * channels, columns_.share[j],
+          made + static_cast<int64_t>(j) * channels, channels);
+    }
+    kernels.quantize[static_cast<int>(integer_of(to_.type))](made, to, made_, to_.quantization.scales[0],
+                                                             to_.quantization.zero_points[0]);
+  }
+
+  Sampling rows_;
+  Sampling columns_;
+  bool mixes_;
+  Tensor from_;
+  Tensor to_;
+  int64_t line_ = 0; /* elements of a row of the input */
+  int64_t made_ = 0; /* and of the output */
+  size_t room_ = 0; /* floats of one thread */
 };
 
 struct Grid {
@@ -101,7 +180,8 @@ void lower_resize(Lowering &l) {
   constexpr int64_t kBilinear = 0;
   constexpr int64_t kNearest = 1;
   constexpr int64_t kTensorFlow = 1000;
-  require_floats(l);
+  const bool is_stored = is_int8(l.input(0)) && is_int8(l.output());
+  if (!is_stored) require_floats(l);
   const Layer &layer = l.layer();
   const int64_t method = layer.integer("method", kNearest);
   require(method == kBilinear || method == kNearest, "only Bilinear and NearestNeighbor are computed here");
@@ -116,7 +196,17 @@ void lower_resize(Lowering &l) {
   const Grid grid{layer.integer("align_corners", 0) != 0, layer.integer("half_pixel_centers", 0) != 0,
                   method == kBilinear};
   const TensorId image = l.in(0, order);
-  l.add<Resize>(image, l.out(0, order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]));
+  const Sampling rows = grid.sampling(from[1], to[1]);
+  const Sampling columns = grid.sampling(from[2], to[2]);
+  if (!is_stored) {
+    l.add<Resize>(image, l.out(0, order), rows, columns);
+    return;
+  }
+  const Tensor &stored = l.graph()[image];
+  const Quantization &made = l.output().quantization;
+  const bool is_alike = stored.type == l.output().type && stored.quantization.scales == made.scales &&
+                        stored.quantization.zero_points == made.zero_points;
+  l.add<Int8Resize>(image, l.out(0, order), rows, columns, method == kBilinear || !is_alike);
 }
 
 /* The axes of [N, H, y, W, x, channels of the deep form] in both forms. */
