@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import armnn
 from armnn.errors import ParseError
 from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.parser import parse
@@ -144,3 +145,31 @@ def test_a_model_in_the_working_folder_is_parsed(
 def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
     with pytest.raises(ParseError, match="a model given as bytes has no folder: pass the model"):
         parse(saved.read_bytes())
+
+
+def test_a_branch_that_reads_another_file_when_it_is_taken_is_read_anew(folder: Path) -> None:
+    """The cache must not keep what stands in files that may change beside the model."""
+    made = helper.make_tensor_value_info
+    value = TensorProto(name="value", data_type=TensorProto.FLOAT, dims=[1])
+    value.data_location = TensorProto.EXTERNAL
+    for key, text in {"location": "data.bin", "offset": "4", "length": "4"}.items():
+        value.external_data.add(key=key, value=text)
+    filled = helper.make_node("ConstantOfShape", ["shape"], ["filled"])
+    filled.attribute.append(helper.make_attribute("value", value))
+    kept = helper.make_node("Identity", ["x"], ["kept"])
+    branches = {
+        "then_branch": helper.make_graph([filled], "then", [], [made("filled", 1, [4])]),
+        "else_branch": helper.make_graph([kept], "else", [], [made("kept", 1, [4])]),
+    }
+    choice = helper.make_node("If", ["choice"], ["y"], **branches)
+    shape = helper.make_tensor("shape", TensorProto.INT64, [1], [4])
+    inputs = [made("choice", TensorProto.BOOL, []), made("x", 1, [4])]
+    graph = helper.make_graph([choice], "choosing", inputs, [made("y", 1, [4])], [shape])
+    path = folder / "model.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    cache = folder / "cache"
+    for number in (2.5, 7.5):
+        (folder / "data.bin").write_bytes(np.array([0, number], np.float32).tobytes())
+        loaded = armnn.load_model(path, backends=["CpuRef"], cache_dir=cache)
+        made_of_it = loaded.run({"choice": np.bool_(True), "x": np.zeros(4, np.float32)})["y"]
+        assert made_of_it.tolist() == [number] * 4
