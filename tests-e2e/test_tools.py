@@ -172,3 +172,20 @@ def test_an_incomplete_source_distribution_is_refused(tmp_path: Path, name: str)
     path = write_sdist(tmp_path, [each for each in GOOD_SDIST if each != name])
     (problem,) = check_distributions.sdist_problems(path)
     assert problem.startswith(f"{path.name} lacks ")
+
+
+def test_runs_of_the_kit_that_passed_are_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load("cpuacc_kit")
+    runs: list[str] = []
+
+    def run(_python: str, title: str, _arguments: list[str], **_environment: str) -> bool:
+        runs.append(title)
+        return len(runs) != 2
+
+    monkeypatch.setattr(module, "pytest", run)
+    monkeypatch.setattr(module, "PARALLEL", 1)
+    assert not module.kit("python", ["avx2"], [], tmp_path / "done")
+    assert module.kit("python", ["avx2"], [], tmp_path / "done")
+    assert runs == [f"avx2, {threads} threads" for threads in (1, 2, 3, 2)]

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from pathlib import Path
 
 LEVELS = ("avx512", "avx2", "sse2")
 THREADS = (1, 2, 3)
@@ -36,11 +37,29 @@ def pytest(python: str, title: str, arguments: Sequence[str], **environment: str
     return run.returncode == 0
 
 
-def kit(python: str, levels: Iterable[str], arguments: Sequence[str], **environment: str) -> bool:
-    """Run the conformance kit at each level with each number of threads, all of it on CpuAcc."""
+def kit(
+    python: str,
+    levels: Iterable[str],
+    arguments: Sequence[str],
+    done: Path | None = None,
+    **environment: str,
+) -> bool:
+    """Run the conformance kit at each level with each number of threads, all of it on CpuAcc.
+
+    Args:
+        python: The Python that has it.
+        levels: Those that this Python's machine has.
+        arguments: More of them, for pytest.
+        done: A folder where each run that passed leaves a mark; with a mark it is not run again.
+        environment: More variables.
+    """
 
     def run(level: str, threads: int) -> bool:
-        return pytest(
+        mark = None if done is None else done / f"{level}-{threads}"
+        if mark is not None and mark.exists():
+            print(f"== {level}, {threads} threads: passed before", flush=True)
+            return True
+        passed = pytest(
             python,
             f"{level}, {threads} threads",
             ["--pyargs", "armnn.testing", "--armnn-backend", "CpuAcc", *arguments],
@@ -48,6 +67,10 @@ def kit(python: str, levels: Iterable[str], arguments: Sequence[str], **environm
             ARMNN_CPUACC_THREADS=str(threads),
             **environment,
         )
+        if passed and mark is not None:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        return passed
 
     with ThreadPoolExecutor(PARALLEL) as pool:
         return all(list(pool.map(lambda each: run(*each), product(levels, THREADS))))

@@ -6,19 +6,21 @@
     python tools/emulated_arm.py kit [pytest arguments]
 
 ``kernels`` runs the tests of CpuAcc at every level, ``sample`` a part of them that takes minutes,
-``kit`` the conformance kit at every level with 1, 2 and 3 threads. The first call downloads what
-it needs into .cache/arm. Emulation proves results, not speed.
+``kit`` the conformance kit at every level with 1, 2 and 3 threads; runs that passed with the same
+files are not run again, so a session that was stopped goes on. The first call downloads what it
+needs into .cache/arm. Emulation proves results, not speed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
 
-from arm_machine import REPOSITORY, ArmMachine, arm_machine
+from arm_machine import FOLDER, REPOSITORY, ArmMachine, arm_machine
 from cpuacc_kit import PARALLEL, kit, pytest
 
 NEON = REPOSITORY / "packages/armnn-backend-neon"
@@ -61,6 +63,15 @@ def ready() -> ArmMachine:
     return machine
 
 
+def digest_of(machine: ArmMachine, arguments: Sequence[str]) -> str:
+    """Return what tells runs of the kit apart: our installed files and the arguments of pytest."""
+    digest = hashlib.sha256(repr(arguments).encode())
+    for path in sorted(machine.packages.glob("armnn*/**/*")):
+        if path.suffix in (".py", ".so"):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def chosen_level(machine: ArmMachine, cpu: str) -> str:
     """Return the level that CpuAcc chooses on a CPU of the emulator."""
     ask = "from armnn_backend_neon.backend import CpuAccBackend as B; print(B().devices()[0].name)"
@@ -92,7 +103,8 @@ def main() -> int:
     if part == "kernels":
         ignored = [f"--ignore={TESTS / name}" for name in NOT_EMULATED]
         return int(not kernels(machine, [str(TESTS), *ignored, *arguments]))
-    return int(not kit(str(machine.python), CPUS.values(), arguments, QEMU_CPU="max"))
+    done = FOLDER / "kit" / digest_of(machine, arguments)
+    return int(not kit(str(machine.python), CPUS.values(), arguments, done, QEMU_CPU="max"))
 
 
 if __name__ == "__main__":
