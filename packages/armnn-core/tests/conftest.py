@@ -261,6 +261,8 @@ _ACTIVATIONS: dict[ActivationFunction, Callable[[Array, float, float], Array]] =
     ActivationFunction.BOUNDED_RELU: lambda x, a, b: np.minimum(a, np.maximum(b, x)),
     ActivationFunction.LINEAR: lambda x, a, b: a * x + b,
     ActivationFunction.TANH: lambda x, a, b: a * np.tanh(b * x),
+    ActivationFunction.SIGMOID: lambda x, _a, _b: 1 / (1 + np.exp(-x)),
+    ActivationFunction.SWISH: lambda x, a, _b: x / (1 + np.exp(-a * x)),
     ActivationFunction.SQUARE: lambda x, _a, _b: x * x,
     ActivationFunction.SQRT: lambda x, _a, _b: np.sqrt(x),
     ActivationFunction.GELU: lambda x, _a, _b: x / 2 * (1 + _erf(x / math.sqrt(2))),

@@ -31,6 +31,7 @@ from armnn.optimizer.passes.permute_batch_to_space_as_depth_to_space import (
 from armnn.optimizer.passes.recognize_gelu import recognize_gelu
 from armnn.optimizer.passes.recognize_hard_swish import recognize_hard_swish
 from armnn.optimizer.passes.recognize_layer_normalization import recognize_layer_normalization
+from armnn.optimizer.passes.recognize_swish import recognize_swish
 from armnn.optimizer.passes.remove_dead_layers import remove_dead_layers
 from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
 
@@ -52,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     recognize_hard_swish,
     recognize_gelu,
     recognize_layer_normalization,
+    recognize_swish,
     fold_batch_normalization,
     fold_channel_arithmetic,
     fold_pad,
@@ -119,6 +121,7 @@ __all__ = [
     "recognize_gelu",
     "recognize_hard_swish",
     "recognize_layer_normalization",
+    "recognize_swish",
     "remove_dead_layers",
     "run_passes",
     "squash_equal_siblings",

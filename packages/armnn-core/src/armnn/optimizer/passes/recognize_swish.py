@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""A product of a value with its sigmoid becomes the activation Swish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.layers.activation import ActivationDescriptor
+from armnn.optimizer.passes._pattern import (
+    binary_operation,
+    first_input,
+    may_absorb,
+    only_reader,
+    replace_layer,
+    walk,
+)
+from armnn.types import ActivationFunction, BinaryOperation
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
+
+
+def recognize_swish(network: Network) -> int:
+    """Replace x * sigmoid(x) in floating point (Ramachandran et al. 2017; also called SiLU).
+
+    Nothing else may read the sigmoid.
+
+    Returns:
+        How many were replaced.
+    """
+    return sum(_replace(network, layer) for layer in walk(network))
+
+
+def _replace(network: Network, layer: Layer) -> bool:
+    if binary_operation(layer) is not BinaryOperation.MUL:
+        return False
+    for position, gate in enumerate(layer.inputs):
+        x = layer.inputs[1 - position]
+        if gate is None or x is None or not _is_sigmoid(gate, x) or x.info != layer.output.info:
+            continue
+        if only_reader(gate) is not layer or not may_absorb(layer, gate.producer):
+            continue
+        descriptor = ActivationDescriptor(function=ActivationFunction.SWISH, a=1)
+        return replace_layer(network, layer, "Activation", [x], descriptor)
+    return False
+
+
+def _is_sigmoid(gate: Value, x: Value) -> bool:
+    maker = gate.producer
+    d = maker.descriptor
+    return (
+        isinstance(d, ActivationDescriptor)
+        and d.function is ActivationFunction.SIGMOID
+        and first_input(maker) is x
+        and x.info.data_type.is_float
+    )
