@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,7 +120,9 @@ class Unit(NamedTuple):
 
     def compile(self) -> None:
         """Compile it, and note with which command."""
+        begun = time.time()
         run(self.command)
+        os.utime(self.object, (begun, begun))  # what changes from then on is younger
         self.object.with_suffix(".txt").write_text(repr(self.command))
 
     def is_stale(self) -> bool:
