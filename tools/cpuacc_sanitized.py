@@ -17,6 +17,7 @@ from pathlib import Path
 
 NEON = Path(__file__).resolve().parents[1] / "packages/armnn-backend-neon"
 NOT_SANITIZED = {
+    "test_allocations.py": "the sanitizers have an allocator of their own",
     "test_conformance.py": "the kit is run by cpuacc_kit",
     "test_hatch_build.py": "it computes nothing",
     "test_ops_sequences.py": "ThreadSanitizer finds races in onnxruntime",

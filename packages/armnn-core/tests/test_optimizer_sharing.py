@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from armnn.graph import DeferredOperator, Network, Value
 from armnn.layers.plumbing import StandInDescriptor
 from armnn.optimizer.sharing import SharedConstants
 from armnn.tensor import TensorInfo
+
+if TYPE_CHECKING:
+    import pytest
 
 RNG = np.random.default_rng(1)
 WEIGHTS = RNG.standard_normal((512, 512), np.float32) / np.float32(30)
@@ -100,3 +104,13 @@ def test_what_the_network_holds_and_what_is_small_stays_as_it_is() -> None:
     shared.add(network)
     shared.share(network)
     assert all(layer.data is array for layer, array in zip(network.layers, before, strict=True))
+
+
+def test_different_constants_of_one_checksum_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlib.crc32", lambda _: 0)
+    shared, arrays = SharedConstants(), [np.full(1024, number, np.float32) for number in (1, 2, 1)]
+    network = constants(*arrays)
+    shared.share(network)
+    first, second, third = (layer.data for layer in network.layers)
+    assert third is first
+    np.testing.assert_array_equal(second, arrays[1])

@@ -392,6 +392,17 @@ def test_a_model_whose_file_changed_is_not_unpickled(model_file) -> None:
         pickle.loads(data)
 
 
+def test_a_model_whose_file_changed_is_not_pickled(model_file) -> None:
+    with Runtime() as runtime:
+        model = runtime.load_model(model_file, ["Fake"])
+        model_file.write_text("3 ")
+        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
+            pickle.dumps(model)
+        model_file.unlink()
+        with pytest.raises(ModelFileError, match="gone or has changed since it was loaded"):
+            pickle.dumps(model)
+
+
 def test_the_module_level_functions_share_a_runtime(model_file) -> None:
     model = armnn.load_model(str(model_file), backends=["Fake"])
     np.testing.assert_array_equal(model.run({"x": X})["y"], 8 * X)

@@ -19,6 +19,11 @@ Quantization import_quantization(const armnn_quantization *from) {
   return result;
 }
 
+/* Constants up to so many bytes are copied: the host may have all of a model's file in memory as long
+ * as somebody keeps a bias of it.
+ */
+constexpr size_t kCopiedBytes = 16384;
+
 Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps_constants) {
   Value value;
   value.name = text_of(from.name);
@@ -33,16 +38,20 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
   const armnn_tensor &constant = *from.constant;
   value.address = static_cast<const char *>(constant.data) + constant.byte_offset;
   if (!keeps_constants) return value;
-  if (armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr) {
+  const size_t bytes =
+      static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
+  if (from.constant_ref != nullptr) {
+    value.identity = std::to_string(reinterpret_cast<uintptr_t>(from.constant_ref));
+  }
+  const bool is_lent =
+      armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
+  if (is_lent && bytes > kCopiedBytes) {
     graph.keep(from.constant_ref);
     const armnn_constant_fn drop = graph.drop;
-    value.identity = std::to_string(reinterpret_cast<uintptr_t>(from.constant_ref));
     value.memory = std::shared_ptr<const void>(from.constant_ref, [drop](const void *reference) {
       drop(const_cast<void *>(reference)); /* the host's own handle, as it came */
     });
   } else {
-    const size_t bytes =
-        static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
     const auto copy = std::make_shared<std::vector<char>>(bytes);
     if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
     value.address = copy->data();

@@ -77,10 +77,11 @@ int64_t Recurrence::bias_floats() const { return padded(gates_ * reading_.units)
 size_t Recurrence::prepare(const Setup &setup) {
   const Tensor &weights = setup[inputs[kWeights]];
   way_bytes_ = 0;
-  for (const LineMatrix &matrix : matrices()) way_bytes_ += matrix.bytes(setup.kernels);
+  matrices_ = matrices();
+  for (const LineMatrix &matrix : matrices_) way_bytes_ += matrix.bytes(setup.kernels);
   const auto ways = static_cast<size_t>(reading_.ways);
   if (weights.constant != nullptr) {
-    const std::string recipe = "recurrence " + std::to_string(matrices().size()) + " " +
+    const std::string recipe = "recurrence " + std::to_string(matrices_.size()) + " " +
                                std::to_string(reading_.units) + " " + setup.kernels.name;
     packed_ = setup.packed.get(weights.constant, recipe, way_bytes_ * ways, [&](void *to) {
       pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(to));
@@ -94,7 +95,7 @@ size_t Recurrence::prepare(const Setup &setup) {
 
 void Recurrence::pack(const float *weights, const Kernels &kernels, std::byte *packed) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
-    for (const LineMatrix &matrix : matrices()) {
+    for (const LineMatrix &matrix : matrices_) {
       matrix.pack(weights, kernels, reinterpret_cast<float *>(packed));
       weights += matrix.columns * matrix.depth;
       packed += matrix.bytes(kernels);

@@ -75,6 +75,7 @@ class Recurrence : public Operation {
 
   Reading reading_;
   int64_t gates_;
+  std::vector<LineMatrix> matrices_; /* once it is prepared */
 
  private:
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };

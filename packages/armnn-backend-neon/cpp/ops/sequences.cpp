@@ -43,7 +43,7 @@ class Gru final : public Recurrence {
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
     const Kernels &kernels = at.frame.kernels;
-    const std::vector<LineMatrix> both = matrices();
+    const std::vector<LineMatrix> &both = matrices_;
     const auto *first = reinterpret_cast<const float *>(at.packed);
     const auto *second = reinterpret_cast<const float *>(at.packed + both[0].bytes(kernels));
     float *update = at.spare;

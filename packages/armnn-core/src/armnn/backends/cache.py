@@ -7,7 +7,6 @@ put them there. A file that cannot be read or written costs a compilation, never
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import mmap
 import os
@@ -18,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from armnn._digest import sha256
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -109,5 +109,5 @@ class ProgramCache:
             )
 
     def _path(self, key: tuple[str, ...]) -> Path:
-        digest = hashlib.sha256("\0".join(key).encode()).hexdigest()
+        digest = sha256("\0".join(key).encode()).hexdigest()
         return self.folder / f"{digest[:40]}{SUFFIX}"

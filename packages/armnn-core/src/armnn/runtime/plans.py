@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.plan import Plan
+from armnn.runtime.trimming import trim_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,6 +176,7 @@ class NetworkPlans:
             )
             entry.rest = NetworkPlans(optimized, self._make_plan, self._limit, self._segment + 1)
         entry.plan = self._make_plan(prepared)
+        trim_memory()
         if self.optimized.is_static:
             self._only = entry
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armnn._digest import file_sha256
 from armnn.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -22,22 +22,42 @@ class ModelSource:
 
     Attributes:
         path: Where it lies, absolute.
-        sha256: Of its bytes.
+        stamp: The file's number, size and time of change; empty in another process.
         arguments: What ``load_model`` was called with.
         creation_options: The options of the runtime.
+        known_sha256: Of its bytes, once somebody asked.
     """
 
     path: str
-    sha256: str
+    stamp: tuple[int, ...]
     arguments: Mapping[str, Any]
     creation_options: CreationOptions
+    known_sha256: list[str] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(
         cls, path: Path, arguments: Mapping[str, Any], creation_options: CreationOptions
     ) -> ModelSource:
         """Return the source of a model file."""
-        return cls(str(path.resolve()), file_sha256(path), dict(arguments), creation_options)
+        return cls(str(path.resolve()), _stamp_of(path), dict(arguments), creation_options)
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes of the file; they are read when this is first asked for.
+
+        Raises:
+            ModelFileError: The file is gone or has changed.
+        """
+        if not self.known_sha256:
+            path = Path(self.path)
+            digest = file_sha256(path) if _stamp_of(path) == self.stamp else ""
+            if not digest or _stamp_of(path) != self.stamp:
+                raise ModelFileError(
+                    f"the model {self.path!r} is gone or has changed since it was loaded: load it "
+                    "again"
+                )
+            self.known_sha256.append(digest)
+        return self.known_sha256[0]
 
     def load(self) -> LoadedNetwork:
         """Load the model again.
@@ -55,8 +75,15 @@ class ModelSource:
             )
         return runtime_for(self.creation_options).load_model(path, **self.arguments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = [self.sha256]
+        return ModelSource, (self.path, (), self.arguments, self.creation_options, known)
 
-def file_sha256(path: Path) -> str:
-    """Return the sha256 of a file in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+
+def _stamp_of(path: Path) -> tuple[int, ...]:
+    """Return what changes with a file; empty if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns

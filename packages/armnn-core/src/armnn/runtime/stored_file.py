@@ -8,12 +8,13 @@ of 64; the sha256 of everything before.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from armnn._digest import DIGEST_SIZE, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,6 @@ VERSION: Final = 2
 HEADER_LIMIT: Final = 1 << 26
 
 _PREFIX: Final = struct.Struct("<8sIQ")
-_DIGEST_SIZE: Final = hashlib.sha256().digest_size
 _ALIGNMENT: Final = 64
 
 
@@ -42,7 +42,7 @@ def pack(header: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> list[byte
     for block in blocks:
         pieces += [bytes(-end % _ALIGNMENT), block.data]
         end += -end % _ALIGNMENT + block.size
-    digest = hashlib.sha256()
+    digest = sha256()
     for piece in pieces:
         digest.update(piece)
     return [*pieces, digest.digest()]
@@ -54,10 +54,10 @@ def unpack(data: memoryview) -> tuple[dict[str, Any], list[NDArray[np.uint8]]]:
     Raises:
         StaleFileError: It is not what :func:`pack` writes, byte by byte.
     """
-    body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
+    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
     if len(body) < _PREFIX.size:
         raise StaleFileError(f"it has {len(data)} bytes, expected more")
-    if hashlib.sha256(body).digest() != digest:
+    if sha256(body).digest() != digest:
         raise StaleFileError("its sha256 is not that of its content")
     magic, version, size = _PREFIX.unpack_from(body)
     if (magic, version) != (MAGIC, VERSION):

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._digest import sha256
 from armnn.runtime.stored_file import VERSION, StaleFileError, pack, unpack
 from armnn.runtime.stored_layers import (
     UnstorableError,
@@ -93,7 +93,7 @@ class ModelStore:
     def __init__(self, cache: ProgramCache, dependencies: Mapping[str, Any]) -> None:
         self._cache = cache
         text = json.dumps({**dependencies, "format": VERSION}, sort_keys=True)
-        self._key = hashlib.sha256(text.encode()).hexdigest()
+        self._key = sha256(text.encode()).hexdigest()
 
     def facts(self) -> ModelFacts | None:
         """Return the facts of the model, None if the cache does not have them."""
@@ -171,7 +171,7 @@ def _spelled(
     """Return input shapes and values as parts of a key."""
     parts = [f"{name}={shape}" for name, shape in shapes.items()]
     for name, value in values.items():
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         parts.append(f"{name} is {value.dtype} {digest}")
     return tuple(parts)
 

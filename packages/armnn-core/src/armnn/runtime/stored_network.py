@@ -10,11 +10,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
+from armnn._digest import file_sha256
 from armnn.backends.cache import ProgramCache
 from armnn.errors import ModelFileError
 from armnn.optimizer import OptimizedNetwork, check_layer_names, phase
 from armnn.parsing import parse, parser_version
-from armnn.runtime.source import file_sha256
 from armnn.runtime.stored_model import ModelFacts, ModelStore
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ A file is: magic (8 bytes), version and size of the JSON header (2 x uint32), si
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from armnn._digest import DIGEST_SIZE, sha256
 
 MAGIC: Final = b"\x89ARMNNP\n"
 VERSION: Final = 1
@@ -21,7 +22,6 @@ HEADER_LIMIT: Final = 1 << 16
 PAYLOAD_LIMIT: Final = 1 << 36
 
 _PREFIX: Final = struct.Struct("<8sIIQ")
-_DIGEST_SIZE: Final = hashlib.sha256().digest_size
 
 
 class EnvelopeError(ValueError):
@@ -64,7 +64,7 @@ class Envelope:
         size = sum(map(len, payload))
         _check_sizes(len(header), size)
         pieces = [_PREFIX.pack(MAGIC, VERSION, len(header), size), header, *payload]
-        digest = hashlib.sha256()
+        digest = sha256()
         for piece in pieces:
             digest.update(piece)
         return [*pieces, digest.digest()]
@@ -93,11 +93,11 @@ def unpack(data: bytes | memoryview) -> tuple[Envelope, memoryview]:
     if version != VERSION:
         raise EnvelopeError(f"its envelope has version {version}, expected {VERSION}")
     _check_sizes(header_size, payload_size)
-    size = _PREFIX.size + header_size + payload_size + _DIGEST_SIZE
+    size = _PREFIX.size + header_size + payload_size + DIGEST_SIZE
     if len(data) != size:
         raise EnvelopeError(f"it has {len(data)} bytes, expected {size}")
-    body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
-    if hashlib.sha256(body).digest() != digest:
+    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
+    if sha256(body).digest() != digest:
         raise EnvelopeError("its sha256 is not that of its content")
     start = _PREFIX.size + header_size
     return _envelope_of(bytes(body[_PREFIX.size : start])), body[start:]

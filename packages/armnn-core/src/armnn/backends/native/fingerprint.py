@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn._digest import sha256
+
 if TYPE_CHECKING:
+    import hashlib
+
     from armnn.graph import Layer, Value
 
 
@@ -23,7 +26,7 @@ def fingerprint_of(
         inputs: The values that others make and the layers read, constants too.
         outputs: The values that others read.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     numbers: dict[Value, int] = {}
     for value in inputs:
         numbers[value] = len(numbers)

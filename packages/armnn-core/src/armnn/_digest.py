@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""SHA-256, imported when it is first asked for: OpenSSL takes 3.5 MB, and few loads need it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import hashlib
+    from pathlib import Path
+
+    from typing_extensions import Buffer
+
+DIGEST_SIZE = 32
+
+
+def sha256(data: Buffer = b"") -> hashlib._Hash:
+    """Return the hash object of some bytes, to which more can be added."""
+    import hashlib
+
+    return hashlib.sha256(data)
+
+
+def file_sha256(path: Path | str) -> str:
+    """Return the sha256 of a file in hexadecimal."""
+    import hashlib
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
