@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Single layers on CpuAcc in GFLOP/s, beside the machine's measured multiply-add peak.
+"""Single layers on CpuAcc in GFLOP/s, beside what the machine can do.
 
     python benchmarks/kernel_speed.py
 
 One thread, float32. The peak is that of independent multiply-adds in registers, in the widest
-vectors that gcc uses for this machine. A layer is a network of its own: copies of its input and
-output are in its time.
+vectors that gcc uses for this machine. A layer that uses each of its numbers only a few times is
+bound by reading them: its roof is the least of the peak and what the measured bandwidth leaves it.
+That is the bandwidth of reading an array of 4 MiB again and again; what does not fit into the
+caches comes slower. A layer is a network of its own: copies of its input and output are in its
+time.
 """
 
 from __future__ import annotations
 
+import math
 import platform
 import statistics
 import subprocess
@@ -17,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +30,7 @@ from armnn import DataLayout, Network, TensorInfo
 
 PEAK = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #if defined __AVX512F__
 #define BYTES 64
@@ -36,18 +41,39 @@ PEAK = """
 #endif
 typedef float vector __attribute__((vector_size(BYTES)));
 #define CHAINS 12
-#define STEPS 20000000L
+#define STEPS 500000L
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+#define READ (4L << 20)
+static double gigabytes_per_second(void) {
+  float *numbers = aligned_alloc(64, READ);
+  for (long i = 0; i < READ / 4; ++i) numbers[i] = 1.0f;
+  vector sums[8] = {{0}};
+  double best = 1e9;
+  for (int round = 0; round < 200; ++round) {
+    const double start = now();
+    for (const char *at = (char *)numbers; at < (char *)numbers + READ; at += 8 * BYTES) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) sums[i] += *(const vector *)(at + i * BYTES);
+    }
+    const double took = now() - start;
+    if (took < best) best = took;
+  }
+  for (int i = 1; i < 8; ++i) sums[0] += sums[i];
+  volatile float sink = sums[0][0];
+  (void)sink;
+  free(numbers);
+  return READ / best * 1e-9;
 }
 int main(void) {
   vector x[CHAINS], scale = {0}, shift = {0};
   for (int i = 0; i < CHAINS; ++i) x[i] = scale;
   __asm__ volatile("" : "+x"(scale), "+x"(shift));
   double best = 1e9;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 200; ++round) {
     const double start = now();
     for (long step = 0; step < STEPS; ++step) {
 #pragma GCC unroll 12
@@ -59,22 +85,39 @@ int main(void) {
   for (int i = 1; i < CHAINS; ++i) x[0] += x[i];
   volatile float sink = x[0][0];
   (void)sink;
-  printf("%f\\n", 2.0 * STEPS * CHAINS * (BYTES / 4) / best * 1e-9);
+  printf("%f %f\\n", 2.0 * STEPS * CHAINS * (BYTES / 4) / best * 1e-9, gigabytes_per_second());
   return 0;
 }
 """
 ROUNDS, RUNS_SECONDS = 7, 0.1
 
 
-def peak_gflops() -> float:
-    """Return the multiply-add peak of one core in GFLOP/s, the best of some rounds."""
+class Machine(NamedTuple):
+    """What one core does at best.
+
+    Attributes:
+        gflops: Its multiply-add peak, in GFLOP/s.
+        gigabytes: What it reads, in GB/s.
+    """
+
+    gflops: float
+    gigabytes: float
+
+    def roof(self, products: int, numbers: int) -> float:
+        """Return the most GFLOP/s of so many multiply-adds on so many float32 numbers."""
+        return min(self.gflops, self.gigabytes * 2 * products / (4 * numbers))
+
+
+def machine_limits() -> Machine:
+    """Return the best of some rounds."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "peak.c"), Path(folder, "peak")
         source.write_text(PEAK if _is_x86() else PEAK.replace('"+x"', '"+w"'), encoding="utf-8")
         flags = ["-O3", "-march=native", "-ffast-math"]
         subprocess.run(["gcc", *flags, "-o", program, source], check=True)
         done = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
-        return float(done.stdout)
+        gflops, gigabytes = map(float, done.stdout.split())
+        return Machine(gflops, gigabytes)
 
 
 def _is_x86() -> bool:
@@ -133,16 +176,31 @@ def layers() -> Iterator[tuple[str, Network, tuple[int, ...], int]]:
 
 
 def measure() -> dict[str, Any]:
-    """Return the peak before and after the layers, and for each layer its GFLOP/s."""
-    before, rows = peak_gflops(), []
+    """Return what the machine does at best, and for each layer its GFLOP/s."""
+    before, timed = machine_limits(), []
     for what, network, shape, products in layers():
         loaded = armnn.load_model(
             network, ["CpuAcc"], backend_options={"CpuAcc": {"NumberOfThreads": 1}}
         )
         feed = {"x": np.random.default_rng(1).uniform(-1, 1, shape).astype(np.float32)}
         rounds = [_seconds(loaded, feed) for _ in range(ROUNDS)]
-        rows.append({"layer": what, "gflops": 2e-9 * products / statistics.median(rounds)})
-    return {"peak_gflops": max(before, peak_gflops()), "layers": rows}
+        timed.append((what, products, _numbers(network), statistics.median(rounds)))
+    limits = Machine(*map(max, zip(before, machine_limits(), strict=True)))
+    rows = [
+        {
+            "layer": what,
+            "gflops": 2e-9 * products / seconds,
+            "roof_gflops": limits.roof(products, numbers),
+        }
+        for what, products, numbers, seconds in timed
+    ]
+    return {"peak_gflops": limits.gflops, "gigabytes_per_second": limits.gigabytes, "layers": rows}
+
+
+def _numbers(network: Network) -> int:
+    """Return how many numbers a layer reads and writes: all values of its network."""
+    values = [value for layer in network.layers for value in layer.outputs]
+    return sum(math.prod(value.info.static_shape) for value in values)
 
 
 def _seconds(loaded: armnn.LoadedNetwork, feed: dict[str, Any]) -> float:
@@ -158,10 +216,14 @@ def _seconds(loaded: armnn.LoadedNetwork, feed: dict[str, Any]) -> float:
 def main() -> None:
     """Measure and print."""
     said = measure()
-    print(f"peak: {said['peak_gflops']:.0f} GFLOP/s")
+    peak = said["peak_gflops"]
+    print(f"peak: {peak:.0f} GFLOP/s, {said['gigabytes_per_second']:.0f} GB/s")
     for row in said["layers"]:
-        share = row["gflops"] / said["peak_gflops"]
-        print(f"{row['layer']:52s} {row['gflops']:7.1f} GFLOP/s {share:5.0%} of the peak")
+        share, of_roof = (
+            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
+        )
+        what = f"{row['layer']:52s} {row['gflops']:7.1f} GFLOP/s"
+        print(f"{what} {share:5.0%} of the peak {of_roof:5.0%} of the roof")
 
 
 if __name__ == "__main__":

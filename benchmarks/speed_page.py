@@ -129,11 +129,13 @@ def refusals(models: dict[str, Any]) -> Iterator[str]:
 
 def kernels(said: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the table of single layers."""
-    yield "| layer | GFLOP/s | of the peak |"
-    yield "|---|---:|---:|"
+    yield "| layer | GFLOP/s | of the peak | of the roof |"
+    yield "|---|---:|---:|---:|"
     for row in said["layers"]:
-        share = row["gflops"] / said["peak_gflops"]
-        yield f"| {row['layer']} | {row['gflops']:.0f} | {share:.0%} |"
+        share, of_roof = (
+            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
+        )
+        yield f"| {row['layer']} | {row['gflops']:.0f} | {share:.0%} | {of_roof:.0%} |"
 
 
 def faults(models: dict[str, Any]) -> Iterator[str]:
@@ -192,7 +194,13 @@ def page(said: dict[str, Any]) -> str:
         "threads."
     )
     gflops = about["kernels"]["peak_gflops"]
-    peak = f"One thread, float32; the measured multiply-add peak is {gflops:.0f} GFLOP/s."
+    gigabytes = about["kernels"]["gigabytes_per_second"]
+    peak = (
+        f"One thread, float32; the measured multiply-add peak is {gflops:.0f} GFLOP/s, and 4 MiB "
+        f"are read at {gigabytes:.0f} GB/s. The roof of a layer is the less of the peak and what "
+        "that bandwidth allows, each of its numbers read or written once. 3 x 3 convolutions "
+        "multiply less than the count says."
+    )
     stale, missing = (", ".join(about[key]) or "None." for key in ("stale", "missing"))
     sections: list[Iterable[str]] = [
         [INTRODUCTION, state, ""],
