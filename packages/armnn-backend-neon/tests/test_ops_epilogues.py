@@ -11,6 +11,7 @@ import pytest
 
 import armnn
 from armnn import ActivationFunction, DataLayout, Network, TensorInfo
+from armnn.profiling import Recorder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,3 +176,42 @@ def test_one_line_beside_every_line_of_the_other(
     with armnn.Runtime() as runtime:
         y = runtime.load_model(net, backends=["CpuAcc"]).run({"many": many, "one": one})["y"]
     np.testing.assert_array_equal(y, one - many if is_left else many - one)
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+@pytest.mark.parametrize("columns", [2, 7, 24, 40, 67])
+def test_a_product_takes_over_the_line_that_is_added_to_each_of_its_rows(
+    columns: int, is_left: bool, level: str
+) -> None:
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((2, 33, 19), np.float32)
+    w = generator.standard_normal((1, 19, columns), np.float32)
+    line = generator.standard_normal((columns,), np.float32)
+    net = Network("line")
+    made = net.add_batch_mat_mul(net.add_input("x", TensorInfo(x.shape)), net.add_constant(w))
+    bias = net.add_input("line", TensorInfo(line.shape))
+    total = net.add_addition(bias, made) if is_left else net.add_addition(made, bias)
+    net.add_output("y", net.add_division(total, number(net, 3.0)))
+    recorder = Recorder()
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(net, backends=["CpuAcc"])
+        y = loaded.run({"x": x, "line": line}, profiler=recorder)["y"]
+    expected = (x.astype(np.float64) @ w.astype(np.float64) + line) / 3
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=2e-5)
+    kernels = [event for event in recorder.events if event.details.get("category") == "kernel"]
+    assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 4), (4, 28), (8, 33), (5, 16), (17, 40), (300, 31)])
+def test_rows_and_columns_change_places(
+    shape: tuple[int, int], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")
+    x = np.arange(3 * shape[0] * shape[1], dtype=np.float32).reshape(3, *shape)
+    net = Network("transposed")
+    # The output's order is plain: what a transposition says of the order has to be carried out.
+    moved = net.add_transpose(net.add_input("x", TensorInfo(x.shape)), dim_mappings=(0, 2, 1))
+    net.add_output("y", net.add_reshape(moved, target_shape=(3 * shape[1], shape[0])))
+    with armnn.Runtime() as runtime:
+        y = runtime.load_model(net, backends=["CpuAcc"]).run({"x": x})["y"]
+    np.testing.assert_array_equal(y, x.swapaxes(1, 2).reshape(3 * shape[1], shape[0]))

@@ -51,11 +51,22 @@ class Fusion {
         if (maker != nullptr && maker->absorb_sum(other)) return replace(position, *maker);
       }
     }
-    return merge_step(operation, position) || merge_table(operation, position) ||
-           merge_pair(operation, position);
+    return merge_line(operation, position) || merge_step(operation, position) ||
+           merge_table(operation, position) || merge_pair(operation, position);
   }
 
  private:
+  bool merge_line(const Operation &operation, size_t position) {
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const int64_t count = operation.summed_line(side);
+      Operation *maker = count == 0 ? nullptr : uses_.only_maker(operation.inputs[1 - side]);
+      if (maker != nullptr && maker->absorb_line(operation.inputs[side], count)) {
+        return replace(position, *maker);
+      }
+    }
+    return false;
+  }
+
   bool merge_step(Operation &operation, size_t position) {
     const SumsStep step = operation.as_sums_step(graph_);
     if (step.kind == SumsStep::Kind::none) return false;

@@ -126,10 +126,16 @@ class Operation {
    */
   virtual bool absorb(const Elementwise &) { return false; }
   virtual bool absorb_sum(TensorId) { return false; }
+  /* The same for the sum of its output and a line of count numbers, repeated along all other axes. */
+  virtual bool absorb_line(TensorId, int64_t) { return false; }
   /* The function that it applies to its one input, if that is all it does. */
   virtual const Elementwise *as_function() const { return nullptr; }
   /* Whether it is the sum of its two inputs, of one shape. */
   virtual bool is_sum() const { return false; }
+  /* Whether it is the sum of its inputs and this one is a line, repeated for each of the other's: the
+   * numbers of the line; else 0.
+   */
+  virtual int64_t summed_line(size_t) const { return 0; }
 
   /* What it is to a product of bytes in front of it. */
   virtual SumsStep as_sums_step(const Graph &) const { return {}; }

@@ -79,29 +79,6 @@ void scale_shift(const float *x, const float *scale, const float *shift, const E
   });
 }
 
-/* A few lines side by side: their elements alternate. */
-template <int R>
-inline void interleave(const float *x, int64_t x_stride, float *y, int64_t columns) {
-  for (int64_t c = 0; c < columns; ++c) {
-    CPUACC_UNROLL for (int r = 0; r < R; ++r) y[c * R + r] = x[r * x_stride + c];
-  }
-}
-
-void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t rows,
-               int64_t columns) {
-  constexpr int64_t kSide = 16;
-  if (rows == 3 && y_stride == 3) return interleave<3>(x, x_stride, y, columns);
-  for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
-    const int64_t r1 = r0 + kSide < rows ? r0 + kSide : rows;
-    for (int64_t c0 = 0; c0 < columns; c0 += kSide) {
-      const int64_t c1 = c0 + kSide < columns ? c0 + kSide : columns;
-      for (int64_t c = c0; c < c1; ++c) {
-        for (int64_t r = r0; r < r1; ++r) y[c * y_stride + r] = x[r * x_stride + c];
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void fill_elementwise(Kernels &table) {
@@ -109,7 +86,6 @@ void fill_elementwise(Kernels &table) {
   table.arithmetic = arithmetic;
   table.prelu = prelu;
   table.scale_shift = scale_shift;
-  table.transpose = transpose;
 }
 
 }  // namespace CPUACC_LEVEL

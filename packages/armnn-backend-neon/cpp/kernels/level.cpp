@@ -17,6 +17,7 @@ void fill(Kernels &table) {
   fill_winograd(table);
   fill_elementwise(table);
   fill_lines(table);
+  fill_transposition(table);
   fill_quantizing(table);
   fill_recurrent(table);
   fill_dynamic(table);

@@ -16,6 +16,7 @@ void fill_windows(Kernels &table);
 void fill_winograd(Kernels &table);
 void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
+void fill_transposition(Kernels &table);
 void fill_quantizing(Kernels &table);
 void fill_recurrent(Kernels &table);
 void fill_dynamic(Kernels &table);

@@ -43,14 +43,7 @@ inline float neutral(Reduction reduction) {
 }
 
 inline float combine_lanes(Reduction reduction, Floats x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (int64_t i = 0; i < width; ++i) {
-      lanes[i] = combine(reduction, splat(lanes[i]), splat(lanes[i + width]))[0];
-    }
-  }
-  return lanes[0];
+  return folded(x, [reduction](Floats a, Floats b) { return combine(reduction, a, b); });
 }
 
 float reduce_line(Reduction reduction, const float *x, int64_t n) {
@@ -99,8 +92,19 @@ void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t 
   }
 }
 
+/* The least or the largest; any number where one of them is NaN. */
+template <typename F>
+inline float extreme(const float *x, int64_t n, const F &function) {
+  Floats most = splat(x[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) most = function(load(x + i), most);
+  if (i < n) most = function(load_filled(x + i, n - i, x[0]), most);
+  return folded(most, function);
+}
+
 void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
-  const float top = reduce_line(beta < 0.0f ? Reduction::minimum : Reduction::maximum, x, n);
+  if (n == 0) return;
+  const float top = beta < 0.0f ? extreme(x, n, minimum) : extreme(x, n, maximum);
   Floats sums{};
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t left = n - i;

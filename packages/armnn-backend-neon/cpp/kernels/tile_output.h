@@ -9,79 +9,55 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if CPUACC_VECTOR_BYTES != 64
-
-/* Where only part of the columns is left. */
-template <int R, int V>
-inline void finish_part(const TileOutput &tile, Floats (&sums)[R][V]) {
-  for (int v = 0; v < V; ++v) {
-    const int64_t first = v * kLanes;
-    const int64_t left = tile.column_count - first;
-    if (left <= 0) break;
-    const int64_t n = left < kLanes ? left : kLanes;
-    const Floats bias = tile.bias == nullptr ? Floats{} : load_part(tile.bias + first, n);
-    for (int r = 0; r < R; ++r) {
-      sums[r][v] += bias;
-      if (tile.residual != nullptr) {
-        sums[r][v] += load_part(tile.residual + r * tile.residual_stride + first, n);
-      }
-    }
-  }
-  apply_all(tile.function, &sums[0][0], R * V);
-  scale_all(tile.function, &sums[0][0], R * V);
-  for (int v = 0; v < V; ++v) {
-    const int64_t left = tile.column_count - v * kLanes;
-    if (left <= 0) break;
-    for (int r = 0; r < R; ++r) {
-      store_part(tile.c + r * tile.c_stride + v * kLanes, sums[r][v], left < kLanes ? left : kLanes);
-    }
-  }
+/* All vectors of a line but the last one are whole. */
+template <int V, typename Last, typename Visit>
+CPUACC_INLINE void each_vector(const Last &last, const Visit &visit) {
+  CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) visit(v, All{});
+  visit(V - 1, last);
 }
 
-#endif
-
-/* Last: what the last vector of columns stands for, All or First; the others are whole. */
 template <int R, int V, typename Last>
-inline void add_bias_and_residual(const TileOutput &tile, Floats (&sums)[R][V], const Last &last) {
+CPUACC_INLINE void add_bias_and_residual(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
   if (tile.bias != nullptr) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      const float *from = tile.bias + v * kLanes;
-      const Floats bias = v + 1 < V ? load(from) : last.get(from);
+    each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+      const Floats bias = lanes.get(tile.bias + v * kLanes);
       CPUACC_UNROLL for (int r = 0; r < R; ++r) sums[r][v] += bias;
-    }
+    });
   }
   if (tile.residual != nullptr) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-        const float *from = tile.residual + r * tile.residual_stride + v * kLanes;
-        sums[r][v] += v + 1 < V ? load(from) : last.get(from);
-      }
+      const float *residual = tile.residual + r * tile.residual_stride;
+      each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+        sums[r][v] += lanes.get(residual + v * kLanes);
+      });
     }
   }
 }
 
-template <int R, int V, typename F, typename Last>
-inline void store_all(const TileOutput &tile, const Floats (&sums)[R][V], const F &function, const Last &last) {
+template <int R, int V, typename Last, typename F>
+CPUACC_INLINE void store_all(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V],
+                             const F &function) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      float *to = tile.c + r * tile.c_stride + v * kLanes;
-      v + 1 < V ? store(to, function(sums[r][v])) : last.put(to, function(sums[r][v]));
-    }
+    float *line = tile.c + r * tile.c_stride;
+    each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
+      lanes.put(line + v * kLanes, function(sums[r][v]));
+    });
   }
 }
 
 /* The functions that most networks use stay in registers, the others go through memory. */
 template <int R, int V, typename Last>
-inline void finish_vectors(const TileOutput &tile, Floats (&sums)[R][V], const Last &last) {
-  add_bias_and_residual<R, V>(tile, sums, last);
+CPUACC_INLINE void finish_lanes(const TileOutput &tile, const Last &last, Floats (&sums)[R][V]) {
+  add_bias_and_residual<R, V>(tile, last, sums);
   const Elementwise &f = tile.function;
   if (!f.is_scaled()) {
     switch (f.function) {
-      case Function::identity: return store_all<R, V>(tile, sums, Known<Function::identity>{f.a, f.b}, last);
-      case Function::clamp: return store_all<R, V>(tile, sums, Known<Function::clamp>{f.a, f.b}, last);
-      case Function::linear: return store_all<R, V>(tile, sums, Known<Function::linear>{f.a, f.b}, last);
+      case Function::identity:
+        return store_all<R, V>(tile, last, sums, Known<Function::identity>{f.a, f.b});
+      case Function::clamp: return store_all<R, V>(tile, last, sums, Known<Function::clamp>{f.a, f.b});
+      case Function::linear: return store_all<R, V>(tile, last, sums, Known<Function::linear>{f.a, f.b});
       case Function::hard_swish:
-        return store_all<R, V>(tile, sums, Known<Function::hard_swish>{f.a, f.b}, last);
+        return store_all<R, V>(tile, last, sums, Known<Function::hard_swish>{f.a, f.b});
       default: break;
     }
   }
@@ -90,22 +66,13 @@ inline void finish_vectors(const TileOutput &tile, Floats (&sums)[R][V], const L
     CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
   }
   apply_all(f, &spilled[0][0], R * V);
-  store_all<R, V>(tile, spilled, Known<Function::linear>{f.scale, f.shift}, last);
+  store_all<R, V>(tile, last, spilled, Known<Function::linear>{f.scale, f.shift});
 }
 
 template <int R, int V>
-inline void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
-  if (tile.column_count == V * kLanes) return finish_vectors<R, V>(tile, sums, All{});
-#if CPUACC_VECTOR_BYTES == 64
-  /* Part of a vector is a mask there, not a call. */
-  finish_vectors<R, V>(tile, sums, First{tile.column_count - (V - 1) * kLanes});
-#else
-  Floats spilled[R][V];
-  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) spilled[r][v] = sums[r][v];
-  }
-  finish_part<R, V>(tile, spilled);
-#endif
+CPUACC_INLINE void finish(const TileOutput &tile, Floats (&sums)[R][V]) {
+  if (tile.column_count == V * kLanes) return finish_lanes<R, V>(tile, All{}, sums);
+  finish_lanes<R, V>(tile, First{tile.column_count - (V - 1) * kLanes}, sums);
 }
 
 /* Brings what finish() writes to, and adds, into the nearest cache. */

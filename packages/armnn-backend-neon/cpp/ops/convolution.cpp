@@ -30,6 +30,8 @@ class Convolution final : public WithEpilogue {
         groups_(groups),
         group_stride_(group_stride) {}
 
+  int64_t bias_count() const override { return groups_ * layout_.columns; }
+
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
     cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,

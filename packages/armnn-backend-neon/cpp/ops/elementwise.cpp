@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of floats and of pairs of floats, with broadcasting. */
 #include <algorithm>
+#include <cmath>
 
 #include "ops/elementwise.h"
 #include "ops/pairs.h"
@@ -45,6 +46,9 @@ class Combine final : public Pairs {
       : Pairs(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
 
   bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain_sum(); }
+  int64_t summed_line(size_t side) const override {
+    return operation_ == Arithmetic::add ? broadcast_.line_of(side) : 0;
+  }
 
   SumsStep as_sums_step(const Graph &graph) const override {
     const bool is_product = operation_ == Arithmetic::multiply;
@@ -93,6 +97,9 @@ Elementwise as_function(Arithmetic operation, float number, bool is_left) {
     case Arithmetic::subtract:
       return is_left ? Elementwise{Function::linear, -1.0f, number}
                      : Elementwise{Function::linear, 1.0f, -number};
+    case Arithmetic::divide:
+      if (is_left || !std::isnormal(1.0f / number)) return {Function::identity, 0.0f, 0.0f};
+      return {Function::linear, 1.0f / number, 0.0f}; /* at most half a step off */
     default: return {Function::identity, 0.0f, 0.0f};
   }
 }

@@ -11,6 +11,7 @@ namespace cpuacc {
 namespace {
 
 constexpr int64_t kFilledElements = 16384; /* that are worth a thread's while */
+constexpr int64_t kSlicedLines = 256; /* of a transposition, as above */
 
 template <size_t Bytes>
 void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
@@ -104,34 +105,72 @@ void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
-void carry(const Frame *frame, const Move &move, const std::byte *from, std::byte *to, size_t bytes,
-           int64_t begin, int64_t end) {
+/* A move as items for threads: boxes along the outer axes, and slices along the next one. */
+struct Cut {
+  size_t outer_axes;
+  int64_t slice; /* elements along the axis that is sliced */
+  int64_t slices;
+  int64_t items;
+};
+
+Cut cut_of(const Move &move) {
   const size_t rank = move.shape.size();
+  const bool is_transposed = is_transposition(move);
+  const size_t outer_axes = rank - (is_transposed ? 2 : 1);
+  const int64_t length = move.shape[outer_axes];
+  const int64_t slice = is_transposed ? kSlicedLines : kFilledElements;
+  const int64_t slices = (length + slice - 1) / slice;
+  return {outer_axes, slice, slices, elements(move.shape, 0, outer_axes) * slices};
+}
+
+/* Some slices of transpositions. */
+void carry_squares(const Kernels *kernels, const Move &move, const Cut &cut, const std::byte *from,
+                   std::byte *to, size_t bytes, int64_t begin, int64_t end) {
+  const size_t axis = cut.outer_axes;
+  const size_t last = axis + 1;
   const auto size = static_cast<int64_t>(bytes);
-  if (is_transposition(move)) {
-    for (int64_t i = begin; i < end; ++i) {
-      const Corner at = corner(move, rank - 2, i);
-      if (frame != nullptr && bytes == 4) {
-        frame->kernels.transpose(reinterpret_cast<const float *>(from) + at.from, move.from[rank - 1],
-                                 reinterpret_cast<float *>(to) + at.to, move.to[rank - 2],
-                                 move.shape[rank - 1], move.shape[rank - 2]);
-      } else {
-        transpose(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 2],
-                  move.shape[rank - 2], move.shape[rank - 1], bytes);
-      }
+  for (int64_t i = begin; i < end; ++i) {
+    Corner at = corner(move, axis, i / cut.slices);
+    const int64_t first = i % cut.slices * cut.slice;
+    const int64_t count = std::min(cut.slice, move.shape[axis] - first);
+    at.from += first; /* side by side there */
+    at.to += first * move.to[axis];
+    if (kernels != nullptr && bytes == 4) {
+      kernels->transpose(reinterpret_cast<const float *>(from) + at.from, move.from[last],
+                         reinterpret_cast<float *>(to) + at.to, move.to[axis], move.shape[last], count);
+    } else {
+      transpose(from + at.from * size, move.from[last], to + at.to * size, move.to[axis], count,
+                move.shape[last], bytes);
     }
-    return;
   }
-  const int64_t side = rank > 1 ? move.shape[rank - 2] : 1;
+}
+
+/* Some slices of lines. */
+void carry_lines(const Move &move, const Cut &cut, const std::byte *from, std::byte *to, size_t bytes,
+                 int64_t begin, int64_t end) {
+  const size_t axis = cut.outer_axes;
+  const auto size = static_cast<int64_t>(bytes);
+  const int64_t side = axis > 0 ? move.shape[axis - 1] * cut.slices : cut.slices;
   for (int64_t i = begin; i < end;) {
-    Corner at = corner(move, rank - 1, i); /* divides, which takes longer than a short line */
+    Corner at = corner(move, axis, i / cut.slices); /* divides, which takes longer than a short line */
     for (const int64_t last = std::min(end, (i / side + 1) * side); i < last; ++i) {
-      move_line(from + at.from * size, move.from[rank - 1], to + at.to * size, move.to[rank - 1],
-                move.shape[rank - 1], bytes);
-      if (rank == 1) continue;
-      at.from += move.from[rank - 2];
-      at.to += move.to[rank - 2];
+      const int64_t first = cut.slices == 1 ? 0 : i % cut.slices * cut.slice;
+      const int64_t count = std::min(cut.slice, move.shape[axis] - first);
+      move_line(from + (at.from + first * move.from[axis]) * size, move.from[axis],
+                to + (at.to + first * move.to[axis]) * size, move.to[axis], count, bytes);
+      if (axis == 0 || first + count < move.shape[axis]) continue;
+      at.from += move.from[axis - 1];
+      at.to += move.to[axis - 1];
     }
+  }
+}
+
+void carry(const Kernels *kernels, const Move &move, const Cut &cut, const std::byte *from, std::byte *to,
+           size_t bytes, int64_t begin, int64_t end) {
+  if (cut.outer_axes + 1 < move.shape.size()) {
+    carry_squares(kernels, move, cut, from, to, bytes, begin, end);
+  } else {
+    carry_lines(move, cut, from, to, bytes, begin, end);
   }
 }
 
@@ -233,11 +272,10 @@ void Moves::run(const Frame &frame) const {
     if (elements(move.shape) == 0) continue;
     const std::byte *from = frame.in<std::byte>(inputs[i]);
     if (is_stretch(move) && from + move.from_offset * size == to + move.to_offset * size) continue;
-    const size_t inner = is_transposition(move) ? 2 : 1;
-    const int64_t boxes = elements(move.shape, 0, move.shape.size() - inner);
-    const double box_ns = static_cast<double>(elements(move.shape) / boxes) * kElementNs;
-    frame.pool.run(boxes, box_ns, [&](int64_t begin, int64_t end, int32_t) {
-      carry(&frame, move, from, to, element_bytes_, begin, end);
+    const Cut cut = cut_of(move);
+    const double item_ns = static_cast<double>(elements(move.shape) / cut.items) * kElementNs;
+    frame.pool.run(cut.items, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+      carry(&frame.kernels, move, cut, from, to, element_bytes_, begin, end);
     });
   }
 }
@@ -300,9 +338,9 @@ bool keeps_memory(const Shape &from, const Order &steps) {
 void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes) {
   if (elements(shape) == 0) return;
   const Move move = simplified(reordering(shape, steps));
-  const int64_t boxes = elements(move.shape, 0, move.shape.size() - (is_transposition(move) ? 2 : 1));
-  carry(nullptr, move, static_cast<const std::byte *>(from), static_cast<std::byte *>(to), element_bytes,
-        0, boxes);
+  const Cut cut = cut_of(move);
+  carry(nullptr, move, cut, static_cast<const std::byte *>(from), static_cast<std::byte *>(to),
+        element_bytes, 0, cut.items);
 }
 
 }  // namespace cpuacc

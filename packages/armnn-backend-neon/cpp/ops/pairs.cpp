@@ -52,10 +52,11 @@ bool Pairs::may_overwrite(size_t input) const {
 
 int32_t Pairs::repeated_side() const {
   const Broadcast &b = broadcast_;
-  if (b.shape.size() != 2 || b.shape[1] == 0 || b.x[1] != 1 || b.y[1] != 1) return -1;
-  if (2 * b.shape[1] * element_bytes_ > kRepeatedBytes) return -1;
-  if (b.x[0] == 0 && b.y[0] == b.shape[1]) return 0;
-  return b.y[0] == 0 && b.x[0] == b.shape[1] ? 1 : -1;
+  for (const int32_t side : {0, 1}) {
+    const int64_t line = b.line_of(static_cast<size_t>(side));
+    if (line > 0 && 2 * line * element_bytes_ <= kRepeatedBytes) return side;
+  }
+  return -1;
 }
 
 void Pairs::run_repeated(const Frame &frame, int32_t side) const {

@@ -14,6 +14,13 @@ struct Broadcast {
   Shape y;
 
   bool is_plain_sum() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
+  /* The numbers of an operand that is the same line for all lines of the other one; else 0. */
+  int64_t line_of(size_t side) const {
+    if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
+    const int64_t own = side == 0 ? x[0] : y[0];
+    const int64_t other = side == 0 ? y[0] : x[0];
+    return own == 0 && other == shape[1] ? shape[1] : 0;
+  }
 };
 
 /* Walks over the pairs line by line; what is computed of a line follows. */

@@ -24,15 +24,23 @@ size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   float *packed) {
-  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
-    const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
-    for (int64_t t = 0; t < layout.taps; ++t) {
-      for (int64_t k = 0; k < layout.depth; ++k) {
-        const float *source = weights + t * layout.tap_stride + k * layout.depth_stride +
-                              first * layout.column_stride;
-        for (int64_t j = 0; j < width; ++j) packed[j] = source[j * layout.column_stride];
-        std::fill(packed + width, packed + kernels.columns, 0.0f);
-        packed += kernels.columns;
+  const int64_t line = kernels.columns;
+  for (int64_t first = 0; first < layout.columns; first += line) {
+    const int64_t width = std::min<int64_t>(line, layout.columns - first);
+    if (width < line) std::fill(packed, packed + layout.taps * layout.depth * line, 0.0f);
+    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * line) {
+      const float *source = weights + t * layout.tap_stride + first * layout.column_stride;
+      if (layout.depth_stride == 1) {
+        kernels.transpose(source, layout.column_stride, packed, line, width, layout.depth);
+        continue;
+      }
+      for (int64_t k = 0; k < layout.depth; ++k, source += layout.depth_stride) {
+        float *to = packed + k * line;
+        if (layout.column_stride == 1) {
+          std::copy(source, source + width, to);
+        } else {
+          for (int64_t j = 0; j < width; ++j) to[j] = source[j * layout.column_stride];
+        }
       }
     }
   }
@@ -45,13 +53,14 @@ Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads,
   constexpr int64_t kTilesPerTask = 8;
   const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
   const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
-  const int64_t wanted = threads == 1 ? 1 : 4 * threads;
+  const int64_t wanted = threads == 1 ? 1 : 8 * threads;
   int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, kTilesPerTask);
   while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }
   const int64_t row_tasks = std::max<int64_t>(1, (tiles + tiles_per_task - 1) / tiles_per_task * repeats);
-  const int64_t column_tasks = std::clamp<int64_t>(wanted / row_tasks, 1, std::max<int64_t>(1, panels));
+  const int64_t column_tasks =
+      std::clamp<int64_t>((wanted + row_tasks - 1) / row_tasks, 1, std::max<int64_t>(1, panels));
   const int64_t panels_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks);
   return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
           panels_per_task * kernels.columns};
@@ -84,6 +93,12 @@ bool WithEpilogue::absorb(const Elementwise &function) {
   return true;
 }
 
+bool WithEpilogue::absorb_line(TensorId line, int64_t count) {
+  if (count != bias_count() || inputs[2] != kNone || function_.function != Function::identity) return false;
+  inputs[2] = line;
+  return true;
+}
+
 bool WithEpilogue::absorb_sum(TensorId other) {
   if (has_residual_ || function_.function != Function::identity) return false;
   has_residual_ = true;
@@ -107,6 +122,8 @@ class Product final : public WithEpilogue {
         batch_(std::move(batch)),
         left_(std::move(left_side)),
         right_(std::move(right_side)) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
 
   size_t prepare(const Setup &setup) override {
     const Tensor &right = setup[inputs[1]];

@@ -88,9 +88,12 @@ void run_task(const ProductTask<Number> &product, const Cut &cut, int64_t task, 
                                   : cut.columns;
   const int64_t taps = product.layout.taps;
   const int64_t height = kernels.rows;
-  for (int64_t row = first_row; row < last_row; ++row) {
-    const int64_t tile = (row - first_row) / height;
-    point(row, pointers + tile * taps * height + (row - first_row) % height, height);
+  const Number **found = pointers;
+  for (int64_t row = first_row, in_tile = 0; row < last_row; ++row) {
+    point(row, found + in_tile, height);
+    if (++in_tile < height) continue;
+    in_tile = 0;
+    found += taps * height;
   }
   for (int64_t column = first_column; column < last_column; column += kernels.columns) {
     TileOf<Number> tile{};
@@ -125,7 +128,7 @@ class Lowering;
 void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
                   const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared);
 
-/* An operation with an epilogue: what it may absorb. */
+/* An operation with an epilogue: what it may absorb. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
  public:
   using Operation::Operation;
@@ -134,8 +137,11 @@ class WithEpilogue : public Operation {
   bool absorb_sum(TensorId other) override;
   /* A tile reads of the tensor that is added what lies where it then writes. */
   bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
+  bool absorb_line(TensorId line, int64_t count) override;
 
  protected:
+  /* Numbers of its bias; what has other lines takes over none. */
+  virtual int64_t bias_count() const { return kNone; }
   /* Whether its kernels look at the function's scale and shift. */
   virtual bool has_scale() const { return true; }
 

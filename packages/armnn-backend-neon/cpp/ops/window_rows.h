@@ -14,27 +14,49 @@ template <typename Number>
 class WindowPointers {
  public:
   WindowPointers(const Windows &windows, const Number *input, const Number *zeros)
-      : w_(windows), input_(input), zeros_(zeros) {}
+      : w_(windows),
+        input_(input),
+        zeros_(zeros),
+        step_x_(windows.dilation_x * windows.channels),
+        step_y_(windows.dilation_y * windows.width * windows.channels),
+        reach_x_((windows.window_width - 1) * windows.dilation_x + 1),
+        reach_y_((windows.window_height - 1) * windows.dilation_y + 1) {}
 
   void operator()(int64_t row, const Number **pointers, int64_t stride) {
     if (row != next_) seek(row);
     const int64_t top = y_ * w_.stride_y - w_.pad_top;
     const int64_t left = x_ * w_.stride_x - w_.pad_left;
-    for (int64_t i = 0; i < w_.window_height; ++i) {
-      const int64_t y = top + i * w_.dilation_y;
-      const bool is_row = y >= 0 && y < w_.height;
-      const Number *line = input_ + ((image_ * w_.height + y) * w_.width + left) * w_.channels;
-      for (int64_t j = 0; j < w_.window_width; ++j) {
-        const int64_t x = left + j * w_.dilation_x;
-        const bool is_inside = is_row && x >= 0 && x < w_.width;
-        *pointers = is_inside ? line + j * w_.dilation_x * w_.channels : zeros_;
-        pointers += stride;
-      }
-    }
+    const Number *corner = input_ + ((image_ * w_.height + top) * w_.width + left) * w_.channels;
+    const bool is_inside =
+        top >= 0 && left >= 0 && top + reach_y_ <= w_.height && left + reach_x_ <= w_.width;
+    is_inside ? point_inside(corner, pointers, stride) : point_clipped(corner, top, left, pointers, stride);
     step();
   }
 
  private:
+  void point_inside(const Number *corner, const Number **pointers, int64_t stride) const {
+    for (int64_t i = 0; i < w_.window_height; ++i) {
+      for (int64_t j = 0; j < w_.window_width; ++j) {
+        *pointers = corner + i * step_y_ + j * step_x_;
+        pointers += stride;
+      }
+    }
+  }
+
+  void point_clipped(const Number *corner, int64_t top, int64_t left, const Number **pointers,
+                     int64_t stride) const {
+    for (int64_t i = 0; i < w_.window_height; ++i) {
+      const int64_t y = top + i * w_.dilation_y;
+      const bool is_row = y >= 0 && y < w_.height;
+      for (int64_t j = 0; j < w_.window_width; ++j) {
+        const int64_t x = left + j * w_.dilation_x;
+        const bool is_there = is_row && x >= 0 && x < w_.width;
+        *pointers = is_there ? corner + i * step_y_ + j * step_x_ : zeros_;
+        pointers += stride;
+      }
+    }
+  }
+
   void seek(int64_t row) {
     x_ = row % w_.output_width;
     y_ = row / w_.output_width % w_.output_height;
@@ -54,6 +76,8 @@ class WindowPointers {
   const Windows &w_;
   const Number *input_;
   const Number *zeros_;
+  int64_t step_x_, step_y_; /* from one tap to the next */
+  int64_t reach_x_, reach_y_; /* of a window, in the image */
   int64_t next_ = -1;
   int64_t image_ = 0;
   int64_t y_ = 0;

@@ -70,6 +70,8 @@ class WinogradConvolution final : public WithEpilogue {
         tiles_(windows.batch * tiles_y_ * tiles_x_),
         line_(layout.depth + kStrideFiller) {}
 
+  int64_t bias_count() const override { return layout_.columns; }
+
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
     const Kernels &kernels = setup.kernels;
@@ -82,11 +84,14 @@ class WinogradConvolution final : public WithEpilogue {
         "winograd " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    const int64_t most = kTransformedBytes / (points_ * line_ * static_cast<int64_t>(sizeof(float)));
-    const int64_t wanted = setup.threads == 1 ? 1 : 2 * setup.threads;
-    const int64_t share = (tiles_ + wanted - 1) / wanted;
-    const int64_t rows = std::min(most, share) / kernels.rows * kernels.rows;
-    block_ = std::max<int64_t>(rows, kernels.rows);
+    const int64_t bytes = points_ * line_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
+    const int64_t most = std::max<int64_t>(kernels.rows, kTransformedBytes / bytes);
+    /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
+    const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
+    const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
+    const int64_t rounds = (tiles_ + most * wanted - 1) / (most * wanted);
+    const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
+    block_ = std::max<int64_t>(1, (tiles_ + blocks - 1) / blocks);
     sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
     pointer_bytes_ = (static_cast<size_t>(block_) * sizeof(float *) + 63) / 64 * 64;
     const size_t line_bytes = static_cast<size_t>(points_ * block_ * line_) * sizeof(float);
@@ -144,7 +149,7 @@ class WinogradConvolution final : public WithEpilogue {
     tile.taps = 1;
     tile.depth = depth;
     tile.c_stride = kernels.columns;
-    tile.column_count = kernels.columns;
+    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     for (int64_t p = 0; p < points_; ++p) {
       const float *line = lines + p * block_ * line_;
