@@ -142,7 +142,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "1x1": lambda: convolution((2, 7, 5, 17), 35, (1, 1)),
     "1x1 of crowded pixels": lambda: convolution((1, 6, 5, 512), 48, (1, 1), stride=2),
     "3x3 with a stride": lambda: convolution((1, 13, 9, 20), 24, (3, 3), stride=2),
-    "3x3 too small for Winograd": lambda: convolution((3, 5, 4, 18), 12, (3, 3)),
+    "2x2, which is not filtered": lambda: convolution((3, 5, 4, 18), 12, (2, 2)),
     "5x3, dilated": lambda: convolution((1, 11, 12, 19), 40, (5, 3), dilation=2),
     "few channels": lambda: convolution((1, 19, 23, 3), 32, (7, 7), stride=2),
     "groups": lambda: convolution((1, 8, 9, 24), 48, (3, 3), groups=3),

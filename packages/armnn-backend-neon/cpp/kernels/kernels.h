@@ -161,6 +161,31 @@ struct WinogradOutput {
   Elementwise function;
 };
 
+/* A tile of a line of an image as minimal filtering along one axis, F(m, r), reads it: n = m + r - 1
+ * elements of channels numbers each become n transformed ones.
+ */
+struct LineInput {
+  const float *from; /* the first element; those outside of first .. last - 1 are zeros */
+  int64_t first, last;
+  int64_t step; /* from one element to the next */
+  int64_t channels;
+  float *to;
+  int64_t stride; /* between transformed elements */
+};
+
+/* The n sums of such a tile, transformed back to at most m outputs. */
+struct LineOutput {
+  const float *sums; /* whole vectors may be read */
+  int64_t stride;
+  float *to;
+  int64_t count; /* of outputs, 1 .. m */
+  int64_t step; /* from one output to the next */
+  int64_t channels;
+  const float *bias; /* nullptr: none */
+  const float *residual; /* as to; nullptr: none */
+  Elementwise function;
+};
+
 struct PoolingRow {
   Pooling pooling;
   const float *input; /* [height, width, channels] */
@@ -191,6 +216,9 @@ struct Kernels {
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
   void (*winograd_input[3])(const WinogradInput &tile);
   void (*winograd_output[3])(const WinogradOutput &tile);
+  /* By n / 2 - 3: n = 6 and n = 8; then by m / 2 - 1, m <= n - 2. */
+  void (*line_input[2])(const LineInput &line);
+  void (*line_output[2][3])(const LineOutput &line);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,

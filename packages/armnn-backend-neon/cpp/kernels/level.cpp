@@ -15,6 +15,7 @@ void fill(Kernels &table) {
   fill_depthwise(table);
   fill_windows(table);
   fill_winograd(table);
+  fill_winograd_lines(table);
   fill_elementwise(table);
   fill_lines(table);
   fill_transposition(table);

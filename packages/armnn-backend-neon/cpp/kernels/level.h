@@ -14,6 +14,7 @@ void fill_bfloat16(Kernels &table); /* only at levels that add it */
 void fill_depthwise(Kernels &table);
 void fill_windows(Kernels &table);
 void fill_winograd(Kernels &table);
+void fill_winograd_lines(Kernels &table);
 void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
 void fill_transposition(Kernels &table);

@@ -12,6 +12,7 @@
 #include "ops/window_rows.h"
 #include "ops/windows.h"
 #include "ops/winograd.h"
+#include "ops/winograd_lines.h"
 
 namespace cpuacc {
 namespace {
@@ -366,7 +367,15 @@ void lower_convolution(Lowering &l) {
   const int64_t lanes = slides(windows) ? kSlidingLanes : kProductLanes;
   const int64_t together = groups == 1 ? outputs_together(windows, columns, lanes) : 1;
   if (together > 1) return lower_widened(l, order, windows, is_last, together);
-  if (groups == 1 && slides(windows)) return lower_sliding(l, order, windows, is_last);
+  const WeightLayout layout = is_last
+                                  ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
+                                  : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
+  const int64_t side = groups == 1 ? winograd_side(windows, layout, l.fast_math()) : 0;
+  const bool may_filter = groups == 1 && side == 0;
+  const LineFilter filter = may_filter ? line_filter(windows, layout) : LineFilter{};
+  if (groups == 1 && filter.outputs == 0 && slides(windows)) {
+    return lower_sliding(l, order, windows, is_last);
+  }
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
   if (groups > 1 && depth == 1 && columns == 1) {
@@ -375,13 +384,13 @@ void lower_convolution(Lowering &l) {
     l.add<Depthwise>(input, ordered, bias, l.out(0, order), windows);
     return;
   }
-  const WeightLayout layout = is_last
-                                  ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
-                                  : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   const TensorId right = l.in(1);
-  const int64_t side = groups == 1 ? winograd_side(windows, layout, l.fast_math()) : 0;
   if (side > 0) {
     add_winograd(l, input, right, bias, l.out(0, order), windows, layout, side);
+    return;
+  }
+  if (filter.outputs > 0) {
+    add_line_filter(l, input, right, bias, l.out(0, order), windows, layout, filter);
     return;
   }
   l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, groups,

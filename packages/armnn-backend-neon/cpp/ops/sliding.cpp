@@ -17,6 +17,8 @@ class Sliding final : public WithEpilogue {
         rows_(windows, 0.0f, true, 0),
         layout_(layout) {}
 
+  int64_t bias_count() const override { return layout_.columns; }
+
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
     const auto fill = [&](void *memory) {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The transformations of minimal filtering along one axis, F(m, r) with n = m + r - 1 points.
+ *
+ * The points are 0, 1, -1, 2, -2 and infinity, with n = 8 also 1/2 and -1/2. Inputs are transformed
+ * the same for every r: Winograd, Arithmetic Complexity of Computations, 1980.
+ */
+#include "kernels/functions.h"
+#include "kernels/level.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+inline void transform_line(Floats (&d)[6]) {
+  const Floats even = d[4] - 4.0f * d[2];
+  const Floats odd = d[3] - 4.0f * d[1];
+  const Floats wide_even = d[4] - d[2];
+  const Floats wide_odd = 2.0f * (d[3] - d[1]);
+  d[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
+  d[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+  d[1] = even + odd;
+  d[2] = even - odd;
+  d[3] = wide_even + wide_odd;
+  d[4] = wide_even - wide_odd;
+}
+
+inline void transform_line(Floats (&d)[8]) {
+  const Floats even = d[2] - 4.25f * d[4] + d[6];
+  const Floats odd = d[1] - 4.25f * d[3] + d[5];
+  const Floats wide_even = 0.25f * d[2] - 1.25f * d[4] + d[6];
+  const Floats wide_odd = 0.5f * d[1] - 2.5f * d[3] + 2.0f * d[5];
+  const Floats near_even = 4.0f * d[2] - 5.0f * d[4] + d[6];
+  const Floats near_odd = 2.0f * d[1] - 2.5f * d[3] + 0.5f * d[5];
+  d[0] = 5.25f * (d[2] - d[4]) + d[6] - d[0];
+  d[7] = 5.25f * (d[3] - d[5]) + d[7] - d[1];
+  d[1] = even + odd;
+  d[2] = even - odd;
+  d[3] = wide_even + wide_odd;
+  d[4] = wide_even - wide_odd;
+  d[5] = near_even + near_odd;
+  d[6] = near_even - near_odd;
+}
+
+template <int N, typename Lanes>
+inline void input_vector(const LineInput &line, int64_t c, const Lanes &lanes) {
+  Floats d[N];
+  CPUACC_UNROLL for (int i = 0; i < N; ++i) {
+    const bool is_there = i >= line.first && i < line.last;
+    d[i] = is_there ? lanes.get(line.from + i * line.step + c) : Floats{};
+  }
+  transform_line(d);
+  CPUACC_UNROLL for (int i = 0; i < N; ++i) lanes.put(line.to + i * line.stride + c, d[i]);
+}
+
+template <int N>
+void line_input(const LineInput &line) {
+  int64_t c = 0;
+  for (; c + kLanes <= line.channels; c += kLanes) input_vector<N>(line, c, All{});
+  if (c < line.channels) input_vector<N>(line, c, First{line.channels - c});
+}
+
+/* Output i is the sum of point^i times the point's sum; infinity adds to the last one alone. */
+template <int N, int M>
+inline void transform_sums(const Floats (&s)[N], Floats (&y)[M]) {
+  const Floats sums[] = {s[1] + s[2], s[1] - s[2]};
+  const Floats wide[] = {s[3] + s[4], s[3] - s[4]};
+  CPUACC_UNROLL for (int i = 0; i < M; ++i) {
+    const auto power = static_cast<float>(1 << i);
+    y[i] = sums[i % 2] + power * wide[i % 2];
+    if constexpr (N == 8) y[i] += (1.0f / power) * (i % 2 == 0 ? s[5] + s[6] : s[5] - s[6]);
+  }
+  y[0] += s[0];
+  y[M - 1] += s[N - 1];
+}
+
+template <int N, int M, typename Lanes>
+inline void output_vector(const LineOutput &line, int64_t c, const Lanes &lanes) {
+  Floats s[N];
+  CPUACC_UNROLL for (int i = 0; i < N; ++i) s[i] = load(line.sums + i * line.stride + c);
+  Floats y[M];
+  transform_sums(s, y);
+  const Floats bias = line.bias == nullptr ? Floats{} : lanes.get(line.bias + c);
+  CPUACC_UNROLL for (int i = 0; i < M; ++i) {
+    y[i] += bias;
+    if (line.residual != nullptr && i < line.count) y[i] += lanes.get(line.residual + i * line.step + c);
+  }
+  if (line.function.function == Function::clamp) {
+    CPUACC_UNROLL for (int i = 0; i < M; ++i) y[i] = bounded(y[i], line.function.a, line.function.b);
+  } else if (line.function.function != Function::identity) {
+    apply_all(line.function, y, M);
+  }
+  scale_all(line.function, y, M);
+  CPUACC_UNROLL for (int i = 0; i < M; ++i) {
+    if (i < line.count) lanes.put(line.to + i * line.step + c, y[i]);
+  }
+}
+
+template <int N, int M>
+void line_output(const LineOutput &line) {
+  int64_t c = 0;
+  for (; c + kLanes <= line.channels; c += kLanes) output_vector<N, M>(line, c, All{});
+  if (c < line.channels) output_vector<N, M>(line, c, First{line.channels - c});
+}
+
+}  // namespace
+
+void fill_winograd_lines(Kernels &table) {
+  table.line_input[0] = line_input<6>;
+  table.line_input[1] = line_input<8>;
+  table.line_output[0][0] = line_output<6, 2>;
+  table.line_output[0][1] = line_output<6, 4>;
+  table.line_output[1][0] = line_output<8, 2>;
+  table.line_output[1][1] = line_output<8, 4>;
+  table.line_output[1][2] = line_output<8, 6>;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
