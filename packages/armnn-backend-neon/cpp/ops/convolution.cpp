@@ -371,7 +371,8 @@ void lower_convolution(Lowering &l) {
                                   ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                   : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
   const int64_t side = groups == 1 ? winograd_side(windows, layout, l.fast_math()) : 0;
-  const bool may_filter = groups == 1 && side == 0;
+  /* A filter along one axis saves about what bfloat16 does, which needs no transformation. */
+  const bool may_filter = groups == 1 && side == 0 && !l.fast_math().has_bfloat16;
   const LineFilter filter = may_filter ? line_filter(windows, layout) : LineFilter{};
   if (groups == 1 && filter.outputs == 0 && slides(windows)) {
     return lower_sliding(l, order, windows, is_last);
