@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,13 @@ def images() -> Network:
     """Windows by Winograd, products, one per channel; joined, resized, and averaged."""
     net = Network("images")
     x = net.add_input("x", TensorInfo((1, 32, 32, 16)))
-    same = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1, "data_layout": NHWC}
+    same: dict[str, Any] = {
+        "pad_left": 1,
+        "pad_right": 1,
+        "pad_top": 1,
+        "pad_bottom": 1,
+        "data_layout": NHWC,
+    }
     wide = net.add_convolution2d(x, ramp(64, 3, 3, 16), ramp(64), **same)
     deep = net.add_convolution2d(wide, ramp(64, 3, 3, 64), ramp(64), **same)
     each = net.add_depthwise_convolution2d(deep, ramp(1, 3, 3, 64), ramp(64), **same)

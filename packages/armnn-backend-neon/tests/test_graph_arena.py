@@ -177,7 +177,7 @@ def residual(net: Network, x: Value, y: Value, draw: np.random.Generator) -> Val
     side = int(draw.choice([1, 3]))
     weights = ramp(channels, channels, side, side) / (channels * side)
     pad = side // 2
-    pads = {"pad_left": pad, "pad_right": pad, "pad_top": pad, "pad_bottom": pad}
+    pads: dict[str, Any] = {"pad_left": pad, "pad_right": pad, "pad_top": pad, "pad_bottom": pad}
     made = net.add_convolution2d(x, weights, ramp(channels), **pads)
     return net.add_addition(made, y)
 
@@ -224,7 +224,7 @@ def random_network(seed: int, *, is_quantized: bool) -> Network:
 def test_shared_memory_changes_no_bit_and_needs_no_more(seed: int, is_quantized: bool) -> None:
     network = random_network(seed, is_quantized=is_quantized)
     draw = np.random.default_rng(seed)
-    feeds = {
+    feeds: dict[str, Any] = {
         layer.name: draw.standard_normal(layer.output.info.static_shape, np.float32)
         for layer in network.inputs
     }

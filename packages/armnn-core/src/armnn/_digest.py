@@ -9,12 +9,11 @@ if TYPE_CHECKING:
     import hashlib
     from pathlib import Path
 
-    from typing_extensions import Buffer
 
 DIGEST_SIZE = 32
 
 
-def sha256(data: Buffer = b"") -> hashlib._Hash:
+def sha256(data: bytes | memoryview = b"") -> hashlib._Hash:
     """Return the hash object of some bytes, to which more can be added."""
     import hashlib
 
