@@ -8,6 +8,26 @@
 namespace cpuacc {
 namespace {
 
+/* What lowering turned into something else may have no reader left. */
+void drop_unread(Graph &graph) {
+  std::vector<bool> is_read(graph.tensors.size());
+  const auto read = [&](TensorId id) { is_read[static_cast<size_t>(graph.owner(id))] = true; };
+  for (const TensorId id : graph.outputs) read(id);
+  auto &operations = graph.operations;
+  for (size_t i = operations.size(); i-- > 0;) {
+    const auto &made = operations[i]->outputs;
+    const auto is_wanted = [&](TensorId id) { return is_read[static_cast<size_t>(graph.owner(id))]; };
+    if (std::none_of(made.begin(), made.end(), is_wanted)) {
+      operations[i].reset();
+      continue;
+    }
+    for (const TensorId id : operations[i]->inputs) {
+      if (id != kNone) read(id);
+    }
+  }
+  operations.erase(std::remove(operations.begin(), operations.end(), nullptr), operations.end());
+}
+
 /* Who makes and who uses each tensor; an alias counts as a use. */
 struct Uses {
   std::vector<int32_t> users;
@@ -120,6 +140,7 @@ class Fusion {
 }  // namespace
 
 void fuse(Graph &graph, const Kernels &kernels) {
+  drop_unread(graph);
   Fusion fusion(graph, kernels);
   for (size_t i = 0; i < graph.operations.size(); ++i) {
     while (graph.operations[i] != nullptr && fusion.merge(i)) {

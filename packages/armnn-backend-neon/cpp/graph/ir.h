@@ -62,6 +62,7 @@ class Frame {
   std::byte *scratch_;
 };
 
+class Linewise;
 class ProgramWeights;
 struct Graph;
 
@@ -136,6 +137,8 @@ class Operation {
    * numbers of the line; else 0.
    */
   virtual int64_t summed_line(size_t) const { return 0; }
+  /* Itself, if it can compute a part of its output on its own. */
+  virtual const Linewise *as_linewise() const { return nullptr; }
 
   /* What it is to a product of bytes in front of it. */
   virtual SumsStep as_sums_step(const Graph &) const { return {}; }
@@ -185,6 +188,8 @@ struct Graph {
 
 /* Lets operations take over what follows them. */
 void fuse(Graph &graph, const Kernels &kernels);
+/* Joins linewise operations that read each other's outputs, to walk over memory once. */
+void chain(Graph &graph);
 
 }  // namespace cpuacc
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/linewise.h"
 #include "ops/moving.h"
 #include "ops/quantizing.h"
 
@@ -52,11 +53,11 @@ Iteration merged(const Iteration &from) {
   return result;
 }
 
-class Lines final : public Operation {
+class Lines final : public Linewise {
  public:
   Lines(std::vector<TensorId> operands, TensorId to, Iteration iteration, Line line, double element_ns,
         LineKind kind)
-      : Operation(std::move(operands), {to}),
+      : Linewise(std::move(operands), {to}),
         iteration_(std::move(iteration)),
         line_(line),
         element_ns_(element_ns),
@@ -94,10 +95,16 @@ class Lines final : public Operation {
   bool may_overwrite(size_t input) const override {
     return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
   }
+  std::optional<Walk> walk(const Graph &, size_t input) const override {
+    return walk_of(iteration_.shape, iteration_.strides[input]);
+  }
+  void compute_line(const Kernels &, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override {
+    line_(operands, steps, to, n);
+  }
+  double element_ns() const override { return element_ns_; }
 
  private:
-  static constexpr size_t kMostOperands = 3;
-
   void compute(const Frame &frame, int64_t number, int64_t first) const {
     const Shape &shape = iteration_.shape;
     const size_t last = shape.size() - 1;

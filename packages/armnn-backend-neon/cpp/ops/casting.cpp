@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "graph/linewise.h"
 #include "ops/registry.h"
 #include "ops/types.h"
 
@@ -73,30 +74,16 @@ Convert converter(armnn_data_type from, armnn_data_type to) {
   }
 }
 
-class Cast final : public Operation {
+class Cast final : public OneToOne {
  public:
-  Cast(TensorId from, TensorId to, Convert convert) : Operation({from}, {to}), convert_(convert) {}
+  Cast(TensorId from, TensorId to, Convert convert) : OneToOne(from, to), convert_(convert) {}
 
-  size_t prepare(const Setup &setup) override {
-    count_ = setup[inputs[0]].count();
-    from_bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
-    to_bytes_ = static_cast<int64_t>(element_bytes(setup[outputs[0]].type));
-    return 0;
-  }
-
-  void run(const Frame &frame) const override {
-    const auto *from = frame.in<std::byte>(inputs[0]);
-    auto *to = frame.out<std::byte>(outputs[0]);
-    const int64_t pieces = (count_ + kPiece - 1) / kPiece;
-    frame.pool.run(pieces, kPiece * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      const int64_t first = begin * kPiece;
-      const int64_t last = end * kPiece < count_ ? end * kPiece : count_;
-      convert_(from + first * from_bytes_, to + first * to_bytes_, last - first);
-    });
+  void compute_line(const Kernels &, const void *const *operands, const int64_t *, void *to,
+                    int64_t n) const override {
+    convert_(operands[0], to, n);
   }
 
   /* Of the same size, element by element. */
-  bool may_overwrite(size_t) const override { return true; }
 
   SumsStep as_sums_step(const Graph &) const override {
     const bool is_real = convert_ == convert<int32_t, float>;
@@ -104,11 +91,7 @@ class Cast final : public Operation {
   }
 
  private:
-  static constexpr int64_t kPiece = 4096; /* elements that one thread takes at a time */
   Convert convert_;
-  int64_t count_ = 0;
-  int64_t from_bytes_ = 0;
-  int64_t to_bytes_ = 0;
 };
 
 void lower_cast(Lowering &l) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/linewise.h"
 #include "ops/elementwise.h"
 #include "ops/pairs.h"
 #include "ops/registry.h"
@@ -10,34 +11,20 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
-
-class Apply final : public Operation {
+class Apply final : public OneToOne {
  public:
-  Apply(TensorId from, TensorId to, Elementwise function) : Operation({from}, {to}), function_(function) {}
+  Apply(TensorId from, TensorId to, Elementwise function) : OneToOne(from, to), function_(function) {}
 
-  size_t prepare(const Setup &setup) override {
-    count_ = setup[outputs[0]].count();
-    return 0;
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                    int64_t n) const override {
+    kernels.elementwise(function_, static_cast<const float *>(operands[0]), static_cast<float *>(to), n);
   }
+  double element_ns() const override { return kFunctionNs; }
 
-  void run(const Frame &frame) const override {
-    const float *x = frame.in<float>(inputs[0]);
-    float *y = frame.out<float>(outputs[0]);
-    const double item_ns = kChunk * kFunctionNs;
-    frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      const int64_t first = begin * kChunk;
-      frame.kernels.elementwise(function_, x + first, y + first,
-                                std::min(end * kChunk, count_) - first);
-    });
-  }
-
-  bool may_overwrite(size_t) const override { return true; }
   const Elementwise *as_function() const override { return &function_; }
 
  private:
   Elementwise function_;
-  int64_t count_ = 0;
 };
 
 class Combine final : public Pairs {
@@ -45,7 +32,7 @@ class Combine final : public Pairs {
   Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
       : Pairs(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
 
-  bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain_sum(); }
+  bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain(); }
   int64_t summed_line(size_t side) const override {
     return operation_ == Arithmetic::add ? broadcast_.line_of(side) : 0;
   }
@@ -121,10 +108,42 @@ bool lower_with_number(Lowering &l, Arithmetic operation) {
   return false;
 }
 
+/* What makes a tensor by a function of another one; nullptr: it is made in another way. */
+const Operation *function_to(const Graph &graph, TensorId to) {
+  const auto &operations = graph.operations;
+  const auto makes = [&](const auto &operation) { return operation->outputs[0] == to; };
+  const auto found = std::find_if(operations.rbegin(), operations.rend(), makes);
+  return found == operations.rend() || (*found)->as_function() == nullptr ? nullptr : found->get();
+}
+
+/* Whether the product of two tensors is x * sigmoid(a * x): then that is lowered, which computes the
+ * same numbers and may be part of what makes x. What nobody reads any more goes.
+ */
+bool lower_swish(Lowering &l, const Operands &operands) {
+  if (!operands.broadcast.is_plain()) return false;
+  const Graph &graph = l.graph();
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const TensorId x = operands.tensors[side];
+    const Operation *gate = function_to(graph, operands.tensors[1 - side]);
+    if (gate == nullptr || gate->as_function()->function != Function::sigmoid) continue;
+    float a = 1.0f;
+    if (gate->inputs[0] != x) {
+      const Operation *scaling = function_to(graph, gate->inputs[0]);
+      if (scaling == nullptr || scaling->inputs[0] != x) continue;
+      if (scaling->as_function()->function != Function::linear || scaling->as_function()->b != 0.0f) continue;
+      a = scaling->as_function()->a;
+    }
+    l.add<Apply>(x, l.out(0, operands.order), Elementwise{Function::swish, a, 0.0f});
+    return true;
+  }
+  return false;
+}
+
 void lower_arithmetic(Lowering &l, Arithmetic operation) {
   require_floats(l);
   if (lower_with_number(l, operation)) return;
   const Operands operands = operands_of(l);
+  if (operation == Arithmetic::multiply && lower_swish(l, operands)) return;
   l.add<Combine>(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast,
                  operation);
 }

@@ -16,18 +16,17 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
 constexpr double kLookUpNs = 0.4;
 
 /* Computes a function of 256 real values in their place. */
 using RealFunction = std::function<void(const Kernels &, float *)>;
 
 /* A function of bytes: all its values are computed in floats before it runs. */
-class LookUp final : public Operation {
+class LookUp final : public OneToOne {
  public:
   /* Args: bounding: what it does if it only bounds what is stored; else its function is identity. */
   LookUp(TensorId from, TensorId to, RealFunction function, Elementwise bounding)
-      : Operation({from}, {to}), function_(std::move(function)), bounding_(bounding) {}
+      : OneToOne(from, to), function_(std::move(function)), bounding_(bounding) {}
 
   ByteTable *as_table(const Graph &graph, const Kernels &kernels) override {
     if (is_known_) return &table_;
@@ -52,22 +51,13 @@ class LookUp final : public Operation {
     return true;
   }
 
-  size_t prepare(const Setup &setup) override {
-    count_ = setup[outputs[0]].count();
-    return 0;
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                    int64_t n) const override {
+    kernels.int8.look_up(table_.data(), static_cast<const uint8_t *>(operands[0]),
+                         static_cast<uint8_t *>(to), n);
   }
+  double element_ns() const override { return kLookUpNs; }
 
-  void run(const Frame &frame) const override {
-    const uint8_t *x = frame.in<uint8_t>(inputs[0]);
-    uint8_t *y = frame.out<uint8_t>(outputs[0]);
-    const double item_ns = kChunk * kLookUpNs;
-    frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      const int64_t first = begin * kChunk;
-      frame.kernels.int8.look_up(table_.data(), x + first, y + first, std::min(end * kChunk, count_) - first);
-    });
-  }
-
-  bool may_overwrite(size_t) const override { return true; }
   const Elementwise *as_function() const override {
     return bounding_.function == Function::clamp ? &bounding_ : nullptr;
   }
@@ -77,7 +67,6 @@ class LookUp final : public Operation {
   Elementwise bounding_;
   ByteTable table_{};
   bool is_known_ = false;
-  int64_t count_ = 0;
 };
 
 /* What a function does to stored numbers if it bounds them and their scale stays. */

@@ -2,6 +2,7 @@
 /* Softmax and normalisation: lines of numbers side by side. */
 #include <cmath>
 
+#include "graph/linewise.h"
 #include "ops/cumulating.h"
 #include "ops/registry.h"
 
@@ -106,10 +107,10 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
 }
 
 /* scale * x + shift, a number of each per channel; the channels are last. */
-class ScaleShift final : public Operation {
+class ScaleShift final : public Linewise {
  public:
   ScaleShift(TensorId from, TensorId scale, TensorId shift, TensorId to)
-      : Operation({from, scale, shift}, {to}) {}
+      : Linewise({from, scale, shift}, {to}) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &out = setup[outputs[0]];
@@ -138,6 +139,16 @@ class ScaleShift final : public Operation {
   }
 
   bool may_overwrite(size_t input) const override { return input == 0; }
+  std::optional<Walk> walk(const Graph &graph, size_t input) const override {
+    const Tensor &out = graph[outputs[0]];
+    if (out.shape.back() == 1) return std::nullopt; /* its kernel does not repeat a number */
+    return Walk{1, input == 0 ? out.count() : out.shape.back()};
+  }
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                    int64_t n) const override {
+    kernels.scale_shift(static_cast<const float *>(operands[0]), static_cast<const float *>(operands[1]),
+                        static_cast<const float *>(operands[2]), function_, static_cast<float *>(to), n);
+  }
 
  private:
   Elementwise function_{Function::identity, 0.0f, 0.0f};

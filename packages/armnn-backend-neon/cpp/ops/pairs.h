@@ -3,6 +3,7 @@
 #ifndef CPUACC_OPS_PAIRS_H_
 #define CPUACC_OPS_PAIRS_H_
 
+#include "graph/linewise.h"
 #include "graph/lowering.h"
 
 namespace cpuacc {
@@ -13,7 +14,7 @@ struct Broadcast {
   Shape x;
   Shape y;
 
-  bool is_plain_sum() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
+  bool is_plain() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
   /* The numbers of an operand that is the same line for all lines of the other one; else 0. */
   int64_t line_of(size_t side) const {
     if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
@@ -24,14 +25,21 @@ struct Broadcast {
 };
 
 /* Walks over the pairs line by line; what is computed of a line follows. */
-class Pairs : public Operation {
+class Pairs : public Linewise {
  public:
   Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
-      : Operation({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
+      : Linewise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
   /* An operand whose elements lie as the output's do. */
   bool may_overwrite(size_t input) const override;
+  std::optional<Walk> walk(const Graph &, size_t input) const override {
+    return walk_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);
+  }
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override {
+    compute(kernels, operands[0], steps[0], operands[1], steps[1], to, n);
+  }
 
  protected:
   /* A step is 1, or 0 for an operand that is one number. */

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "ops/quantizing.h"
 
-#include <algorithm>
-
 #include "ops/registry.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
-
-template <typename Body>
-void in_chunks(const Frame &frame, int64_t count, const Body &body) {
-  frame.pool.run((count + kChunk - 1) / kChunk, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-    const int64_t first = begin * kChunk;
-    body(first, std::min(end * kChunk, count) - first);
-  });
-}
-
-int64_t bytes_of(Integer integer) { return integer == Integer::signed16 ? 2 : 1; }
 
 void lower_dequantize(Lowering &l) {
   const Value &in = l.input(0);
@@ -57,17 +43,13 @@ size_t Dequantize::prepare(const Setup &setup) {
   integer_ = integer_of(from.type);
   scale_ = from.quantization.scales[0];
   zero_point_ = from.quantization.zero_points[0];
-  count_ = from.count();
-  return 0;
+  return OneToOne::prepare(setup);
 }
 
-void Dequantize::run(const Frame &frame) const {
-  const auto *x = frame.in<std::byte>(inputs[0]);
-  float *y = frame.out<float>(outputs[0]);
-  in_chunks(frame, count_, [&](int64_t first, int64_t n) {
-    frame.kernels.dequantize[static_cast<int>(integer_)](x + first * bytes_of(integer_), y + first, n,
-                                                         scale_, zero_point_);
-  });
+void Dequantize::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *,
+                              void *to, int64_t n) const {
+  kernels.dequantize[static_cast<int>(integer_)](operands[0], static_cast<float *>(to), n, scale_,
+                                                 zero_point_);
 }
 
 size_t Quantize::prepare(const Setup &setup) {
@@ -75,17 +57,13 @@ size_t Quantize::prepare(const Setup &setup) {
   integer_ = integer_of(to.type);
   scale_ = to.quantization.scales[0];
   zero_point_ = to.quantization.zero_points[0];
-  count_ = to.count();
-  return 0;
+  return OneToOne::prepare(setup);
 }
 
-void Quantize::run(const Frame &frame) const {
-  const float *x = frame.in<float>(inputs[0]);
-  auto *y = frame.out<std::byte>(outputs[0]);
-  in_chunks(frame, count_, [&](int64_t first, int64_t n) {
-    frame.kernels.quantize[static_cast<int>(integer_)](x + first, y + first * bytes_of(integer_), n,
-                                                       scale_, zero_point_);
-  });
+void Quantize::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *,
+                            void *to, int64_t n) const {
+  kernels.quantize[static_cast<int>(integer_)](static_cast<const float *>(operands[0]), to, n, scale_,
+                                               zero_point_);
 }
 
 std::vector<LayerType> quantizing_layers() {

@@ -3,7 +3,7 @@
 #ifndef CPUACC_OPS_QUANTIZING_H_
 #define CPUACC_OPS_QUANTIZING_H_
 
-#include "graph/ir.h"
+#include "graph/linewise.h"
 
 namespace cpuacc {
 
@@ -11,30 +11,30 @@ namespace cpuacc {
 bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
 
-class Dequantize final : public Operation {
+class Dequantize final : public OneToOne {
  public:
-  Dequantize(TensorId from, TensorId to) : Operation({from}, {to}) {}
+  Dequantize(TensorId from, TensorId to) : OneToOne(from, to) {}
   size_t prepare(const Setup &setup) override;
-  void run(const Frame &frame) const override;
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override;
 
  private:
   Integer integer_ = Integer::unsigned8;
   float scale_ = 1.0f;
   int32_t zero_point_ = 0;
-  int64_t count_ = 0;
 };
 
-class Quantize final : public Operation {
+class Quantize final : public OneToOne {
  public:
-  Quantize(TensorId from, TensorId to) : Operation({from}, {to}) {}
+  Quantize(TensorId from, TensorId to) : OneToOne(from, to) {}
   size_t prepare(const Setup &setup) override;
-  void run(const Frame &frame) const override;
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override;
 
  private:
   Integer integer_ = Integer::unsigned8;
   float scale_ = 1.0f;
   int32_t zero_point_ = 0;
-  int64_t count_ = 0;
 };
 
 class Lowering;
