@@ -140,6 +140,15 @@ def cpuacc_kit(session: nox.Session) -> None:
     session.run("python", "tools/cpuacc_kit.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
+@nox.session(default=False)
+def cpuacc_vnni(session: nox.Session) -> None:
+    """Run CpuAcc's tests and the kit at the level avx_vnni on a machine that has AVX-512."""
+    named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
+    _install(session, "armnn-backend-neon", *named, group="test")
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    session.run("python", "tools/cpuacc_vnni.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
 @nox.session(requires=["build"], default=False)
 def cpuacc_models(session: nox.Session) -> None:
     """Run the public models on CpuAcc and on CpuRef alone, and compare what they compute."""

@@ -66,18 +66,20 @@ class Level(NamedTuple):
         name: Its namespace, and its name in ARMNN_CPUACC_ISA.
         vector_bytes: The width of its registers.
         flags: What the compiler needs to know.
-        addition: The one source of kernels that it adds to those of another level; "" if it has all
-            that no level adds.
+        additions: The sources of kernels that it adds to those of another level, if that is all it
+            has; else it has all but ADDED_ALONE.
     """
 
     name: str
     vector_bytes: int
     flags: tuple[str, ...]
-    addition: str = ""
+    additions: tuple[str, ...] = ()
 
     def compiles(self, source: Path) -> bool:
         """Return whether a source of kernels is compiled for it."""
-        return source.stem == self.addition or not (self.addition or source.stem in ADDITIONS)
+        if self.additions:
+            return source.stem in self.additions
+        return source.stem not in ADDED_ALONE
 
     @property
     def arguments(self) -> list[str]:
@@ -90,19 +92,26 @@ AVX512 = ("-march=skylake-avx512", "-mavx512vnni", "-mprefer-vector-width=512")
 
 LEVELS = {
     "x86_64": (
-        Level("avx512_bf16", 64, (*AVX512, "-mavx512bf16"), addition="bfloat16"),
+        Level("avx512_bf16", 64, (*AVX512, "-mavx512bf16"), additions=("bfloat16",)),
         Level("avx512", 64, AVX512),
+        Level(
+            "avx_vnni",
+            32,
+            ("-march=haswell", "-mavxvnni"),
+            additions=("int8_product", "int8_sums", "int8_sliding", "int8_depthwise"),
+        ),
         Level("avx2", 32, ("-march=haswell",)),
         Level("sse2", 16, ()),
     ),
     "aarch64": (
-        Level("neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), addition="bfloat16"),
+        Level("neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), additions=("bfloat16",)),
         Level("neon_i8mm", 16, ("-march=armv8.2-a+dotprod+i8mm",)),
         Level("neon_dotprod", 16, ("-march=armv8.2-a+dotprod",)),
         Level("neon", 16, ("-march=armv8-a",)),
     ),
 }
-ADDITIONS = {level.addition for levels in LEVELS.values() for level in levels} - {""}
+ADDED_ALONE = ("bfloat16",)
+"""Sources of kernels that a level has only as an addition."""
 
 
 class Unit(NamedTuple):

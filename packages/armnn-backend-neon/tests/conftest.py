@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}
 X86_FLAGS = {
     "avx512_bf16": {*AVX512, "avx512_bf16"},
     "avx512": AVX512,
+    "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
     "avx2": {"avx2", "fma", "f16c"},
     "sse2": {"sse2"},
 }
@@ -35,7 +37,9 @@ AUXILIARY = {16: {"asimd": 1, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
 
 
 def levels() -> list[str]:
-    """Return the names of the levels, the best first."""
+    """Return the names of the levels, the best first; only the one that the environment names."""
+    if named := os.environ.get("ARMNN_CPUACC_ISA"):
+        return [named]
     if platform.machine() == "x86_64":
         cpu = set(Path("/proc/cpuinfo").read_text().split())
         return [name for name, needed in X86_FLAGS.items() if needed <= cpu]

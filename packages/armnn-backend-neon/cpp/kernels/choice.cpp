@@ -5,6 +5,8 @@
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#else
+#include <cpuid.h>
 #endif
 
 #include "kernels/kernels.h"
@@ -17,6 +19,12 @@ void fill(Kernels &table);
 }
 namespace avx2 {
 void fill(Kernels &table);
+}
+namespace avx_vnni {
+void fill_int8_product(Int8Kernels &table);
+void fill_int8_sums(Int8Kernels &table);
+void fill_int8_sliding(Int8Kernels &table);
+void fill_int8_depthwise(Int8Kernels &table);
 }
 namespace avx512 {
 void fill(Kernels &table);
@@ -70,10 +78,32 @@ void fill_avx512_bf16(Kernels &table) {
   table.name = "avx512_bf16";
 }
 
+#if defined(CPUACC_VNNI_BY_AVX512)
+/* A build for tests, whose instructions of this level have the encoding of AVX-512. */
+bool has_avx_vnni() { return has_avx512(); }
+#else
+/* The compiler's built-in does not know it. Its registers are those of AVX. */
+bool has_avx_vnni() {
+  constexpr unsigned kAvxVnni = 1u << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
+#endif
+
+void fill_avx_vnni(Kernels &table) {
+  avx2::fill(table);
+  avx_vnni::fill_int8_product(table.int8);
+  avx_vnni::fill_int8_sums(table.int8);
+  avx_vnni::fill_int8_sliding(table.int8);
+  avx_vnni::fill_int8_depthwise(table.int8);
+  table.name = "avx_vnni";
+}
+
 /* The best one first. */
 constexpr Level kLevels[] = {
     {"avx512_bf16", has_avx512_bf16, fill_avx512_bf16},
     {"avx512", has_avx512, avx512::fill},
+    {"avx_vnni", has_avx_vnni, fill_avx_vnni},
     {"avx2", has_avx2, avx2::fill},
     {"sse2", always, sse2::fill},
 };

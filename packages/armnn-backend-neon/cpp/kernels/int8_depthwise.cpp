@@ -12,7 +12,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if defined(__AVX512VNNI__)
+#if defined(CPUACC_VNNI)
 constexpr int kGroup = 4;
 #elif defined(__x86_64__)
 constexpr int kGroup = 2;
@@ -27,7 +27,7 @@ constexpr int kBlock = 4;
 #endif
 
 inline Ints add_products(Ints sum, Ints neighbours, Ints weights) {
-#if defined(__AVX512VNNI__)
+#if defined(CPUACC_VNNI)
   return dot(sum, neighbours, weights);
 #elif defined(__x86_64__)
   return sum + pairs_of_products(reinterpret_cast<Shorts>(neighbours), reinterpret_cast<Shorts>(weights));

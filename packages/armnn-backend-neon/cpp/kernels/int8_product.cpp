@@ -15,6 +15,8 @@ namespace {
 constexpr int kRows = 14;
 #elif defined(__aarch64__)
 constexpr int kRows = 8;
+#elif defined(CPUACC_VNNI)
+constexpr int kRows = 6;
 #else
 constexpr int kRows = 4;
 #endif
@@ -168,9 +170,10 @@ Product product_of(int rows) {
     case 2: return product<2, V>;
     case 3: return product<3, V>;
     case 4: return product<4, V>;
-#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
+#if defined(CPUACC_VNNI) || defined(__aarch64__)
     case 5: return product<5, V>;
     case 6: return product<6, V>;
+#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
     case 7: return product<7, V>;
     case 8: return product<8, V>;
 #if CPUACC_VECTOR_BYTES == 64
@@ -180,6 +183,7 @@ Product product_of(int rows) {
     case 12: return product<12, V>;
     case 13: return product<13, V>;
     case 14: return product<14, V>;
+#endif
 #endif
 #endif
     default: return nullptr;

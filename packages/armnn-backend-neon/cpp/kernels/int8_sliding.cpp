@@ -26,7 +26,7 @@ struct Whole {
   static Ints widened(Ints sum) { return sum; }
 };
 
-#if defined(__AVX512VNNI__)
+#if CPUACC_VECTOR_BYTES == 64
 
 typedef int32_t HalfInts __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
 
@@ -116,7 +116,7 @@ void all_outputs(const Int8SlidingLine &line) {
 }
 
 void sliding_line(const Int8SlidingLine &line) {
-#if defined(__AVX512VNNI__)
+#if CPUACC_VECTOR_BYTES == 64
   if (line.column_count <= kLanes / 2) return all_outputs<Half, 1>(line);
 #endif
   line.column_count <= kLanes ? all_outputs<Whole, 1>(line) : all_outputs<Whole, kVectors>(line);

@@ -7,7 +7,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if defined(__AVX512VNNI__)
+#if CPUACC_VECTOR_BYTES == 64
 
 /* The sums of the lanes are that of the n bytes as they are read. */
 inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {

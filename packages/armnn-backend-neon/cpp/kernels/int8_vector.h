@@ -19,7 +19,15 @@ typedef int8_t Bytes __attribute__((vector_size(CPUACC_VECTOR_BYTES / 4)));
 
 [[maybe_unused]] inline Ints load_ints(const void *p) { return *static_cast<const UnalignedInts *>(p); }
 
-#if defined(__AVX512VNNI__)
+/* Products of unsigned bytes with signed ones. The same intrinsic is the instruction of AVX-VNNI and
+ * that of AVX-512 in its short form, whichever the compiler may use.
+ */
+#if (CPUACC_VECTOR_BYTES == 64 && defined(__AVX512VNNI__)) || \
+    (CPUACC_VECTOR_BYTES == 32 && (defined(__AVXVNNI__) || defined(__AVX512VNNI__)))
+#define CPUACC_VNNI
+#endif
+
+#if defined(CPUACC_VNNI)
 
 constexpr bool kReadsUnsigned = true;
 typedef Ints Fours;
@@ -27,9 +35,15 @@ typedef Ints Fours;
 [[maybe_unused]] inline Fours fours(Ints bytes) { return bytes; }
 
 [[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
+#if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Ints>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum),
                                                     reinterpret_cast<__m512i>(a),
                                                     reinterpret_cast<__m512i>(b)));
+#else
+  return reinterpret_cast<Ints>(_mm256_dpbusd_epi32(reinterpret_cast<__m256i>(sum),
+                                                    reinterpret_cast<__m256i>(a),
+                                                    reinterpret_cast<__m256i>(b)));
+#endif
 }
 
 #elif defined(__aarch64__)
