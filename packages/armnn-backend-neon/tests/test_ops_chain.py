@@ -81,6 +81,10 @@ def real(net: Network, x: Value) -> Value:
     return net.add_cast(x, output=DataType.FLOAT32)
 
 
+def half(net: Network, x: Value) -> Value:
+    return net.add_cast(x, output=DataType.FLOAT16)
+
+
 def quantize(net: Network, x: Value) -> Value:
     return net.add_quantize(x, output=TensorInfo(None, DataType.QASYMM_S8, 0.05, -3))
 
@@ -138,6 +142,12 @@ BYTES = [
     Step("e", real, ["d"]),
     Step("y", quantize, ["e"], True),
 ]
+HALVES = [
+    Step("half", half, ["x"]),
+    Step("sum", binary(B.ADD), ["half", "half"]),
+    Step("t", activation(A.TANH), ["sum"], True),
+    Step("y", real, ["t"], True),
+]
 TREE = [
     Step("a", unary(U.EXP), ["x"]),
     Step("b", activation(A.TANH), ["z"]),
@@ -159,6 +169,7 @@ CHAINS = {
     "gated": GATED,
     "masked": MASKED,
     "bytes": BYTES,
+    "halves": HALVES,
     "tree": TREE,
     "long": LONG,
 }

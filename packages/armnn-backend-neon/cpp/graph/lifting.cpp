@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers on quantised data in floats: decoded before, encoded behind, as the layer is defined. */
+/* Layers on quantised data and on floats of 16 bits in float32: decoded before, encoded behind, as the
+ * layer is defined.
+ */
 #include <algorithm>
 
 #include "graph/lowering.h"
 #include "graph/packed.h"
+#include "ops/halves.h"
 #include "ops/quantizing.h"
 
 namespace cpuacc {
@@ -28,6 +31,11 @@ std::vector<double> bias_scales(const Value &data, const Value &weights) {
   return result;
 }
 
+bool is_lifted(armnn_data_type type) { return is_quantized(type) || is_half(type); }
+
+/* Whether float32 cannot hold all numbers of a type: what becomes a half by way of it is rounded twice. */
+bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
+
 bool has_bias_at(const Layer &layer, size_t i) {
   static const std::vector<std::string> kTypes = {"Convolution2d", "DepthwiseConvolution2d",
                                                   "FullyConnected", "TransposeConvolution2d"};
@@ -40,13 +48,16 @@ bool has_bias_at(const Layer &layer, size_t i) {
  * floats.
  */
 void Lowering::lower(const Layer &layer) {
-  const auto is_stored = [&](int32_t number) { return number >= 0 && is_quantized(value(number).type); };
+  const auto is_stored = [&](int32_t number) { return number >= 0 && is_lifted(value(number).type); };
   const bool has_stored = std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
                           std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored);
   if (!has_stored) return lower_as_it_is(layer, lower_of(layer.type));
   const Lower in_integers = int8_lower_of(layer.type);
   if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
-  if (layer.type == "Quantize" || layer.type == "Dequantize") {
+  layer_ = &layer;
+  const bool converts = layer.type == "Quantize" || layer.type == "Dequantize" ||
+                        (layer.type == "Cast" && rounds_in_floats(input(0).type) && is_half(output().type));
+  if (converts) {
     return lower_as_it_is(layer, lower_of(layer.type));
   }
   if (!lower_if_taken(layer, lower_of(layer.type))) lower_in_floats(layer);
@@ -76,8 +87,8 @@ void Lowering::lower_in_floats(const Layer &layer) {
   std::vector<size_t> stored_outputs;
   for (size_t i = 0; i < layer.outputs.size(); ++i) {
     const Value &to = output(i);
-    if (!is_quantized(to.type)) continue;
-    require(to.quantization.scales.size() == 1, "the output must have one scale");
+    if (!is_lifted(to.type)) continue;
+    require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
     Value real = to;
     real.type = ARMNN_FLOAT32;
     real.quantization = {};
@@ -88,7 +99,13 @@ void Lowering::lower_in_floats(const Layer &layer) {
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
     const Form made = forms_.at(lifted.outputs[i]).front();
-    add<Quantize>(made.tensor, out(i, made.order));
+    const armnn_data_type type = output(i).type;
+    const TensorId to = out(i, made.order);
+    if (is_half(type)) {
+      add<Narrow>(made.tensor, to, half_of(type));
+    } else {
+      add<Quantize>(made.tensor, to);
+    }
   }
 }
 
@@ -96,24 +113,30 @@ int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
   const int32_t number = layer.inputs[i];
   const Value &from = value(number);
   const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i);
-  if (!is_bias && !is_quantized(from.type)) return number;
+  if (!is_bias && !is_lifted(from.type)) return number;
+  if (from.is_constant() && is_half(from.type)) return lifted_halves(from);
   if (from.is_constant()) {
     const Quantization &own = from.quantization;
     return lifted_constant(from, is_bias ? bias_scales(input(0), input(1))
                                          : std::vector<double>(own.scales.begin(), own.scales.end()));
   }
   require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
-  require(from.quantization.scales.size() == 1, "computed values must have one scale",
+  require(is_half(from.type) || from.quantization.scales.size() == 1, "computed values must have one scale",
           static_cast<int32_t>(i));
   const auto known = lifted_of_.find(number);
   if (known != lifted_of_.end()) return known->second;
   const Form source = forms_.at(number).front();
+  const armnn_data_type type = from.type;
   Value real = from;
   real.type = ARMNN_FLOAT32;
   real.quantization = {};
   const int32_t lifted = add_lifted(std::move(real));
   const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
-  add<Dequantize>(source.tensor, made);
+  if (is_half(type)) {
+    add<Widen>(source.tensor, made, half_of(type));
+  } else {
+    add<Dequantize>(source.tensor, made);
+  }
   forms_[lifted] = {{source.order, made}};
   lifted_of_[number] = lifted;
   return lifted;
@@ -136,6 +159,19 @@ int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &
   Value lifted = from;
   lifted.type = ARMNN_FLOAT32;
   lifted.quantization = {};
+  lifted.address = memory.get();
+  lifted.memory = memory;
+  return add_lifted(std::move(lifted));
+}
+
+int32_t Lowering::lifted_halves(const Value &from) {
+  const int64_t count = elements(from.shape);
+  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
+  const auto *bits = static_cast<const uint16_t *>(from.read());
+  auto *real = static_cast<float *>(memory.get());
+  for (int64_t i = 0; i < count; ++i) real[i] = widened(bits[i], half_of(from.type));
+  Value lifted = from;
+  lifted.type = ARMNN_FLOAT32;
   lifted.address = memory.get();
   lifted.memory = memory;
   return add_lifted(std::move(lifted));

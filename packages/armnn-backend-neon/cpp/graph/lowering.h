@@ -137,6 +137,7 @@ class Lowering {
   void lower_in_floats(const Layer &layer);
   int32_t lifted_input(const Layer &layer, size_t i);
   int32_t lifted_constant(const Value &from, const std::vector<double> &scales);
+  int32_t lifted_halves(const Value &from);
   int32_t add_lifted(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);
@@ -146,7 +147,7 @@ class Lowering {
   FastMath fast_math_;
   const Layer *layer_ = nullptr;
   std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
-  std::deque<Value> lifted_; /* numbered after values_: quantised values as floats */
+  std::deque<Value> lifted_; /* numbered after values_: quantised values and halves as floats */
   std::map<int32_t, int32_t> lifted_of_;
 };
 

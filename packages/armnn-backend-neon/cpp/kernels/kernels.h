@@ -59,6 +59,9 @@ enum class Pooling : int32_t { maximum, average, l2 };
 /* How quantised elements are stored. */
 enum class Integer : int32_t { unsigned8, signed8, signed16 };
 
+/* Floats of 16 bits: they are stored, and computed in float32. */
+enum class Half : int32_t { float16, bfloat16 };
+
 /* scale * function(x) + shift. Only kernels with an epilogue look at scale and shift. */
 struct Elementwise {
   Function function;
@@ -254,6 +257,9 @@ struct Kernels {
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
   /* The same for unsigned bytes, halves rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
+  /* By Half: as float32, and back with halves to even. */
+  void (*widen[2])(const uint16_t *x, float *y, int64_t n);
+  void (*narrow[2])(const float *x, uint16_t *y, int64_t n);
   Int8Kernels int8;
 };
 

@@ -20,6 +20,7 @@ void fill(Kernels &table) {
   fill_lines(table);
   fill_transposition(table);
   fill_quantizing(table);
+  fill_halves(table);
   fill_recurrent(table);
   fill_dynamic(table);
   fill_int8_product(table.int8);

@@ -19,6 +19,7 @@ void fill_elementwise(Kernels &table);
 void fill_lines(Kernels &table);
 void fill_transposition(Kernels &table);
 void fill_quantizing(Kernels &table);
+void fill_halves(Kernels &table);
 void fill_recurrent(Kernels &table);
 void fill_dynamic(Kernels &table);
 void fill_int8_product(Int8Kernels &table);

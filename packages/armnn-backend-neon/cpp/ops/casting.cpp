@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "graph/linewise.h"
+#include "ops/halves.h"
 #include "ops/registry.h"
 #include "ops/types.h"
 
@@ -83,8 +84,6 @@ class Cast final : public OneToOne {
     convert_(operands[0], to, n);
   }
 
-  /* Of the same size, element by element. */
-
   SumsStep as_sums_step(const Graph &) const override {
     const bool is_real = convert_ == convert<int32_t, float>;
     return {is_real ? SumsStep::Kind::to_float : SumsStep::Kind::none, 0, kNone};
@@ -94,8 +93,29 @@ class Cast final : public OneToOne {
   Convert convert_;
 };
 
+/* Whether one side is a half and the other one Float32. What is cast to a half from another type
+ * would be rounded twice.
+ */
+bool lower_half(Lowering &l) {
+  const armnn_data_type from_type = l.input(0).type;
+  const armnn_data_type to_type = l.output().type;
+  const bool widens = is_half(from_type) && to_type == ARMNN_FLOAT32;
+  const bool narrows = from_type == ARMNN_FLOAT32 && is_half(to_type);
+  if (!widens && !narrows) return false;
+  const Order order = l.order(0);
+  const TensorId from = l.in(0, order);
+  const TensorId to = l.out(0, order);
+  if (widens) {
+    l.add<Widen>(from, to, half_of(from_type));
+  } else {
+    l.add<Narrow>(from, to, half_of(to_type));
+  }
+  return true;
+}
+
 void lower_cast(Lowering &l) {
   require(l.input(0).shape == l.output().shape, "input and output must have the same shape");
+  if (lower_half(l)) return;
   const Convert convert = converter(l.input(0).type, l.output().type);
   require(convert != nullptr, std::string(type_name(l.input(0).type)) + " is not cast to " +
                                   type_name(l.output().type) + " here");
