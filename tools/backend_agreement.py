@@ -4,8 +4,8 @@
     python tools/backend_agreement.py [NAME ...] [--backend CpuAcc]
 
 Layers that the backend does not take run on CpuRef. Outputs of models in floats may differ by a
-thousandth of their range. In quantised models each layer alone, as optimising leaves it where shapes
-are fixed, may be a step off; from layer to layer these differences grow, so their outputs may
+thousandth of their range. In quantised models each layer alone, as optimising leaves it where
+shapes are fixed, may be a step off; from layer to layer these differences grow, so outputs may
 differ by a twentieth of the range on average. It exits with 1 if a model differs by more, or if the
 backend runs no layer of it.
 """
