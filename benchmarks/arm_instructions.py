@@ -95,7 +95,7 @@ def per_multiply_add(machine: ArmMachine, program: Path, level: str, kernel: str
 def page(machine: ArmMachine) -> str:
     """Return the text of the page."""
     program = driver(machine)
-    levels = [level.name for level in reversed(LEVELS["aarch64"]) if not level.addition]
+    levels = [level.name for level in reversed(LEVELS["aarch64"]) if not level.additions]
     rows = ["| instructions per multiply-add |" + "".join(f" `{level}` |" for level in levels)]
     rows.append("|---|" + "---:|" * len(levels))
     for kernel, title in KERNELS.items():

@@ -42,6 +42,7 @@ NOT_EMULATED = {
 """Modules of tests that run on this machine alone, and why."""
 
 SAMPLE = (
+    "test_graph_float16.py",
     "test_odd_sizes.py",
     "test_ops_bfloat16.py",
     "test_ops_integer_products.py",

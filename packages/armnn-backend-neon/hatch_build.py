@@ -107,10 +107,11 @@ LEVELS = {
         Level("neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), additions=("bfloat16",)),
         Level("neon_i8mm", 16, ("-march=armv8.2-a+dotprod+i8mm",)),
         Level("neon_dotprod", 16, ("-march=armv8.2-a+dotprod",)),
+        Level("neon_fp16", 16, ("-march=armv8.2-a+fp16",), additions=("float16",)),
         Level("neon", 16, ("-march=armv8-a",)),
     ),
 }
-ADDED_ALONE = ("bfloat16",)
+ADDED_ALONE = ("bfloat16", "float16")
 """Sources of kernels that a level has only as an addition."""
 
 

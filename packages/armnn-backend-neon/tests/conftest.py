@@ -30,16 +30,21 @@ ARM_FLAGS = {
     "neon_bf16": {"asimddp", "i8mm", "bf16"},
     "neon_i8mm": {"asimddp", "i8mm"},
     "neon_dotprod": {"asimddp"},
+    "neon_fp16": {"asimdhp"},
     "neon": {"asimd"},
 }
 # Where the kernel says what an Arm CPU has: the words of getauxval, and the bits of each.
-AUXILIARY = {16: {"asimd": 1, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
+AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
 
 
 def levels() -> list[str]:
     """Return the names of the levels, the best first; only the one that the environment names."""
-    if named := os.environ.get("ARMNN_CPUACC_ISA"):
-        return [named]
+    named = os.environ.get("ARMNN_CPUACC_ISA")
+    return [named] if named else levels_of_cpu()
+
+
+def levels_of_cpu() -> list[str]:
+    """Return the names of all levels that this machine has, the best first."""
     if platform.machine() == "x86_64":
         cpu = set(Path("/proc/cpuinfo").read_text().split())
         return [name for name, needed in X86_FLAGS.items() if needed <= cpu]
@@ -69,6 +74,12 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     # A static backend belongs to the process and keeps the level that it began with.
     monkeypatch.setattr("armnn.backends.discovery._found", {})
     return name
+
+
+@pytest.fixture
+def computes_in_float16(level: str) -> bool:
+    """Whether the level has arithmetic on Float16, as those above ``neon`` if the CPU has it."""
+    return level.startswith("neon_") and "neon_fp16" in levels_of_cpu()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@
 #include "graph/ir.h"
 
 namespace cpuacc {
-namespace {
 
 /* What lowering turned into something else may have no reader left. */
 void drop_unread(Graph &graph) {
@@ -27,6 +26,8 @@ void drop_unread(Graph &graph) {
   }
   operations.erase(std::remove(operations.begin(), operations.end(), nullptr), operations.end());
 }
+
+namespace {
 
 /* Who makes and who uses each tensor; an alias counts as a use. */
 struct Uses {

@@ -156,6 +156,16 @@ class Operation {
     return false;
   }
 
+  /* Whether it makes float32 of Float16, or rounds float32 to it, and nothing else. */
+  virtual bool widens_float16() const { return false; }
+  virtual bool narrows_to_float16() const { return false; }
+  /* What makes, of the halves whose float32 its inputs are, its output rounded to halves, with the same
+   * bits; nullptr: nothing does.
+   */
+  virtual std::unique_ptr<Operation> in_float16(const Kernels &, const std::vector<TensorId> &, TensorId) const {
+    return nullptr;
+  }
+
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   int32_t node = -1; /* armnn_node.id */
@@ -186,8 +196,12 @@ struct Graph {
   }
 };
 
+/* Removes operations whose outputs nobody reads. */
+void drop_unread(Graph &graph);
 /* Lets operations take over what follows them. */
 void fuse(Graph &graph, const Kernels &kernels);
+/* Computes in Float16 what is rounded to it anyway, at a level that can. */
+void compute_in_float16(Graph &graph, const Kernels &kernels);
 /* Joins linewise operations that read each other's outputs, to walk over memory once. */
 void chain(Graph &graph);
 

@@ -12,6 +12,7 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
       weights_(std::move(weights)),
       pool_(std::move(pool)) {
   fuse(graph_, kernels_);
+  compute_in_float16(graph_, kernels_);
   chain(graph_);
   const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), multiplies_bfloat16};
   std::vector<size_t> scratch_bytes;

@@ -42,6 +42,9 @@ void fill(Kernels &table);
 namespace neon_i8mm {
 void fill(Kernels &table);
 }
+namespace neon_fp16 {
+void fill_float16(Kernels &table);
+}
 namespace neon_bf16 {
 void fill_bfloat16(Kernels &table);
 }
@@ -108,22 +111,42 @@ constexpr Level kLevels[] = {
     {"sse2", always, sse2::fill},
 };
 #else
+bool has_fp16() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0; }
+
 bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 
 bool has_i8mm() { return has_dotprod() && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
 
 bool has_bf16() { return has_i8mm() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
 
-void fill_neon_bf16(Kernels &table) {
+void fill_neon_fp16(Kernels &table) {
+  neon::fill(table);
+  neon_fp16::fill_float16(table);
+  table.name = "neon_fp16";
+}
+
+/* From dotprod on, halves are computed in halves if the processor can; practically all of them can. */
+void fill_neon_dotprod(Kernels &table) {
+  neon_dotprod::fill(table);
+  if (has_fp16()) neon_fp16::fill_float16(table);
+}
+
+void fill_neon_i8mm(Kernels &table) {
   neon_i8mm::fill(table);
+  if (has_fp16()) neon_fp16::fill_float16(table);
+}
+
+void fill_neon_bf16(Kernels &table) {
+  fill_neon_i8mm(table);
   neon_bf16::fill_bfloat16(table);
   table.name = "neon_bf16";
 }
 
 constexpr Level kLevels[] = {
     {"neon_bf16", has_bf16, fill_neon_bf16},
-    {"neon_i8mm", has_i8mm, neon_i8mm::fill},
-    {"neon_dotprod", has_dotprod, neon_dotprod::fill},
+    {"neon_i8mm", has_i8mm, fill_neon_i8mm},
+    {"neon_dotprod", has_dotprod, fill_neon_dotprod},
+    {"neon_fp16", has_fp16, fill_neon_fp16},
     {"neon", always, neon::fill},
 };
 #endif

@@ -260,6 +260,12 @@ struct Kernels {
   /* By Half: as float32, and back with halves to even. */
   void (*widen[2])(const uint16_t *x, float *y, int64_t n);
   void (*narrow[2])(const float *x, uint16_t *y, int64_t n);
+  /* On Float16, for what is rounded at most once: clamp, linear, abs, negative, sqrt and square; all
+   * arithmetic but squared_difference. nullptr at a level that does not compute in it.
+   */
+  void (*float16_elementwise)(const Elementwise &function, const uint16_t *x, uint16_t *y, int64_t n);
+  void (*float16_arithmetic)(Arithmetic operation, const uint16_t *x, int64_t x_step, const uint16_t *y,
+                             int64_t y_step, uint16_t *z, int64_t n);
   Int8Kernels int8;
 };
 

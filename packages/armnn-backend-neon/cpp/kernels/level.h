@@ -11,6 +11,7 @@ namespace CPUACC_LEVEL {
 void fill_product(Kernels &table);
 void fill_sliding(Kernels &table);
 void fill_bfloat16(Kernels &table); /* only at levels that add it */
+void fill_float16(Kernels &table); /* likewise */
 void fill_depthwise(Kernels &table);
 void fill_windows(Kernels &table);
 void fill_winograd(Kernels &table);

@@ -5,6 +5,7 @@
 
 #include "graph/linewise.h"
 #include "ops/elementwise.h"
+#include "ops/float16.h"
 #include "ops/pairs.h"
 #include "ops/registry.h"
 
@@ -22,6 +23,10 @@ class Apply final : public OneToOne {
   double element_ns() const override { return kFunctionNs; }
 
   const Elementwise *as_function() const override { return &function_; }
+  std::unique_ptr<Operation> in_float16(const Kernels &kernels, const std::vector<TensorId> &halves,
+                                        TensorId to) const override {
+    return float16_function(kernels, halves[0], to, function_);
+  }
 
  private:
   Elementwise function_;
@@ -49,6 +54,10 @@ class Combine final : public Pairs {
       if (fits && graph[inputs[data]].count() == graph[outputs[0]].count()) return {kind, data, operand};
     }
     return {};
+  }
+  std::unique_ptr<Operation> in_float16(const Kernels &, const std::vector<TensorId> &halves,
+                                        TensorId to) const override {
+    return float16_arithmetic(halves, to, broadcast_, operation_);
   }
 
  private:

@@ -15,6 +15,7 @@ float widened(uint16_t bits, Half half);
 class Widen final : public OneToOne {
  public:
   Widen(TensorId from, TensorId to, Half half) : OneToOne(from, to), half_(half) {}
+  bool widens_float16() const override { return half_ == Half::float16; }
   void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
@@ -25,6 +26,7 @@ class Widen final : public OneToOne {
 class Narrow final : public OneToOne {
  public:
   Narrow(TensorId from, TensorId to, Half half) : OneToOne(from, to), half_(half) {}
+  bool narrows_to_float16() const override { return half_ == Half::float16; }
   void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
