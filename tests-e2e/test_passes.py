@@ -123,8 +123,10 @@ def test_every_pass_is_documented_tested_and_run() -> None:
     tested = {path.stem.removeprefix(prefix) for path in folder.glob(f"tests/{prefix}*.py")}
     run = [getattr(rewrite, "__name__", "") for rewrite in PASSES]
     assert names == tested
-    assert names == {"fold_constants", *run}
-    assert documented == ["fold_constants", *run]
+    # Those that need more than the network, backends or what is kept, are not in PASSES.
+    before = ["fold_quantization", "fold_constants"]
+    assert names == {*before, *run}
+    assert documented == [*before, *run]
 
 
 def test_the_documented_example_is_a_pass() -> None:
