@@ -77,10 +77,24 @@ def stored() -> Network:
     return net
 
 
+def halves() -> Network:
+    """Products with weights that stay in float16, of copied rows too."""
+    net = Network("halves")
+    x = net.add_input("x", TensorInfo((1, 64, 64, 256)))
+    weights = [ramp(*shape).astype(np.float16) for shape in ((64, 1, 1, 256), (64, 8))]
+    made = net.add_convolution2d(
+        x, weights[0].astype(np.float32), stride_x=2, stride_y=2, data_layout=NHWC
+    )
+    lines = net.add_reshape(made, target_shape=(1024, 64))
+    net.add_output("y", net.add_fully_connected(lines, weights[1].astype(np.float32)))
+    return net
+
+
 NETWORKS: dict[str, Callable[[], Network]] = {
     "images": images,
     "sequences": sequences,
     "stored": stored,
+    "halves": halves,
 }
 
 

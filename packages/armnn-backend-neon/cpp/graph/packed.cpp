@@ -78,6 +78,13 @@ std::shared_ptr<const void> ProgramWeights::get(const void *source, const std::s
   return counted(memory, bytes);
 }
 
+bool ProgramWeights::is_packed_as(const void *source, const std::string &recipe,
+                                  const std::function<bool()> &fits) const {
+  const auto known = sources_.find(source);
+  if (known == sources_.end() || !known->second.is_left_out) return fits();
+  return stored_.count({known->second.value, recipe}) > 0;
+}
+
 std::shared_ptr<const void> ProgramWeights::counted(std::shared_ptr<const void> memory, size_t bytes) {
   if (counted_.insert(memory.get()).second) bytes_ += bytes;
   return memory;

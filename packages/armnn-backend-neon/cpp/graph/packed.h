@@ -82,6 +82,11 @@ class ProgramWeights {
   std::shared_ptr<const void> get(const void *source, const std::string &recipe, size_t bytes,
                                   const Fill &fill);
 
+  /* Whether a constant is to be packed by a recipe: as it was, if only its packed forms are there,
+   * else if it fits.
+   */
+  bool is_packed_as(const void *source, const std::string &recipe, const std::function<bool()> &fits) const;
+
   /* Of all packed forms together. */
   size_t bytes() const { return bytes_; }
   const std::vector<Entry> &entries() const { return entries_; }

@@ -29,6 +29,8 @@ struct BFloat16 {
 
 #if CPUACC_VECTOR_BYTES == 64
 
+constexpr bool kWidensFloat16 = true;
+
 struct Float16 {
   static Floats widened(Halves x) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(x)));
@@ -41,6 +43,8 @@ struct Float16 {
 
 #elif defined(__F16C__)
 
+constexpr bool kWidensFloat16 = true;
+
 struct Float16 {
   static Floats widened(Halves x) {
     return reinterpret_cast<Floats>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(x)));
@@ -52,6 +56,8 @@ struct Float16 {
 
 #elif defined(__aarch64__)
 
+constexpr bool kWidensFloat16 = true;
+
 struct Float16 {
   static Floats widened(Halves x) {
     return reinterpret_cast<Floats>(vcvt_f32_f16(reinterpret_cast<float16x4_t>(x)));
@@ -62,6 +68,8 @@ struct Float16 {
 };
 
 #else
+
+constexpr bool kWidensFloat16 = false;
 
 inline Bits chosen(Bits mask, Bits yes, Bits no) { return (mask & yes) | (~mask & no); }
 
@@ -123,6 +131,7 @@ void fill_halves(Kernels &table) {
   table.widen[static_cast<int>(Half::bfloat16)] = widen<BFloat16>;
   table.narrow[static_cast<int>(Half::float16)] = narrow<Float16>;
   table.narrow[static_cast<int>(Half::bfloat16)] = narrow<BFloat16>;
+  table.widens_float16 = kWidensFloat16;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -260,6 +260,7 @@ struct Kernels {
   /* By Half: as float32, and back with halves to even. */
   void (*widen[2])(const uint16_t *x, float *y, int64_t n);
   void (*narrow[2])(const float *x, uint16_t *y, int64_t n);
+  bool widens_float16; /* by an instruction of its own */
   /* On Float16, for what is rounded at most once: clamp, linear, abs, negative, sqrt and square; all
    * arithmetic but squared_difference. nullptr at a level that does not compute in it.
    */

@@ -5,6 +5,7 @@
 
 #include "ops/bfloat16.h"
 #include "ops/moving.h"
+#include "ops/panels.h"
 #include "ops/product.h"
 #include "ops/registry.h"
 #include "ops/sliding.h"
@@ -37,25 +38,26 @@ class Convolution final : public WithEpilogue {
     const Tensor &weights = setup[inputs[1]];
     cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,
                        groups_, setup.threads, setup.kernels);
-    is_bfloat16_ = gains_by_bfloat16(setup, layout_);
-    copies_rows_ = !is_bfloat16_ && layout_.taps == 1 && layout_.columns > setup.kernels.columns &&
+    copies_rows_ = !gains_by_bfloat16(setup, layout_) && layout_.taps == 1 &&
+                   layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % kCrowding == 0;
+    int64_t most_rows = cut_.rows + setup.kernels.rows;
     if (copies_rows_) {
       const int64_t tiles = kCopiedFloats / layout_.depth / setup.kernels.rows;
-      cut_.rows_per_task = std::min(cut_.rows_per_task, std::max<int64_t>(1, tiles) * setup.kernels.rows);
+      most_rows = std::max<int64_t>(1, tiles) * setup.kernels.rows;
+      cut_.rows_per_task = std::min(cut_.rows_per_task, most_rows);
     }
-    if (is_bfloat16_) {
+    const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
+    panels_ = panels_for(setup, weights, layout_, recipe, most_rows, cut_);
+    if (panels_ == Panels::bfloat16) {
       image_ = RoundedLines(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
-    const size_t bytes = is_bfloat16_ ? packed_bfloat16_bytes(layout_, setup.kernels)
-                                      : packed_bytes(layout_, setup.kernels);
-    group_bytes_ = (bytes + 63) / 64 * 64;
+    group_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
+    widened_bytes_ = widened_bytes(panels_, layout_, setup.kernels);
     const auto fill = [&](void *memory) {
       pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(memory));
     };
-    packed_ = setup.packed.get(weights.constant,
-                               layout_.recipe() + " " + std::to_string(groups_) + " " +
-                                   setup.kernels.name + (is_bfloat16_ ? " bfloat16" : ""),
+    packed_ = setup.packed.get(weights.constant, recipe + recipe_of(panels_),
                                group_bytes_ * static_cast<size_t>(groups_), fill);
     inputs[1] = kNone;
     const size_t zero_bytes = static_cast<size_t>(layout_.depth) * sizeof(float);
@@ -67,7 +69,7 @@ class Convolution final : public WithEpilogue {
 
   void run(const Frame &frame) const override {
     const float *image = frame.in<float>(inputs[0]);
-    if (!is_bfloat16_) return run_all(frame, windows_, image);
+    if (panels_ != Panels::bfloat16) return run_all(frame, windows_, image);
     std::byte *memory = frame.scratch() + thread_bytes() * static_cast<size_t>(frame.pool.threads());
     auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
@@ -79,11 +81,7 @@ class Convolution final : public WithEpilogue {
  private:
   void pack(const float *weights, const Kernels &kernels, std::byte *memory) const {
     for (int64_t g = 0; g < groups_; ++g, weights += group_stride_, memory += group_bytes_) {
-      if (is_bfloat16_) {
-        pack_weights(weights, layout_, kernels, reinterpret_cast<Bfloat16 *>(memory));
-      } else {
-        pack_weights(weights, layout_, kernels, reinterpret_cast<float *>(memory));
-      }
+      pack_weights(panels_, weights, layout_, kernels, memory);
     }
   }
 
@@ -104,7 +102,7 @@ class Convolution final : public WithEpilogue {
 
   size_t thread_bytes() const {
     const int64_t copies = copies_rows_ ? cut_.rows_per_task * (layout_.depth + CopiedRows::kFiller) : 0;
-    return pointer_bytes(cut_, layout_) + static_cast<size_t>(copies) * sizeof(float);
+    return pointer_bytes(cut_, layout_) + widened_bytes_ + static_cast<size_t>(copies) * sizeof(float);
   }
 
   template <typename Number>
@@ -116,15 +114,19 @@ class Convolution final : public WithEpilogue {
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + first : nullptr;
     const auto *packed = static_cast<const std::byte *>(packed_.get()) +
                          static_cast<size_t>(group) * group_bytes_;
-    const ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(packed),
-                                      frame.out<float>(outputs[0]) + first, channels,
-                                      {bias, residual, function_}};
+    ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(packed),
+                                frame.out<float>(outputs[0]) + first, channels,
+                                {bias, residual, function_}};
+    std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
+    if (panels_ == Panels::float16) {
+      product.halves = reinterpret_cast<const uint16_t *>(packed);
+      product.widened = reinterpret_cast<float *>(behind);
+    }
     WindowPointers<Number> found(windows, image + group * layout_.depth,
                                  static_cast<const Number *>(zeros_.get()));
     if constexpr (std::is_same_v<Number, float>) {
       if (copies_rows_) {
-        std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
-        auto *copies = reinterpret_cast<float *>(behind);
+        auto *copies = reinterpret_cast<float *>(behind + widened_bytes_);
         return run_task(product, cut_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
       }
     }
@@ -136,10 +138,11 @@ class Convolution final : public WithEpilogue {
   int64_t groups_;
   int64_t group_stride_;
   Cut cut_{};
-  bool is_bfloat16_ = false;
+  Panels panels_ = Panels::float32;
   RoundedLines image_; /* in bfloat16, a line for each pixel */
   bool copies_rows_ = false;
   size_t group_bytes_ = 0;
+  size_t widened_bytes_ = 0; /* of a thread */
   std::shared_ptr<const void> packed_;
   std::shared_ptr<const void> zeros_;
 };

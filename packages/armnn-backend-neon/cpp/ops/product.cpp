@@ -5,6 +5,7 @@
 
 #include "ops/bfloat16.h"
 #include "ops/moving.h"
+#include "ops/panels.h"
 #include "ops/registry.h"
 
 namespace cpuacc {
@@ -129,11 +130,11 @@ class Product final : public WithEpilogue {
     const Tensor &right = setup[inputs[1]];
     const int64_t batches = elements(batch_);
     cut_ = cut_product(rows_, layout_.columns, batches, setup.threads, setup.kernels);
-    is_bfloat16_ = gains_by_bfloat16(setup, layout_);
-    const size_t bytes = is_bfloat16_ ? packed_bfloat16_bytes(layout_, setup.kernels)
-                                      : packed_bytes(layout_, setup.kernels);
-    panel_bytes_ = (bytes + 63) / 64 * 64;
-    if (is_bfloat16_) {
+    const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
+    panels_ = panels_for(setup, right, layout_, recipe, rows_ + setup.kernels.rows, cut_);
+    panel_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
+    thread_bytes_ = pointer_bytes(cut_, layout_) + widened_bytes(panels_, layout_, setup.kernels);
+    if (panels_ == Panels::bfloat16) {
       rounded_ = RoundedLines(setup[inputs[0]].count() / layout_.depth, layout_.depth);
     }
     matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
@@ -142,20 +143,16 @@ class Product final : public WithEpilogue {
         pack_all(static_cast<const float *>(right.constant), static_cast<std::byte *>(memory),
                  setup.kernels, 0, matrices_);
       };
-      packed_ = setup.packed.get(right.constant,
-                                 layout_.recipe() + " " + setup.kernels.name +
-                                     (is_bfloat16_ ? " bfloat16" : ""),
+      packed_ = setup.packed.get(right.constant, recipe + recipe_of(panels_),
                                  panel_bytes_ * static_cast<size_t>(matrices_), fill);
       inputs[1] = kNone;
     }
-    const size_t pointers = pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
     packed_bytes_ = packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_);
-    return pointers + packed_bytes_ + rounded_.bytes();
+    return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
   void run(const Frame &frame) const override {
-    std::byte *memory = frame.scratch() +
-                        pointer_bytes(cut_, layout_) * static_cast<size_t>(frame.pool.threads());
+    std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(frame.pool.threads());
     const std::byte *packed = static_cast<const std::byte *>(packed_.get());
     if (!packed_) {
       const float *right = frame.in<float>(inputs[1]);
@@ -166,7 +163,7 @@ class Product final : public WithEpilogue {
       packed = memory;
     }
     const float *left = frame.in<float>(inputs[0]);
-    if (is_bfloat16_) {
+    if (panels_ == Panels::bfloat16) {
       auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
       rounded_.round(frame, left, rows);
       run_all(frame, rows, rounded_.stride, packed);
@@ -179,10 +176,10 @@ class Product final : public WithEpilogue {
   /* Args: stride: from one row of the left side to the next one. */
   template <typename Number>
   void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
-    const size_t pointers = pointer_bytes(cut_, layout_);
     const int64_t tasks = cut_.tasks();
     frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table = reinterpret_cast<const Number **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      auto *table =
+          reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t matrix = matrix_of(left_, i / tasks);
         run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
@@ -194,12 +191,7 @@ class Product final : public WithEpilogue {
                 int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
       const float *matrix = right + i * layout_.depth * layout_.columns;
-      std::byte *to = memory + static_cast<size_t>(i) * panel_bytes_;
-      if (is_bfloat16_) {
-        pack_weights(matrix, layout_, kernels, reinterpret_cast<Bfloat16 *>(to));
-      } else {
-        pack_weights(matrix, layout_, kernels, reinterpret_cast<float *>(to));
-      }
+      pack_weights(panels_, matrix, layout_, kernels, memory + static_cast<size_t>(i) * panel_bytes_);
     }
   }
 
@@ -219,10 +211,15 @@ class Product final : public WithEpilogue {
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
     const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
-    const ProductTask<Number> product{layout_,
-                                      reinterpret_cast<const Number *>(packed + matrix * panel_bytes_),
-                                      frame.out<float>(outputs[0]) + place, layout_.columns,
-                                      {bias, residual, function_}};
+    const std::byte *own = packed + matrix * panel_bytes_;
+    ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(own),
+                                frame.out<float>(outputs[0]) + place, layout_.columns,
+                                {bias, residual, function_}};
+    if (panels_ == Panels::float16) {
+      product.halves = reinterpret_cast<const uint16_t *>(own);
+      product.widened =
+          reinterpret_cast<float *>(reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_));
+    }
     run_task(product, cut_, task, frame.kernels, table,
              [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
   }
@@ -233,9 +230,10 @@ class Product final : public WithEpilogue {
   Side left_;
   Side right_;
   Cut cut_{};
-  bool is_bfloat16_ = false;
+  Panels panels_ = Panels::float32;
   RoundedLines rounded_; /* the left side, in bfloat16 */
   size_t panel_bytes_ = 0;
+  size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
   int64_t matrices_ = 0;
   size_t packed_bytes_ = 0; /* of a right side that is packed while running */
   std::shared_ptr<const void> packed_;

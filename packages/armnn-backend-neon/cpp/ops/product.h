@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "graph/ir.h"
 #include "graph/packed.h"
@@ -62,7 +63,23 @@ struct ProductTask {
   float *c;
   int64_t c_stride;
   Epilogue epilogue;
+  const uint16_t *halves = nullptr; /* instead of packed, if its panels are in float16 */
+  float *widened = nullptr; /* memory for one of those in float32 */
 };
+
+/* The panel that begins with a column. */
+template <typename Number>
+const Number *panel_of(const ProductTask<Number> &product, int64_t column, const Kernels &kernels) {
+  const int64_t line = product.layout.taps * packed_depth(product.layout.depth, product.packed);
+  if constexpr (std::is_same_v<Number, float>) {
+    if (product.halves != nullptr) {
+      kernels.widen[static_cast<int>(Half::float16)](product.halves + column * line, product.widened,
+                                                     kernels.columns * line);
+      return product.widened;
+    }
+  }
+  return product.packed + column * line;
+}
 
 /* What a task takes, roughly. */
 double task_ns(const Cut &cut, const WeightLayout &layout);
@@ -100,7 +117,7 @@ void run_task(const ProductTask<Number> &product, const Cut &cut, int64_t task, 
     tile.rows_stride = height;
     tile.taps = taps;
     tile.depth = product.layout.depth;
-    tile.b = product.packed + column * taps * packed_depth(product.layout.depth, product.packed);
+    tile.b = panel_of(product, column, kernels);
     tile.c_stride = product.c_stride;
     tile.column_count =
         static_cast<int32_t>(last_column - column < kernels.columns ? last_column - column

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""Weights that float16 holds stay in float16 and give the same bits as float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
+from armnn.backends.cache import SUFFIX
+from armnn.profiling import Recorder
+
+Array: TypeAlias = NDArray[Any]
+Build: TypeAlias = Callable[[Array], Network]
+
+# As many as keep three threads busy with tasks of enough rows.
+ROWS = 2689
+
+
+def halves(*shape: int) -> Array:
+    """Numbers that float16 holds, of each size down to its subnormal ones."""
+    rng = np.random.default_rng(len(shape))
+    sizes = np.exp2(rng.integers(-18, 2, shape))
+    return (rng.standard_normal(shape) * sizes).astype(np.float16).astype(np.float32)
+
+
+def fully_connected(weights: Array) -> Network:
+    net = Network("fully connected")
+    x = net.add_input("x", TensorInfo((ROWS, weights.shape[1])))
+    made = net.add_fully_connected(x, weights, halves(len(weights)), transpose_weight_matrix=True)
+    net.add_output("y", made)
+    return net
+
+
+def matrices(weights: Array) -> Network:
+    net = Network("matrices")
+    x = net.add_input("x", TensorInfo((len(weights), ROWS, weights.shape[1])))
+    net.add_output("y", net.add_batch_mat_mul(x, weights))
+    return net
+
+
+def convolution(weights: Array) -> Network:
+    """Every other window of an image, in as many groups as its channels ask for."""
+    net = Network("convolution")
+    x = net.add_input("x", TensorInfo((1, 103, 95, 34)))
+    net.add_output(
+        "y",
+        net.add_convolution2d(
+            x, weights, stride_x=2, stride_y=2, pad_left=1, data_layout=DataLayout.NHWC
+        ),
+    )
+    return net
+
+
+def crowded(weights: Array) -> Network:
+    """Rows so far from each other that they are copied."""
+    net = Network("crowded")
+    x = net.add_input("x", TensorInfo((1, 97, 97, 256)))
+    made = net.add_convolution2d(x, weights, stride_x=2, stride_y=2, data_layout=DataLayout.NHWC)
+    net.add_output("y", made)
+    return net
+
+
+CASES: dict[str, tuple[Build, tuple[int, ...]]] = {
+    "a fully connected layer": (fully_connected, (67, 45)),
+    "one column": (fully_connected, (1, 45)),
+    "one number per column": (fully_connected, (67, 1)),
+    "products of matrices": (matrices, (3, 29, 37)),
+    "windows": (convolution, (41, 3, 3, 34)),
+    "a window of one": (convolution, (41, 1, 1, 34)),
+    "groups": (convolution, (10, 3, 2, 17)),
+    "copied rows": (crowded, (97, 1, 1, 256)),
+}
+
+
+def run(
+    network: Network, x: Array, threads: int = 1, folder: Path | None = None
+) -> tuple[Array, int, list[str]]:
+    """Return the output, the bytes of weights in the report, and what came of the cache."""
+    recorder = Recorder()
+    with Runtime() as runtime:
+        options = {"CpuAcc": {"NumberOfThreads": threads}}
+        optimized = runtime.optimize(
+            network, ["CpuAcc"], backend_options=options, cache_dir=folder, profiler=recorder
+        )
+        model = runtime.load_network(optimized)
+        (part,) = model.report.compiled_parts
+        (result,) = model.run({"x": x}).values()
+        outcomes = [str(e.details["outcome"]) for e in recorder.events if e.name == "cache"]
+        return np.array(result), part.footprint.weight_bytes, outcomes
+
+
+def input_of(network: Network) -> Array:
+    (layer,) = network.inputs
+    shape = layer.output.info.static_shape
+    return np.random.default_rng(2).standard_normal(shape, np.float32)
+
+
+def without_halves(weights: Array) -> Array:
+    """The same weights, but for one of the first column that float16 cannot hold."""
+    result = weights.copy()
+    result.flat[0] = np.float32(1 + 2**-11)
+    return result
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("level")
+def test_columns_are_the_same_bits_beside_one_that_float16_cannot_hold(
+    name: str, threads: int
+) -> None:
+    build, shape = CASES[name]
+    weights = halves(*shape)
+    network = build(weights)
+    x = input_of(network)
+    small, _, _ = run(network, x, threads)
+    large, _, _ = run(build(without_halves(weights)), x, threads)
+    unequal = np.flatnonzero((small != large).any(axis=tuple(range(small.ndim - 1))))
+    assert unequal.tolist() == [0]
+
+
+def has_halves(level: str) -> bool:
+    return level != "sse2"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_weights_in_float16_take_half_the_memory(name: str, level: str) -> None:
+    build, shape = CASES[name]
+    network = build(halves(*shape))
+    x = input_of(network)
+    _, small, _ = run(network, x)
+    _, large, _ = run(build(without_halves(halves(*shape))), x)
+    bias = 4 * shape[0] if build is fully_connected else 0
+    share = 2 if has_halves(level) else 1
+    assert abs((small - bias) * share - (large - bias)) <= 64 * share * shape[0]
+
+
+SPECIAL: Mapping[str, float] = {
+    "the largest": 65504.0,
+    "the smallest": 2.0**-24,
+    "minus zero": -0.0,
+    "infinity": np.inf,
+    "no number": np.nan,
+}
+BEYOND: Mapping[str, float] = {
+    "above the largest": 65520.0,
+    "below the smallest": 2.0**-25,
+    "between two subnormal ones": 1.5 * 2.0**-24,
+    "between two": 1 + 2.0**-11,
+}
+
+
+@pytest.mark.parametrize("number", [*SPECIAL, *BEYOND])
+def test_only_what_float16_holds_is_stored_in_it(number: str, level: str) -> None:
+    weights = halves(64, 32)
+    _, expected, _ = run(fully_connected(weights), np.ones((ROWS, 32), np.float32))
+    weights = weights.copy()
+    weights[63, 31] = {**SPECIAL, **BEYOND}[number]
+    x = np.zeros((ROWS, 32), np.float32)
+    x[:, 31] = 1
+    made, weight_bytes, _ = run(fully_connected(weights), x)
+    is_larger = has_halves(level) and number in BEYOND
+    assert weight_bytes == expected + (64 * 32 * 2 if is_larger else 0)
+    np.testing.assert_array_equal(made, np.tile(weights[:, 31] + halves(64), (ROWS, 1)))
+
+
+def test_constants_of_float16_stay_as_they_are(level: str) -> None:
+    net = Network("halves")
+    x = net.add_input("x", TensorInfo((ROWS, 32), DataType.FLOAT16))
+    weights = halves(32, 64).astype(np.float16)
+    net.add_output("y", net.add_fully_connected(x, net.add_constant(weights)))
+    rows = input_of(net).astype(np.float16)
+    made, weight_bytes, _ = run(net, rows)
+    assert weight_bytes == 32 * 64 * (2 if has_halves(level) else 4)
+    exact = rows.astype(np.float64) @ weights.astype(np.float64)
+    np.testing.assert_allclose(made.astype(np.float64), exact, rtol=2**-10, atol=1e-4)
+
+
+def test_few_rows_read_float32() -> None:
+    net = Network("one row")
+    x = net.add_input("x", TensorInfo((1, 64)))
+    net.add_output("y", net.add_fully_connected(x, halves(64, 64)))
+    _, weight_bytes, _ = run(net, input_of(net))
+    assert weight_bytes == 64 * 64 * 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_stored_program_keeps_float16(tmp_path: Path, threads: int, level: str) -> None:
+    network = crowded(halves(128, 1, 1, 256))
+    x = input_of(network)
+    first = run(network, x, threads, tmp_path)
+    again = run(network, x, threads, tmp_path)
+    assert (first[2], again[2]) == (["compiled and stored"], ["taken from the cache"])
+    assert first[1] == again[1]
+    np.testing.assert_array_equal(first[0], again[0])
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    assert first[1] <= path.stat().st_size < first[1] + 4096
+    if threads == 1 and has_halves(level):
+        assert first[1] == 128 * 256 * 2
+
+
+@pytest.mark.parametrize("numbers", [("1", "3"), ("3", "1")])
+@pytest.mark.usefixtures("level")
+def test_a_stored_program_runs_with_another_number_of_threads(
+    tmp_path: Path, numbers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = crowded(halves(128, 1, 1, 256))
+    x = input_of(network)
+    made = []
+    for number in numbers:
+        monkeypatch.setenv("ARMNN_CPUACC_THREADS", number)
+        made.append(run(network, x, 0, tmp_path))
+    (first, _, stored), (again, _, taken) = made
+    assert (stored, taken) == (["compiled and stored"], ["taken from the cache"])
+    np.testing.assert_array_equal(first, again)
