@@ -35,7 +35,7 @@ class Halving {
  private:
   std::unique_ptr<Operation> halved_maker(const Operation &narrow) {
     const Operation *maker = makers_[static_cast<size_t>(narrow.inputs[0])];
-    if (maker == nullptr) return nullptr;
+    if (maker == nullptr || maker->as_linewise() == nullptr) return nullptr;
     std::vector<TensorId> halves;
     for (const TensorId id : maker->inputs) {
       halves.push_back(halves_of(id));
@@ -46,6 +46,7 @@ class Halving {
 
   /* The tensor of halves whose float32 a tensor is; kNone: there is none. */
   TensorId halves_of(TensorId id) {
+    if (id == kNone) return kNone;
     if (graph_[id].constant != nullptr) return constant_halves(id);
     const Operation *maker = makers_[static_cast<size_t>(id)];
     return maker != nullptr && maker->widens_float16() ? maker->inputs[0] : kNone;
