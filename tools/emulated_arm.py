@@ -45,6 +45,7 @@ SAMPLE = (
     "test_graph_float16.py",
     "test_odd_sizes.py",
     "test_ops_bfloat16.py",
+    "test_ops_halves.py",
     "test_ops_integer_products.py",
     "test_ops_winograd.py",
     "test_quantized_arithmetic.py",

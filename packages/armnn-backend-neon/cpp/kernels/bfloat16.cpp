@@ -111,9 +111,11 @@ Product product_of(int rows) {
 }
 
 void bfloat16_tile(const Bfloat16Tile &tile) {
-  const bool is_narrow = tile.column_count <= kLanes;
-  const Product compute =
-      is_narrow ? product_of<1>(tile.row_count) : product_of<kVectors>(tile.row_count);
+  /* All of its vectors but the last one are whole. */
+  const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
+  const Product compute = vectors == 1   ? product_of<1>(tile.row_count)
+                          : vectors == 2 ? product_of<2>(tile.row_count)
+                                         : product_of<kVectors>(tile.row_count);
   compute(tile);
 }
 
