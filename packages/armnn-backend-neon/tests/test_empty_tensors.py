@@ -74,3 +74,12 @@ def test_an_empty_axis_is_computed_as_on_the_reference(layer: str) -> None:
                 np.testing.assert_allclose(
                     got[name], array, rtol=1e-4, atol=1e-5, err_msg=f"{net.name}, {name}"
                 )
+
+
+def test_a_constant_without_elements_is_a_constant() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    net = armnn.Network("reversed along no axis")
+    given = net.add_input("x", armnn.TensorInfo(x.shape))
+    net.add_output("y", net.add_reverse_v2(given, np.zeros(0, np.int32)))
+    loaded = armnn.load_model(net, backends=["CpuAcc"])
+    np.testing.assert_array_equal(loaded.run({"x": x})["y"], x)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "abi/importing.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cpuacc {
@@ -52,7 +53,8 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
       drop(const_cast<void *>(reference)); /* the host's own handle, as it came */
     });
   } else {
-    const auto copy = std::make_shared<std::vector<char>>(bytes);
+    /* A constant without elements has an address, too, which says that it is one. */
+    const auto copy = std::make_shared<std::vector<char>>(std::max<size_t>(bytes, 1));
     if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
     value.address = copy->data();
     value.memory = std::shared_ptr<const void>(copy, copy->data());
