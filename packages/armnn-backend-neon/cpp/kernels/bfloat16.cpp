@@ -4,19 +4,11 @@
  */
 #include "kernels/level.h"
 #include "kernels/tile_output.h"
+#include "kernels/tile_shape.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kRows = 14;
-constexpr int kVectors = 2;
-#else
-constexpr int kRows = 8;
-constexpr int kVectors = 3;
-#endif
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
 /* Two numbers in each lane. */
 typedef Ints Pairs;
@@ -86,28 +78,15 @@ void product(const Bfloat16Tile &tile) {
 
 using Product = void (*)(const Bfloat16Tile &);
 
+template <int V, int... R>
+Product product_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Product kOfRows[] = {product<R + 1, V>...};
+  return kOfRows[rows - 1];
+}
+
 template <int V>
 Product product_of(int rows) {
-  static_assert(kRows <= 14, "a case for each number of rows");
-  switch (rows) {
-    case 1: return product<1, V>;
-    case 2: return product<2, V>;
-    case 3: return product<3, V>;
-    case 4: return product<4, V>;
-    case 5: return product<5, V>;
-    case 6: return product<6, V>;
-    case 7: return product<7, V>;
-    case 8: return product<8, V>;
-#if CPUACC_VECTOR_BYTES == 64
-    case 9: return product<9, V>;
-    case 10: return product<10, V>;
-    case 11: return product<11, V>;
-    case 12: return product<12, V>;
-    case 13: return product<13, V>;
-    case 14: return product<14, V>;
-#endif
-    default: return nullptr;
-  }
+  return product_of<V>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
 void bfloat16_tile(const Bfloat16Tile &tile) {

@@ -70,21 +70,25 @@ struct Int8SlidingLine {
   Requantization requantization;
 };
 
+/* How the windows of a depthwise convolution lie in an image. */
+struct DepthwiseShape {
+  int64_t height, width, channels;
+  int64_t window_height, window_width;
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+};
+
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel.
  * Weights: for each window row and each group of table.depthwise_group window columns, four bytes per
  * channel: those columns' weights side by side, zeros where columns run out.
  */
-struct Int8DepthwiseRows {
+struct Int8DepthwiseRows : DepthwiseShape {
   const uint8_t *input; /* the image: [height, width, channels] */
   const void *weights;
   const int32_t *bias; /* filled up to a whole vector, as are the scales */
   uint8_t *output; /* [count, output_width, channels] */
   int64_t output_step; /* between the rows of the output */
-  int64_t height, width, channels;
   int64_t count, output_width;
-  int64_t window_height, window_width;
-  int64_t stride_y, stride_x;
-  int64_t dilation_y, dilation_x;
   int64_t top; /* as in DepthwiseRows */
   int64_t left;
   /* Groups of columns that are gathered of a row of the image, from left on, and the columns from one to

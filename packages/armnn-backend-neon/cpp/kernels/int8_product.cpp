@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiles of products of 8-bit matrices and of convolutions: one register per vector of sums. */
-#include "kernels/int8_vector.h"
+#include <utility>
+
+#include "kernels/int8_tile.h"
 #include "kernels/level.h"
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
@@ -10,18 +12,6 @@
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kRows = 14;
-#elif defined(__aarch64__)
-constexpr int kRows = 8;
-#elif defined(CPUACC_VNNI)
-constexpr int kRows = 6;
-#else
-constexpr int kRows = 4;
-#endif
-constexpr int kVectors = 2;
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
 #if !defined(__ARM_FEATURE_MATMUL_INT8)
 
@@ -120,25 +110,6 @@ inline void store_sums(const Int8Tile &tile, const Ints (&sums)[R][V]) {
 }
 
 template <int R, int V>
-inline void store_bytes_of(const Int8Tile &tile, const Ints (&sums)[R][V]) {
-  const Requantizer requantize(tile.requantization);
-  uint8_t *c = static_cast<uint8_t *>(tile.c);
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-    const Floats scale = load(tile.requantization.scales + v * kLanes);
-    const int64_t left = tile.column_count - v * kLanes;
-    if (left >= kLanes) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale));
-      }
-    } else if (left > 0) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        store_bytes(c + r * tile.c_stride + v * kLanes, requantize(sums[r][v], scale), left);
-      }
-    }
-  }
-}
-
-template <int R, int V>
 inline void finish(const Int8Tile &tile, Ints (&sums)[R][V]) {
   if (tile.b_zero_point != 0) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
@@ -149,7 +120,8 @@ inline void finish(const Int8Tile &tile, Ints (&sums)[R][V]) {
   if (tile.requantization.scales == nullptr) {
     store_sums<R, V>(tile, sums);
   } else {
-    store_bytes_of<R, V>(tile, sums);
+    store_rows<R, V>(static_cast<uint8_t *>(tile.c), tile.c_stride, tile.column_count,
+                     tile.requantization, sums);
   }
 }
 
@@ -162,32 +134,15 @@ void product(const Int8Tile &tile) {
 
 using Product = void (*)(const Int8Tile &);
 
+template <int V, int... R>
+Product product_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Product kOfRows[] = {product<R + 1, V>...};
+  return kOfRows[rows - 1];
+}
+
 template <int V>
 Product product_of(int rows) {
-  static_assert(kRows <= 14, "a case for each number of rows");
-  switch (rows) {
-    case 1: return product<1, V>;
-    case 2: return product<2, V>;
-    case 3: return product<3, V>;
-    case 4: return product<4, V>;
-#if defined(CPUACC_VNNI) || defined(__aarch64__)
-    case 5: return product<5, V>;
-    case 6: return product<6, V>;
-#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
-    case 7: return product<7, V>;
-    case 8: return product<8, V>;
-#if CPUACC_VECTOR_BYTES == 64
-    case 9: return product<9, V>;
-    case 10: return product<10, V>;
-    case 11: return product<11, V>;
-    case 12: return product<12, V>;
-    case 13: return product<13, V>;
-    case 14: return product<14, V>;
-#endif
-#endif
-#endif
-    default: return nullptr;
-  }
+  return product_of<V>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
 void product_tile(const Int8Tile &tile) {

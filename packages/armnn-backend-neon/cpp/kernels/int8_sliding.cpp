@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolutions of bytes whose windows slide over one line of an image; see sliding.cpp. */
-#include "kernels/int8_vector.h"
+#include "kernels/int8_tile.h"
 #include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kTall = 14; /* outputs at once */
-#elif defined(__aarch64__)
-constexpr int kTall = 8;
-#else
-constexpr int kTall = 4;
-#endif
-constexpr int kVectors = 2;
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
 /* Vectors of columns as a whole register or, where columns are few, half of one. */
 struct Whole {
@@ -84,31 +74,22 @@ template <typename Kind, int R, int V>
 void outputs(const Int8SlidingLine &line, int64_t first) {
   typename Kind::Sum sums[R][V];
   sum_windows<Kind, R, V>(line, first, sums);
-  const Requantizer requantize(line.requantization);
-  uint8_t *c = line.c + first * line.c_stride;
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-    const Floats scale = load(line.requantization.scales + v * kLanes);
-    const int64_t left = line.column_count - v * kLanes;
-    if (left >= kLanes) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        store_bytes(c + r * line.c_stride + v * kLanes, requantize(Kind::widened(sums[r][v]), scale));
-      }
-    } else if (left > 0) {
-      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-        store_bytes(c + r * line.c_stride + v * kLanes, requantize(Kind::widened(sums[r][v]), scale), left);
-      }
-    }
+  Ints whole[R][V];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) whole[r][v] = Kind::widened(sums[r][v]);
   }
+  store_rows<R, V>(line.c + first * line.c_stride, line.c_stride, line.column_count, line.requantization,
+                   whole);
 }
 
 template <typename Kind, int V>
 void all_outputs(const Int8SlidingLine &line) {
   int64_t x = 0;
-  for (; x + kTall <= line.count; x += kTall) outputs<Kind, kTall, V>(line, x);
-  if constexpr (kTall > 8) {
+  for (; x + kRows <= line.count; x += kRows) outputs<Kind, kRows, V>(line, x);
+  if constexpr (kRows > 8) {
     if (x + 8 <= line.count) outputs<Kind, 8, V>(line, x), x += 8;
   }
-  if constexpr (kTall > 4) {
+  if constexpr (kRows > 4) {
     if (x + 4 <= line.count) outputs<Kind, 4, V>(line, x), x += 4;
   }
   if (x + 2 <= line.count) outputs<Kind, 2, V>(line, x), x += 2;

@@ -125,16 +125,12 @@ struct SlidingLine : TileOutput {
 };
 
 /* Rows of the output of a depthwise convolution, channels last, one output channel per input channel. */
-struct DepthwiseRows {
+struct DepthwiseRows : DepthwiseShape {
   const float *input; /* the image: [height, width, channels] */
   const float *weights; /* [window_height, window_width, channels] */
   const float *bias; /* nullptr: none */
   float *output; /* [count, output_width, channels] */
-  int64_t height, width, channels;
   int64_t count, output_width;
-  int64_t window_height, window_width;
-  int64_t stride_y, stride_x;
-  int64_t dilation_y, dilation_x;
   int64_t top; /* input row of the first window row of the first output; may lie outside */
   int64_t left; /* input column of the first window column of the first output */
   Elementwise function;

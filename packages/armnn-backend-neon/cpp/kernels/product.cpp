@@ -1,41 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiles of products of matrices and of convolutions: one register per vector of C. */
+#include "kernels/half_vector.h"
 #include "kernels/level.h"
 #include "kernels/tile_output.h"
+#include "kernels/tile_shape.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kRows = 14;
-constexpr int kVectors = 2;
-#elif CPUACC_VECTOR_BYTES == 32
-constexpr int kRows = 6;
-constexpr int kVectors = 2;
-#elif defined(__aarch64__)
-constexpr int kRows = 8;
-constexpr int kVectors = 3;
-#else
-constexpr int kRows = 4;
-constexpr int kVectors = 2;
-#endif
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
-
-#if CPUACC_VECTOR_BYTES == 64
 /* Where wide registers are computed as two halves, a half takes half the time. */
-typedef float Half __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
-typedef float UnalignedHalf __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2), aligned(4), may_alias));
-constexpr int64_t kHalfLanes = kLanes / 2;
-
-inline Half load_tail(const float *p, Half) { return *reinterpret_cast<const UnalignedHalf *>(p); }
-inline Floats widened(Half x) {
-  return __builtin_shufflevector(x, Half{}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-#endif
+constexpr bool kSplitsWideVectors = CPUACC_VECTOR_BYTES == 64;
 
 inline Floats load_tail(const float *p, Floats) { return load(p); }
-inline Floats widened(Floats x) { return x; }
+inline Half load_tail(const float *p, Half) { return load_half(p); }
+inline Floats whole_of(Floats x) { return x; }
 
 /* Rows of sums: whole vectors, then the last one. */
 template <int R, int V, typename Tail>
@@ -96,46 +75,29 @@ void product(const ProductTile &tile) {
   Floats all[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) all[r][v] = sums.whole[r][v];
-    all[r][V - 1] = widened(sums.tail[r]);
+    all[r][V - 1] = whole_of(sums.tail[r]);
   }
   finish<R, V>(tile, all);
 }
 
 using Product = void (*)(const ProductTile &);
 
+template <int V, typename Tail, int... R>
+Product product_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Product kOfRows[] = {product<R + 1, V, Tail>...};
+  return kOfRows[rows - 1];
+}
+
 template <int V, typename Tail>
 Product product_of(int rows) {
-  static_assert(kRows <= 14, "a case for each number of rows");
-  switch (rows) {
-    case 1: return product<1, V, Tail>;
-    case 2: return product<2, V, Tail>;
-    case 3: return product<3, V, Tail>;
-    case 4: return product<4, V, Tail>;
-#if CPUACC_VECTOR_BYTES > 16 || defined(__aarch64__)
-    case 5: return product<5, V, Tail>;
-    case 6: return product<6, V, Tail>;
-#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
-    case 7: return product<7, V, Tail>;
-    case 8: return product<8, V, Tail>;
-#if CPUACC_VECTOR_BYTES == 64
-    case 9: return product<9, V, Tail>;
-    case 10: return product<10, V, Tail>;
-    case 11: return product<11, V, Tail>;
-    case 12: return product<12, V, Tail>;
-    case 13: return product<13, V, Tail>;
-    case 14: return product<14, V, Tail>;
-#endif
-#endif
-#endif
-    default: return nullptr;
-  }
+  return product_of<V, Tail>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
 template <int V>
 Product product_for(const ProductTile &tile) {
-#if CPUACC_VECTOR_BYTES == 64
-  if (tile.column_count - (V - 1) * kLanes <= kHalfLanes) return product_of<V, Half>(tile.row_count);
-#endif
+  if constexpr (kSplitsWideVectors) {
+    if (tile.column_count - (V - 1) * kLanes <= kHalfLanes) return product_of<V, Half>(tile.row_count);
+  }
   return product_of<V, Floats>(tile.row_count);
 }
 

@@ -4,46 +4,14 @@
  * Few columns leave most lanes of a vector without work. Where the level has vectors of half the
  * width, the last columns are computed in one of those.
  */
+#include "kernels/half_vector.h"
 #include "kernels/level.h"
 #include "kernels/tile_output.h"
+#include "kernels/tile_shape.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kTall = 14; /* outputs at once */
-constexpr int kVectors = 2;
-#elif CPUACC_VECTOR_BYTES == 32
-constexpr int kTall = 6;
-constexpr int kVectors = 2;
-#elif defined(__aarch64__)
-constexpr int kTall = 8;
-constexpr int kVectors = 3;
-#else
-constexpr int kTall = 4;
-constexpr int kVectors = 2;
-#endif
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
-constexpr bool kHasHalves = CPUACC_VECTOR_BYTES > 16;
-constexpr int64_t kHalfLanes = kLanes / 2;
-
-typedef float Half __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
-typedef float UnalignedHalf __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2), aligned(4), may_alias));
-
-inline Half load_half(const float *p) { return *reinterpret_cast<const UnalignedHalf *>(p); }
-
-/* A half in the lower lanes of a whole vector. */
-inline Floats whole_of(Half x) {
-#if CPUACC_VECTOR_BYTES == 64
-  return reinterpret_cast<Floats>(
-      _mm512_maskz_insertf32x8(0xffff, _mm512_setzero_ps(), reinterpret_cast<__m256>(x), 0));
-#else
-  Floats whole{};
-  std::memcpy(&whole, &x, sizeof x);
-  return whole;
-#endif
-}
 
 /* The sums of R outputs and V vectors of columns, and a half one behind them. */
 template <int R, int V, bool kHalf>
@@ -95,11 +63,11 @@ void outputs(const SlidingLine &line, int64_t first) {
 template <int V, bool kHalf>
 void all_outputs(const SlidingLine &line) {
   int64_t x = 0;
-  for (; x + kTall <= line.count; x += kTall) outputs<kTall, V, kHalf>(line, x);
-  if constexpr (kTall > 8) {
+  for (; x + kRows <= line.count; x += kRows) outputs<kRows, V, kHalf>(line, x);
+  if constexpr (kRows > 8) {
     if (x + 8 <= line.count) outputs<8, V, kHalf>(line, x), x += 8;
   }
-  if constexpr (kTall > 4) {
+  if constexpr (kRows > 4) {
     if (x + 4 <= line.count) outputs<4, V, kHalf>(line, x), x += 4;
   }
   if (x + 2 <= line.count) outputs<2, V, kHalf>(line, x), x += 2;

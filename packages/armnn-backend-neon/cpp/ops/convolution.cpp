@@ -171,15 +171,7 @@ class Depthwise final : public WithEpilogue {
     DepthwiseRows shared{};
     shared.weights = frame.in<float>(inputs[1]);
     shared.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
-    shared.height = w.height;
-    shared.width = w.width;
-    shared.channels = w.channels;
-    shared.window_height = w.window_height;
-    shared.window_width = w.window_width;
-    shared.stride_y = w.stride_y;
-    shared.stride_x = w.stride_x;
-    shared.dilation_y = w.dilation_y;
-    shared.dilation_x = w.dilation_x;
+    static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
     shared.function = function_;
     const float *input = frame.in<float>(inputs[0]);
     float *output = frame.out<float>(outputs[0]);

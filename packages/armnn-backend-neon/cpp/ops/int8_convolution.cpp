@@ -7,7 +7,7 @@
 #include "ops/int8_product.h"
 #include "ops/int8_sliding.h"
 #include "ops/registry.h"
-#include "ops/windows.h"
+#include "ops/window_rows.h"
 
 namespace cpuacc {
 namespace {
@@ -51,7 +51,6 @@ class Int8Convolution final : public WithBounds {
         group_bytes_ * static_cast<size_t>(groups_), fill);
     inputs[1] = kNone;
     fold(kernels);
-    measure_windows();
     zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
     return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
   }
@@ -69,17 +68,6 @@ class Int8Convolution final : public WithBounds {
   }
 
  private:
-  void measure_windows() {
-    const Windows &w = windows_;
-    reach_y_ = (w.window_height - 1) * w.dilation_y;
-    reach_x_ = (w.window_width - 1) * w.dilation_x;
-    for (int64_t i = 0; i < w.window_height; ++i) {
-      for (int64_t j = 0; j < w.window_width; ++j) {
-        offsets_.push_back((i * w.dilation_y * w.width + j * w.dilation_x) * w.channels);
-      }
-    }
-  }
-
   void fold(const Int8Kernels &kernels) {
     padded_columns_ = (layout_.columns + kernels.columns - 1) / kernels.columns * kernels.columns;
     for (int64_t g = 0; g < groups_; ++g) {
@@ -111,53 +99,12 @@ class Int8Convolution final : public WithBounds {
 
   /* Where the taps of a task's windows begin; outside of the image stand zero points. */
   void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **tile) const {
-    const Windows &w = windows_;
     const int64_t first = task % cut_.row_tasks() * cut_.rows_per_task;
     const int64_t last = std::min(first + cut_.rows_per_task, cut_.rows);
-    int64_t x = first % w.output_width;
-    int64_t line = first / w.output_width; /* of all images */
-    const uint8_t *image = nullptr;
-    int64_t top = 0;
-    const auto begin_line = [&] {
-      image = input + line / w.output_height * w.height * w.width * w.channels;
-      top = line % w.output_height * w.stride_y - w.pad_top;
-    };
-    begin_line();
+    WindowPointers<uint8_t> found(windows_, input, static_cast<const uint8_t *>(zeros_.get()));
     for (int64_t row = first; row < last; row += height, tile += layout_.taps * height) {
       const int64_t count = std::min(height, last - row);
-      for (int64_t r = 0; r < count; ++r) {
-        point_at(image, top, x * w.stride_x - w.pad_left, tile + r, height);
-        if (++x < w.output_width) continue;
-        x = 0;
-        ++line;
-        begin_line();
-      }
-    }
-  }
-
-  void point_at(const uint8_t *image, int64_t top, int64_t left, const uint8_t **to, int64_t step) const {
-    const Windows &w = windows_;
-    const bool is_inside = top >= 0 && left >= 0 && top + reach_y_ < w.height && left + reach_x_ < w.width;
-    if (!is_inside) return point_at_border(image, top, left, to, step);
-    const uint8_t *corner = image + (top * w.width + left) * w.channels;
-    for (const int64_t offset : offsets_) {
-      *to = corner + offset;
-      to += step;
-    }
-  }
-
-  void point_at_border(const uint8_t *image, int64_t top, int64_t left, const uint8_t **to, int64_t step) const {
-    const Windows &w = windows_;
-    const auto *zeros = static_cast<const uint8_t *>(zeros_.get());
-    for (int64_t i = 0; i < w.window_height; ++i) {
-      const int64_t y = top + i * w.dilation_y;
-      const bool is_row = y >= 0 && y < w.height;
-      for (int64_t j = 0; j < w.window_width; ++j) {
-        const int64_t x = left + j * w.dilation_x;
-        const bool is_inside = is_row && x >= 0 && x < w.width;
-        *to = is_inside ? image + (y * w.width + x) * w.channels : zeros;
-        to += step;
-      }
+      for (int64_t r = 0; r < count; ++r) found(row + r, tile + r, height);
     }
   }
 
@@ -172,9 +119,6 @@ class Int8Convolution final : public WithBounds {
   std::vector<int32_t> folded_;
   std::vector<float> scales_;
   std::shared_ptr<const void> zeros_;
-  std::vector<int64_t> offsets_; /* of a window's taps from its corner */
-  int64_t reach_y_ = 0; /* of a window's last row and column from its first ones */
-  int64_t reach_x_ = 0;
 };
 
 const uint8_t *constant_weights(const Lowering &l) {

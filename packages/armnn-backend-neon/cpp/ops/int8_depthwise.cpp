@@ -42,15 +42,7 @@ class Int8Depthwise final : public WithBounds {
     shared.weights = packed_.get();
     shared.bias = folded_.data();
     shared.output_step = w.output_width * w.channels;
-    shared.height = w.height;
-    shared.width = w.width;
-    shared.channels = w.channels;
-    shared.window_height = w.window_height;
-    shared.window_width = w.window_width;
-    shared.stride_y = w.stride_y;
-    shared.stride_x = w.stride_x;
-    shared.dilation_y = w.dilation_y;
-    shared.dilation_x = w.dilation_x;
+    static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
     shared.gathered = gathered_;
     shared.gathered_step = gathered_step_;
     shared.is_signed = sums_.left_is_signed;

@@ -60,6 +60,11 @@ Windows lying(const Windows &windows) {
   return w;
 }
 
+DepthwiseShape depthwise_shape(const Windows &w) {
+  return {w.height,   w.width,    w.channels,   w.window_height, w.window_width,
+          w.stride_y, w.stride_x, w.dilation_y, w.dilation_x};
+}
+
 TensorId bias_of(Lowering &lowering) {
   if (!lowering.has_input(2)) return kNone;
   lowering.require_constant(2, "the bias");

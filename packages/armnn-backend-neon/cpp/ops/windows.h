@@ -28,6 +28,9 @@ Windows pooling_windows_of(const Lowering &lowering, const Order &order);
  */
 Windows lying(const Windows &windows);
 
+/* The same windows as kernels of depthwise convolutions take them. */
+DepthwiseShape depthwise_shape(const Windows &windows);
+
 /* The layer's third input, which must be constant; kNone without one. */
 TensorId bias_of(Lowering &lowering);
 /* The same, its columns numbers so many times. */

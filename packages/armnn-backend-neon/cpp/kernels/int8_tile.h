@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Tiles of 8-bit products: how many sums fit the registers, and how they are stored.
+ *
+ * Panels of weights are as wide as a tile, whoever reads them.
+ */
+#ifndef CPUACC_KERNELS_INT8_TILE_H_
+#define CPUACC_KERNELS_INT8_TILE_H_
+
+#include "kernels/int8_vector.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+#if CPUACC_VECTOR_BYTES == 64
+constexpr int kRows = 14;
+#elif defined(__aarch64__)
+constexpr int kRows = 8;
+#elif defined(CPUACC_VNNI)
+constexpr int kRows = 6;
+#else
+constexpr int kRows = 4;
+#endif
+constexpr int kVectors = 2;
+constexpr int kColumns = kVectors * static_cast<int>(kLanes);
+
+/* Stores the sums of R rows as bytes, the rows so far apart; columns: how many of them are there. */
+template <int R, int V>
+inline void store_rows(uint8_t *c, int64_t stride, int32_t columns, const Requantization &requantization,
+                       const Ints (&sums)[R][V]) {
+  const Requantizer requantize(requantization);
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+    const Floats scale = load(requantization.scales + v * kLanes);
+    const int64_t left = columns - v * kLanes;
+    if (left >= kLanes) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        store_bytes(c + r * stride + v * kLanes, requantize(sums[r][v], scale));
+      }
+    } else if (left > 0) {
+      CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+        store_bytes(c + r * stride + v * kLanes, requantize(sums[r][v], scale), left);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif
