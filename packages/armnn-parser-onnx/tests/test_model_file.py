@@ -44,12 +44,24 @@ def test_what_is_no_file_is_refused(tmp_path: Path, source: str) -> None:
 
 
 def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(_: Path) -> bytes:
+    def denied(*_: object) -> None:
         raise PermissionError("denied")
 
     (tmp_path / "m.onnx").write_bytes(b"x")
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(Path, "open", denied)
     with pytest.raises(ModelFileError, match="cannot be read: denied"):
+        read_model(tmp_path / "m.onnx")
+
+
+def test_a_file_that_cannot_be_read_on_is_refused(
+    relu: onnx.ModelProto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> bytes:
+        raise OSError("a worn disk")
+
+    (tmp_path / "m.onnx").write_bytes(relu.SerializeToString())
+    monkeypatch.setattr(model_file, "shortened", failing)
+    with pytest.raises(ModelFileError, match="cannot be read: a worn disk"):
         read_model(tmp_path / "m.onnx")
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tensor data in files beside the model, confined to the model's folder.
+"""Tensor data that is not in the message: in files beside the model, or left in the model's file.
+
+Files beside the model are confined to the model's folder.
 
 A model file is untrusted: without the checks here it could name ``/etc/passwd``, a device that
 never ends, or a hole of terabytes as its weights.
@@ -9,10 +11,13 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
+import weakref
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from armnn.errors import ParseError
+from armnn_parser_onnx.shortened_file import IN_MODEL_FILE
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -28,14 +33,20 @@ class ExternalData:
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
+        model_file: The model's file if data was left in it; it is closed when nobody reads it any
+            more.
 
     Attributes:
         was_read: Whether a tensor was read from another file.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, model_file: BinaryIO | None = None) -> None:
         self._folder = folder
+        self._model_file = model_file
+        self._lock = threading.Lock()
         self.was_read = False
+        if model_file is not None:
+            weakref.finalize(self, model_file.close)
 
     def read(self, tensor: TensorProto, size: int) -> bytes:
         """Return the ``size`` bytes of a tensor.
@@ -43,9 +54,11 @@ class ExternalData:
         Raises:
             ParseError: The entry is malformed, points out of the folder, or its file is too short.
         """
-        self.was_read = True
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
+        if self._model_file is not None and IN_MODEL_FILE in entries:
+            return self._left_in(self._model_file, entries, f"the data of {tensor.name!r}")
+        self.was_read = True
         path = self._confined_path(entries.get("location", ""), what)
         offset = _number(entries, "offset", 0, what)
         length = _number(entries, "length", size, what)
@@ -62,6 +75,14 @@ class ExternalData:
                 return file.read(size)
         finally:
             os.close(descriptor)
+
+    def _left_in(self, file: BinaryIO, entries: dict[str, str], what: str) -> bytes:
+        """Return the data that was left in the model's file."""
+        offset, length = (_number(entries, key, 0, what) for key in ("offset", "length"))
+        with self._lock:
+            _check_span(os.fstat(file.fileno()), offset, length, f"{what} in {file.name!r}")
+            file.seek(offset)
+            return file.read(length)
 
     def _confined_path(self, location: str, what: str) -> Path:
         if self._folder is None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -14,6 +15,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
 from armnn_parser_onnx._registry import newest_opset
 from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.shortened_file import MalformedError, shortened
 
 _MAX_BYTES = 2**31 - 1
 """The largest message of Protocol Buffers."""
@@ -48,10 +50,12 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
     if isinstance(source, bytes):
         return ModelFile("<bytes>", _decoded(source, "<bytes>"), ExternalData(None))
     path = Path(source)
-    return ModelFile(str(path), _decoded(_read(path), str(path)), ExternalData(path.parent))
+    file = _opened(path)
+    external_data = ExternalData(path.parent, file)  # which closes the file
+    return ModelFile(str(path), _decoded(_message(file), str(path)), external_data)
 
 
-def _read(path: Path) -> bytes:
+def _opened(path: Path) -> BinaryIO:
     if not path.exists():
         raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
     if not path.is_file():
@@ -63,9 +67,25 @@ def _read(path: Path) -> bytes:
             f"({_MAX_BYTES}): save it with external data"
         )
     try:
-        return path.read_bytes()
+        return path.open("rb")
     except OSError as error:
-        raise ModelFileError(f"the model {str(path)!r} cannot be read: {error}") from error
+        raise _unreadable(str(path), error) from error
+
+
+def _message(file: BinaryIO) -> bytes:
+    """Return the message in a file without what stays there until a node asks for it."""
+    try:
+        try:
+            return shortened(file, os.fstat(file.fileno()).st_size)
+        except MalformedError:
+            file.seek(0)
+            return file.read()
+    except OSError as error:
+        raise _unreadable(file.name, error) from error
+
+
+def _unreadable(name: str, error: OSError) -> ModelFileError:
+    return ModelFileError(f"the model {name!r} cannot be read: {error}")
 
 
 def _decoded(data: bytes, name: str) -> onnx.ModelProto:
