@@ -14,12 +14,12 @@ from armnn.backends import ModelContext, Step, TensorHandle, Workload
 from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_ref.biases import bias_steps
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
-from armnn_backend_ref.ops import OPS, Array
-from armnn_backend_ref.requantizing import IntegerForm, integer_form
+from armnn_backend_ref.ops import Array, operation_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Value
     from armnn.tensor import TensorInfo
+    from armnn_backend_ref.requantizing import IntegerForm
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -61,13 +61,13 @@ class RefWorkload(Workload):
     __slots__ = ("_arguments", "_encoders", "_function")
 
     def __init__(self, layer: Layer, model: ModelContext) -> None:
-        op = OPS[layer.type]
+        op = operation_of(layer.type)
         typed = (layer.output_infos,) if op.typed else ()
         seen = (layer.input_infos,) if op.sees_inputs else ()
         function = partial(op.function, layer.descriptor, *typed, *seen)
         self._function: Callable[..., Array | tuple[Array, ...]] = function
         whole = model.quantized_arithmetic is QuantizedArithmetic.INTEGER
-        form = integer_form(layer) if whole else None
+        form = _integer_form(layer) if whole else None
         if form is not None:
             self._function = form.function or function
             self._encoders = [form.encoder]
@@ -110,6 +110,12 @@ class RefWorkload(Workload):
                     write(result)
 
         return step
+
+
+def _integer_form(layer: Layer) -> IntegerForm | None:
+    from armnn_backend_ref.requantizing import integer_form  # late: few formats round like that
+
+    return integer_form(layer)
 
 
 def _places(layer: Layer) -> Sequence[int]:

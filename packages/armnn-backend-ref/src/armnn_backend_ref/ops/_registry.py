@@ -44,7 +44,7 @@ class Op:
 
 
 OPS: dict[str, Op] = {}
-"""Every operation by the name of its layer type."""
+"""The operations of the families that were imported, by the name of their layer type."""
 
 _F = TypeVar("_F", bound=Callable[..., "Array | tuple[Array, ...]"])
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from armnn.quantization import round_half_away
@@ -27,6 +26,8 @@ def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
     """Return the real values in the data type of the output; see :func:`to_type`."""
     (info,) = outputs
     if d.saturate and info.data_type.is_float and info.data_type.bits == 8:
+        import ml_dtypes  # imported late: most networks never need it
+
         limits = ml_dtypes.finfo(info.data_type.numpy_dtype)  # type: ignore[no-untyped-call]
         x = np.clip(_computable(x), float(limits.min), float(limits.max))
     return _computable(x) if info.is_quantized else to_type(x, info.data_type.numpy_dtype)
@@ -107,6 +108,8 @@ def to_type(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:
+    import ml_dtypes  # as above
+
     limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no annotations
     low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)
     if int(high) > limits.max:  # the limit is no number of this type: take the one below

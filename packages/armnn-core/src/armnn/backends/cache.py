@@ -11,7 +11,6 @@ import logging
 import mmap
 import os
 import stat
-import tempfile
 import time
 from os import PathLike
 from pathlib import Path
@@ -83,6 +82,8 @@ class ProgramCache:
 
     def write(self, pieces: Iterable[bytes | memoryview], *key: str) -> None:
         """Store bytes, given in pieces, under a key: all of them or none."""
+        import tempfile  # imported late: with what it imports it takes longer than a read
+
         path = self._path(key)
         try:
             descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=self.folder)
