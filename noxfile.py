@@ -189,7 +189,7 @@ def onnx_standard(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
-    _install(session, "armnn-core[onnx,tflite]")
+    _install(session, "armnn-core[onnx,tflite]", group="tflite")
     for seeds in sorted(Path("tools").glob("fuzz_seeds_*.py")):
         file_format = seeds.stem.removeprefix("fuzz_seeds_")
         session.run("python", "tools/fuzz_parsers.py", file_format, *session.posargs)

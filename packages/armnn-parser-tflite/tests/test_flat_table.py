@@ -67,8 +67,7 @@ def test_members_of_unions_outside_of_the_file_are_refused(lite: Any) -> None:
     )
     (subgraph,) = read_model(bytes(data)).root.tables("Subgraphs")
     (operator,) = subgraph.tables("Operators")
-    tab = operator._tab
-    at = tab.Pos + tab.Offset(12)
+    at = operator._place(12)
     data[at : at + 4] = b"\xff\xff\xff\xff"
     (subgraph,) = read_model(bytes(data)).root.tables("Subgraphs")
     (operator,) = subgraph.tables("Operators")

@@ -24,6 +24,8 @@ Shape: TypeAlias = tuple[Dimension, ...]
 
 MAX_RANK = 8
 
+_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
@@ -62,8 +64,8 @@ class TensorInfo:
         assign(self, "data_type", data_type)
         scales = (scales,) if isinstance(scales, (int, float)) else scales
         zero_points = (zero_points,) if isinstance(zero_points, int) else zero_points
-        assign(self, "scales", tuple(float(scale) for scale in scales))
-        assign(self, "zero_points", tuple(int(point) for point in zero_points))
+        assign(self, "scales", tuple(map(float, scales)))
+        assign(self, "zero_points", tuple(map(int, zero_points)))
         assign(self, "axis", axis)
         if self.scales and not self.zero_points:
             assign(self, "zero_points", (0,) * len(self.scales))
@@ -250,7 +252,7 @@ def _check_quantization(info: TensorInfo) -> None:
                 "quantised data types"
             )
         return
-    if any(not (scale > 0 and math.isfinite(scale)) for scale in info.scales):
+    if not all(0 < scale < math.inf for scale in info.scales):
         raise InvalidArgumentError(
             f"the scales of {info} must be finite and above zero: got {list(info.scales)}"
         )
@@ -259,8 +261,9 @@ def _check_quantization(info: TensorInfo) -> None:
             f"{info.data_type.arm_name} got {len(info.zero_points)} zero points for "
             f"{len(info.scales)} scales: expected as many"
         )
-    limits = np.iinfo(np.int32)
-    if any(not limits.min <= point <= limits.max for point in info.zero_points):
+    if info.zero_points and not (
+        min(info.zero_points) >= _INT32_MIN and max(info.zero_points) <= _INT32_MAX
+    ):
         raise InvalidArgumentError(
             f"the zero points of {info.data_type.arm_name} must fit 32 bits: got "
             f"{list(info.zero_points)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bounded reading of FlatBuffers tables: the file is untrusted, its bindings check nothing.
+"""Bounded reading of FlatBuffers tables (https://flatbuffers.dev/internals): a file is untrusted.
 
 An offset that leads out of the file ends in :class:`ParseError`, and so does a file whose vectors,
 which may share their bytes, would take much more to read than the file has.
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
-from flatbuffers import number_types  # type: ignore[import-untyped]
-from flatbuffers.table import Table  # type: ignore[import-untyped]
 
 from armnn.errors import ParseError
 from armnn_parser_tflite._bindings import TABLES
@@ -23,15 +21,27 @@ from armnn_parser_tflite._bindings import TABLES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FLAGS = {
-    name.removesuffix("Flags"): flags
-    for name, flags in vars(number_types).items()
-    if name.endswith("Flags")
+_T = TypeVar("_T")
+
+_NUMBERS: Final = {
+    "Bool": struct.Struct("<?"),
+    "Int8": struct.Struct("<b"),
+    "Uint8": struct.Struct("<B"),
+    "Uint16": struct.Struct("<H"),
+    "Int32": struct.Struct("<i"),
+    "Uint32": struct.Struct("<I"),
+    "Int64": struct.Struct("<q"),
+    "Uint64": struct.Struct("<Q"),
+    "Float32": struct.Struct("<f"),
 }
 """How the numbers of each kind are stored."""
 
-_ERRORS = (struct.error, IndexError, ValueError, TypeError, OverflowError)
-"""What the bindings raise where an offset, a length or a position makes no sense."""
+_UINT16: Final = _NUMBERS["Uint16"]
+_INT32: Final = _NUMBERS["Int32"]
+_UINT32: Final = _NUMBERS["Uint32"]
+
+_ERRORS = (struct.error, ValueError)
+"""What is raised where an offset or a length leads out of the file."""
 
 _WORK_PER_BYTE = 16
 _LEAST_WORK = 2**16
@@ -79,25 +89,28 @@ class FlatTable:
 
     Args:
         kind: The name of the table in the schema.
-        tab: The bytes and where it stands in them.
-        file: The file that it stands in.
+        data: The bytes that it stands in.
+        position: Where in them.
+        file: The file that it is part of.
     """
 
-    def __init__(self, kind: str, tab: Any, file: FlatFile) -> None:
+    def __init__(self, kind: str, data: bytes, position: int, file: FlatFile) -> None:
         self._kind = kind
         self._fields = TABLES.get(kind, {})
-        self._tab = tab
+        self._data = data
+        self._position = position
         self._file = file
+        self._vtable: tuple[int, int] | None = None
 
     @classmethod
     def at(cls, kind: str, position: int, file: FlatFile) -> FlatTable:
         """Return the table at a position of a file."""
-        return cls(kind, Table(file.data, position), file)
+        return cls(kind, file.data, position, file)
 
     @classmethod
     def empty(cls, kind: str, file: FlatFile) -> FlatTable:
         """Return a table in which every field has the default of the schema."""
-        return cls(kind, Table(_EMPTY, 4), file)
+        return cls(kind, _EMPTY, 4, file)
 
     def charge(self, size: int) -> None:
         """Take work that the table asks for from what may be done; see :class:`FlatFile`."""
@@ -117,10 +130,7 @@ class FlatTable:
 
     def text(self, name: str) -> str:
         """Return a text, "" if there is none; what is not UTF-8 is escaped."""
-        with self._reading(name):
-            offset, _ = self._place(name)
-            found = self._tab.String(self._tab.Pos + offset) if offset else None
-        return self._decoded(found)
+        return self._decoded(self._read(self._fields[name][0], name, _text))
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a vector of integers, empty if there is none."""
@@ -137,22 +147,18 @@ class FlatTable:
             name: The field.
             charged: Whether it counts as read; views that nobody walks over need not.
         """
-        with self._reading(name):
-            offset, kind = self._place(name)
-            if not offset or not self._tab.VectorLen(offset):
-                return np.empty(0, np.uint8)
-            array: NDArray[Any] = self._tab.GetVectorAsNumpy(_FLAGS[kind.strip("[]")], offset)
+        slot, kind, _ = self._fields[name]
+        array = self._read(slot, name, _VECTORS[kind])
+        if array is None:
+            return _NOTHING
         if charged:
             self._file.charge(array.nbytes)
         return array
 
     def table(self, name: str) -> FlatTable | None:
         """Return a table, None if it is absent."""
-        with self._reading(name):
-            offset, kind = self._place(name)
-            if not offset:
-                return None
-            return self._other(kind, self._tab.Indirect(self._tab.Pos + offset))
+        slot, kind, _ = self._fields[name]
+        return self._other(kind, self._read(slot, name, _target))
 
     def tables(self, name: str) -> list[FlatTable]:
         """Return a vector of tables."""
@@ -161,68 +167,65 @@ class FlatTable:
 
     def union(self, name: str, kind: str) -> FlatTable | None:
         """Return a member of a union as a table of a kind."""
-        with self._reading(name):
-            offset, _ = self._place(name)
-            if not offset:
-                return None
-            return self._other(kind, self._tab.Indirect(self._tab.Pos + offset))
+        return self._other(kind, self._read(self._fields[name][0], name, _target))
 
     # -- fields that are newer than the schema ---------------------------------------------------
 
     def slot_integer(self, slot: int, *, wide: bool = False) -> int:
         """Return an unsigned number of 32 bits, or 64, by its place in the vtable."""
-        flags = number_types.Uint64Flags if wide else number_types.Uint32Flags
-        with self._reading(f"field {slot}"):
-            offset = self._tab.Offset(slot)
-            return int(self._tab.Get(flags, self._tab.Pos + offset)) if offset else 0
+        number = _NUMBERS["Uint64" if wide else "Uint32"]
+        found = self._read(slot, f"field {slot}", number.unpack_from)
+        return 0 if found is None else int(found[0])
 
     def slot_text(self, slot: int) -> str:
         """Return a text by its place in the vtable."""
-        with self._reading(f"field {slot}"):
-            offset = self._tab.Offset(slot)
-            found = self._tab.String(self._tab.Pos + offset) if offset else None
-        return self._decoded(found)
+        return self._decoded(self._read(slot, f"field {slot}", _text))
 
     def slot_tables(self, slot: int) -> list[FlatTable]:
         """Return a vector of tables, which the schema does not know, by its place."""
         return self._tables(slot, "Unknown", f"field {slot}")
 
+    # -- inside ----------------------------------------------------------------------------------
+
     def _number(self, name: str) -> float:
         slot, kind, default = self._fields[name]
-        tab = self._tab
-        try:  # not _reading(): most fields are numbers
-            offset = tab.Offset(slot)
-            return tab.Get(_FLAGS[kind], tab.Pos + offset) if offset else default
-        except _ERRORS as error:
-            raise self._error(name) from error
+        found = self._read(slot, name, _NUMBERS[kind].unpack_from)
+        number: float = default if found is None else found[0]
+        return number
 
     def _tables(self, slot: int, kind: str, name: str) -> list[FlatTable]:
-        tab = self._tab
-        with self._reading(name):
-            offset = tab.Offset(slot)
-            if not offset:
-                return []
-            start, count = tab.Vector(offset), tab.VectorLen(offset)
-        self._file.charge(4 * count)
-        with self._reading(name):
-            return [self._other(kind, tab.Indirect(start + 4 * at)) for at in range(count)]
+        positions = self._read(slot, name, _targets)
+        if positions is None:
+            return []
+        self._file.charge(4 * len(positions))
+        return [FlatTable(kind, self._data, position, self._file) for position in positions]
 
-    def _place(self, name: str) -> tuple[int, str]:
-        """Return where a field lies from the table on, 0 if it is absent, and its kind."""
-        slot, kind, _ = self._fields[name]
-        return int(self._tab.Offset(slot)), kind
+    def _other(self, kind: str, position: int | None) -> FlatTable | None:
+        """Return another table of these bytes, None if it is absent."""
+        return None if position is None else FlatTable(kind, self._data, position, self._file)
 
-    def _other(self, kind: str, position: int) -> FlatTable:
-        """Return another table of these bytes."""
-        return FlatTable(kind, Table(self._tab.Bytes, position), self._file)
+    def _read(self, slot: int, name: str, read: Callable[[bytes, int], _T]) -> _T | None:
+        """Return what is read where a field stands, None if it is absent.
 
-    @contextmanager
-    def _reading(self, name: str) -> Iterator[None]:
-        """Say of a field that cannot be read where it stands."""
+        Raises:
+            ParseError: The field lies outside of the file.
+        """
         try:
-            yield
+            place = self._place(slot)
+            return None if place is None else read(self._data, place)
         except _ERRORS as error:
-            raise self._error(name) from error
+            raise self._file.error(f"{self._kind}.{name} lies outside of it") from error
+
+    def _place(self, slot: int) -> int | None:
+        """Return where a field stands, None if the table lacks it."""
+        if self._vtable is None:
+            start = self._position - _INT32.unpack_from(self._data, self._position)[0]
+            if start < 0:  # from which Python would count back from the end
+                raise ValueError(f"the vtable is said to be at {start}")
+            self._vtable = start, _UINT16.unpack_from(self._data, start)[0]
+        start, size = self._vtable
+        offset = _UINT16.unpack_from(self._data, start + slot)[0] if slot < size else 0
+        return self._position + offset if offset else None
 
     def _decoded(self, text: bytes | None) -> str:
         if text is None:
@@ -230,5 +233,38 @@ class FlatTable:
         self._file.charge(len(text))
         return text.decode("utf-8", "backslashreplace")
 
-    def _error(self, name: str) -> ParseError:
-        return self._file.error(f"{self._kind}.{name} lies outside of it")
+
+def _target(data: bytes, place: int) -> int:
+    """Return where the offset at a place leads to."""
+    target = place + int(_UINT32.unpack_from(data, place)[0])
+    if target >= len(data):
+        raise ValueError(f"the offset at {place} leads to {target} of {len(data)} bytes")
+    return target
+
+
+def _text(data: bytes, place: int) -> bytes:
+    start = _target(data, place)
+    size = _UINT32.unpack_from(data, start)[0]
+    return data[start + 4 : start + 4 + size]
+
+
+def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
+    """Return the elements of a vector where they lie."""
+    start = _target(data, place)
+    count = _UINT32.unpack_from(data, start)[0]
+    return np.frombuffer(data, dtype, count, start + 4) if count else _NOTHING
+
+
+def _targets(data: bytes, place: int) -> list[int]:
+    """Return where the offsets of a vector lead to: each counts from where it stands."""
+    start = _target(data, place) + 4
+    offsets = _vector(np.dtype("<u4"), data, place).tolist()
+    return [start + 4 * at + offset for at, offset in enumerate(offsets)]
+
+
+_NOTHING: Final[NDArray[Any]] = np.empty(0, np.uint8)
+
+_VECTORS: Final = {
+    f"[{kind}]": partial(_vector, np.dtype(number.format)) for kind, number in _NUMBERS.items()
+}
+"""What reads a vector of the numbers of each kind."""
