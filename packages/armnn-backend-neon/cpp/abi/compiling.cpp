@@ -96,6 +96,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   const bool is_fast = options.allows_fast_math;
   const FastMath fast_math{is_fast, is_fast && backend.kernels.bfloat16_tile != nullptr};
   Graph lowered = lower_all(imported, fast_math);
+  imported.keep_constants();
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
@@ -137,7 +138,7 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
   for (Value &value : program->graph.values) {
     if (!value.is_constant() || value.is_read || read.count(value.address) > 0) continue;
     value.is_left_out = true;
-    value.memory.reset();
+    value.memory.reset(); /* of a copy: what was lent went before */
   }
   announce(*program, args == nullptr ? 0 : args->call_id, began_ns);
   return program;

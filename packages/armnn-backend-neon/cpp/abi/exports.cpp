@@ -35,6 +35,13 @@ armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, 
   return ARMNN_OK;
 }
 
+armnn_code capabilities(armnn_backend *, const armnn_option **capabilities, uint64_t *count, armnn_error *) {
+  static const armnn_option known[] = {{text("ReleasesConstants", 17), text("true", 4)}};
+  *capabilities = known;
+  *count = 1;
+  return ARMNN_OK;
+}
+
 armnn_code use_allocator(armnn_backend *backend, const armnn_allocator *allocator, armnn_error *error) {
   return cpuacc::guarded(error, [&] {
     const bool is_whole = armnn_allocator_has_allocate(allocator) && armnn_allocator_has_free(allocator);
@@ -98,6 +105,7 @@ const armnn_backend_api kTable = [] {
   table.create = create;
   table.destroy = destroy;
   table.devices = devices;
+  table.capabilities = capabilities;
   table.use_allocator = use_allocator;
   table.query = query;
   table.compile = compile;

@@ -25,7 +25,7 @@ Quantization import_quantization(const armnn_quantization *from) {
  */
 constexpr size_t kCopiedBytes = 16384;
 
-Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps_constants) {
+Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_constants) {
   Value value;
   value.name = text_of(from.name);
   value.type = from.data_type;
@@ -38,7 +38,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
   if (from.constant == nullptr) return value;
   const armnn_tensor &constant = *from.constant;
   value.address = static_cast<const char *>(constant.data) + constant.byte_offset;
-  if (!keeps_constants) return value;
+  if (!has_constants) return value;
   const size_t bytes =
       static_cast<size_t>(elements(value.shape)) * static_cast<size_t>((constant.dtype_bits + 7) / 8);
   if (from.constant_ref != nullptr) {
@@ -47,11 +47,9 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool keeps
   const bool is_lent =
       armnn_graph_has_keep(&graph) && armnn_graph_has_drop(&graph) && from.constant_ref != nullptr;
   if (is_lent && bytes > kCopiedBytes) {
-    graph.keep(from.constant_ref);
-    const armnn_constant_fn drop = graph.drop;
-    value.memory = std::shared_ptr<const void>(from.constant_ref, [drop](const void *reference) {
-      drop(const_cast<void *>(reference)); /* the host's own handle, as it came */
-    });
+    const auto lent = std::make_shared<LentConstant>(from.constant_ref, graph.keep, graph.drop);
+    value.memory = lent;
+    value.lent = lent;
   } else {
     /* A constant without elements has an address, too, which says that it is one. */
     const auto copy = std::make_shared<std::vector<char>>(std::max<size_t>(bytes, 1));
@@ -88,11 +86,20 @@ Layer import_layer(const armnn_graph &graph, const armnn_node &from) {
 
 }  // namespace
 
-ImportedGraph import_graph(const armnn_graph &graph, bool keeps_constants) {
+void ImportedGraph::keep_constants() {
+  for (Value &value : values) {
+    const std::shared_ptr<LentConstant> lent = value.lent.lock();
+    if (!lent) continue;
+    lent->keep();
+    if (!value.is_read) value.memory.reset();
+  }
+}
+
+ImportedGraph import_graph(const armnn_graph &graph, bool has_constants) {
   ImportedGraph result;
   for (uint64_t i = 0; i < graph.num_values; ++i) {
     const auto &row = *ARMNN_AT(armnn_value, graph.values, graph.value_stride, i);
-    result.values.push_back(import_value(graph, row, keeps_constants));
+    result.values.push_back(import_value(graph, row, has_constants));
   }
   for (uint64_t i = 0; i < graph.num_nodes; ++i) {
     const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);

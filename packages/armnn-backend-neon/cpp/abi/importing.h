@@ -12,6 +12,11 @@
 namespace cpuacc {
 
 struct ImportedGraph {
+  /* Keeps what the host lent as long as tensors, or values that lowering read, have it. Called once
+   * no layer is refused any more: the host may let a constant go for good when it is dropped.
+   */
+  void keep_constants();
+
   std::vector<Value> values;
   std::vector<Layer> layers;
   std::vector<std::string> names; /* of the layers */
@@ -19,8 +24,10 @@ struct ImportedGraph {
   std::vector<int32_t> outputs;
 };
 
-/* Copies what a graph says; its constants are kept while a value has them, if keeps_constants. */
-ImportedGraph import_graph(const armnn_graph &graph, bool keeps_constants);
+/* Copies what a graph says, and its constants if has_constants; those that the host can keep are only
+ * lent, and not kept yet.
+ */
+ImportedGraph import_graph(const armnn_graph &graph, bool has_constants);
 
 inline std::string text_of(const armnn_string &text) {
   return text.size == 0 ? std::string() : std::string(text.data, text.size);

@@ -17,6 +17,28 @@
 
 namespace cpuacc {
 
+/* A constant of the host's that is there until the call ends, or longer once it is kept. */
+class LentConstant {
+ public:
+  LentConstant(void *reference, armnn_constant_fn keep, armnn_constant_fn drop)
+      : reference_(reference), keep_(keep), drop_(drop) {}
+  LentConstant(const LentConstant &) = delete;
+  LentConstant &operator=(const LentConstant &) = delete;
+  ~LentConstant() {
+    if (is_kept_) drop_(reference_);
+  }
+  void keep() {
+    keep_(reference_);
+    is_kept_ = true;
+  }
+
+ private:
+  void *reference_;
+  armnn_constant_fn keep_;
+  armnn_constant_fn drop_;
+  bool is_kept_ = false;
+};
+
 /* A value of the host's graph. */
 struct Value {
   std::string name;
@@ -26,6 +48,7 @@ struct Value {
   Quantization quantization;
   const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
+  std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */
   std::string identity; /* of the constant: no other one ever has it; empty: unknown */
   bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
   mutable bool is_read = false; /* lowering read the constant's elements */

@@ -15,8 +15,7 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   compute_in_float16(graph_, kernels_);
   chain(graph_);
   const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), multiplies_bfloat16};
-  std::vector<size_t> scratch_bytes;
-  for (const auto &operation : graph_.operations) scratch_bytes.push_back(operation->prepare(setup));
+  const std::vector<size_t> scratch_bytes = prepare_all(setup);
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);
   find_ports();
@@ -41,6 +40,34 @@ size_t Program::weight_bytes() const {
   return bytes;
 }
 
+/* Lets a constant go as soon as its last reader packed it, so that not all are in memory twice. */
+std::vector<size_t> Program::prepare_all(const Setup &setup) {
+  std::vector<size_t> scratch_bytes;
+  std::vector<int32_t> readers(graph_.tensors.size());
+  const auto count = [&](TensorId id, int32_t step) {
+    for (; id != kNone; id = graph_[id].alias) {
+      readers[static_cast<size_t>(id)] += step;
+      if (readers[static_cast<size_t>(id)] == 0) drop_constant(id);
+    }
+  };
+  for (const auto &operation : graph_.operations) {
+    for (const TensorId id : operation->inputs) count(id, 1);
+  }
+  for (const auto &operation : graph_.operations) {
+    const std::vector<TensorId> read = operation->inputs;
+    scratch_bytes.push_back(operation->prepare(setup));
+    for (size_t i = 0; i < read.size(); ++i) {
+      if (operation->inputs[i] == kNone) count(read[i], -1);
+    }
+  }
+  return scratch_bytes;
+}
+
+void Program::drop_constant(TensorId id) {
+  graph_[id].constant = nullptr;
+  graph_[id].memory.reset();
+}
+
 /* What was packed or computed into something else while compiling need not stay in memory twice. */
 void Program::drop_unread_constants() {
   std::vector<bool> is_read(graph_.tensors.size());
@@ -50,9 +77,7 @@ void Program::drop_unread_constants() {
     }
   }
   for (size_t i = 0; i < graph_.tensors.size(); ++i) {
-    if (is_read[i]) continue;
-    graph_.tensors[i].constant = nullptr;
-    graph_.tensors[i].memory.reset();
+    if (!is_read[i]) drop_constant(static_cast<TensorId>(i));
   }
 }
 

@@ -60,6 +60,8 @@ class Program {
     size_t index;
     size_t offset; /* from the beginning of the caller's memory */
   };
+  std::vector<size_t> prepare_all(const Setup &setup);
+  void drop_constant(TensorId id);
   void drop_unread_constants();
   void find_ports();
 

@@ -47,6 +47,42 @@ def test_no_other_constant_gets_the_number_of_a_dead_one() -> None:
     assert len(set(seen)) == 100
 
 
+def test_a_constant_goes_when_who_kept_it_drops_it() -> None:
+    held, array, calls = Constants(), np.arange(3, dtype=np.float32), []
+    gone = weakref.ref(array)
+    reference, _ = held.lend(array, lambda: calls.append("let go"))
+    del array
+    for _ in range(2):
+        held.keep(reference)
+    held.drop(reference)
+    assert (calls, gone() is None) == ([], False)
+    held.drop(reference)
+    assert (calls, gone()) == (["let go"], None)
+    held.drop(reference)
+    assert len(held) == 0
+
+
+def test_a_constant_that_is_kept_outlives_its_lending() -> None:
+    held, array, calls = Constants(), np.arange(3, dtype=np.float32), []
+    reference, tensor = held.lend(array, lambda: calls.append("let go"))
+    held.keep(reference)
+    del array
+    held.take_back(reference)
+    assert list((ctypes.c_float * 3).from_address(tensor.contents.data)) == [0, 1, 2]
+    held.drop(reference)
+    assert (calls, len(held)) == ([], 0)
+
+
+def test_a_constant_that_was_held_before_does_not_go_early() -> None:
+    held, array, calls = Constants(), np.arange(3, dtype=np.float32), []
+    reference, _ = held.lend(array)
+    held.lend(array, lambda: calls.append("let go"))
+    held.keep(reference)
+    for _ in range(3):
+        held.drop(reference)
+    assert (calls, len(held)) == ([], 0)
+
+
 @pytest.mark.parametrize("reference", [None, 0, 12345])
 def test_what_nobody_holds_cannot_be_kept_or_dropped(reference: int | None) -> None:
     for function in (Constants().keep, Constants().drop):

@@ -44,6 +44,8 @@ class Network(LayerBuilders):
         origin: The operator that layers are being added for; a parser sets it.
         is_self_contained: Whether all of it comes from the model's one file; a parser that reads
             other files sets it to False.
+        lets_constants_go: Whether nobody else has its constants, nor needs them once a backend has
+            compiled the layers that read them, so that they may go one by one meanwhile.
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
@@ -53,6 +55,7 @@ class Network(LayerBuilders):
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
         self.is_self_contained = True
+        self.lets_constants_go = False
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0

@@ -61,16 +61,16 @@ class OptimizedNetwork:
         self.constants = SharedConstants() if constants is None else constants
         source = network if may_change else network.clone()
         self._source = prepare_network(source, participants, options)
+        if may_change and self._source is not source:
+            source.clear()
         self.constants.add(self._source)
         self._declared = dict(network.declared_shapes)
         self.value_inputs = value_inputs(self._source)
         self._static: Prepared | None = None
         if self.is_static:
             shapes = {name: info.static_shape for name, info in self.inputs.items()}
-            self._static = self.specialise(shapes, {})
+            self._static = self._prepare(shapes, {}, may_change=may_change)
             if self._static.segments.rest is None:
-                if may_change:
-                    self._source.clear()
                 self._source = self._static.network  # without what went into compiled programs
 
     @property
@@ -134,8 +134,15 @@ class OptimizedNetwork:
             ShapeError: The shapes do not fit.
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
-        if self._static is not None:
-            return self._static
+        return self._prepare(shapes, values) if self._static is None else self._static
+
+    def _prepare(
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, NDArray[Any]],
+        *,
+        may_change: bool = False,
+    ) -> Prepared:
         label = "" if self.is_static else describe(shapes, values)
         return prepare_specialisation(
             self._source,
@@ -145,6 +152,7 @@ class OptimizedNetwork:
             self.options,
             self.constants,
             label,
+            may_change=may_change,
         )
 
 

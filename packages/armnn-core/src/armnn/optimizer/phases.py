@@ -121,17 +121,21 @@ def prepare_specialisation(
     options: OptimizerOptions,
     constants: SharedConstants,
     label: str,
+    *,
+    may_change: bool = False,
 ) -> Prepared:
     """Prepare a network for one set of input shapes.
 
     Args:
-        network: From :func:`prepare_network`; it is not changed.
+        network: From :func:`prepare_network`; it is not changed unless it may.
         shapes: The shape of each input.
         values: The data of the inputs that decide about shapes.
         participants: Who takes part.
         options: The caller's decisions.
         constants: Those of the other specialisations.
         label: Names the specialisation in the report; "" if there is only one.
+        may_change: Whether there is only this specialisation and nobody else has the network: its
+            layers go, and constants while they are compiled.
 
     Raises:
         ShapeError: The shapes do not fit.
@@ -144,6 +148,9 @@ def prepare_specialisation(
         segments = split(concrete)
         _check_progress(network, segments)
         head = segments.head
+        if may_change and segments.rest is None:
+            network.clear()
+            head.lets_constants_go = True
     with phase(sink, "rewrite"):
         if options.rewrite:
             rewrite(head, evaluate, Successors(participants.candidates, participants.named))

@@ -11,6 +11,8 @@ from armnn.backends.footprint import Footprint
 from armnn.backends.native.blobs import cached_program
 from armnn.backends.native.calls import compile_details, watched_call
 from armnn.backends.native.codes import Failure, attempt
+from armnn.backends.native.constants import RELEASES_CONSTANTS
+from armnn.backends.native.devices import read_capabilities
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.model import NativeModelContext, option_array
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.native.lifetimes import NativeObject
     from armnn.backends.views import SubgraphView
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer, Network, Value
     from armnn_backend_api import BackendVersion
 
 
@@ -56,12 +58,13 @@ def compile_view(
     if not view.outputs:
         return OptimizationViews(untouched=[view])
     refused: dict[Layer, str] = {}
+    lets_go = view.network.lets_constants_go and _releases_constants(backend)
     views = OptimizationViews()
     waiting = [view.layers]
     while waiting:
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
-        with NativeGraph.of_view(part, version) as graph:
+        with NativeGraph.of_view(part, version, lets_go=lets_go) as graph:
             if part is view and (refused := _refused(backend, graph, model)):
                 waiting = list(_runs(view.layers, refused))
                 continue
@@ -72,11 +75,16 @@ def compile_view(
             refused.update(dict.fromkeys(named if named else layers, reason))
             waiting[:0] = _runs(layers, refused)
         else:
-            views.substitutions.append(Substitution(part, _replacement(part, outcome)))
+            replacement = _replacement(part, graph.inputs, outcome)
+            views.substitutions.append(Substitution(part, replacement))
     if refused:
         views.failed.append(view.part(*refused))
         views.reasons.update({layer.name: reason for layer, reason in refused.items()})
     return views
+
+
+def _releases_constants(backend: NativeObject) -> bool:
+    return read_capabilities(backend).get(RELEASES_CONSTANTS) is True
 
 
 def _refused(
@@ -137,16 +145,16 @@ def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContex
     if failure is None:
         footprint = Footprint.from_details(details)
         return NativeProgram(backend, pointer.value, graph.names, footprint)
-    if failure.code == abi.UNSUPPORTED_NODE:
+    if failure.code == abi.UNSUPPORTED_NODE and not graph.gone:
         raise _RefusedError(failure)
     raise failure.exception(library, f"compile {graph.title}", graph.names)
 
 
-def _replacement(view: SubgraphView, program: NativeProgram) -> Network:
+def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeProgram) -> Network:
     """Return a network with one PreCompiled layer; constants went into the program."""
     fragment = view.replacement()
     stand_ins = zip(view.inputs, fragment.inputs, strict=True)
-    operands = [layer.output for value, layer in stand_ins if value.constant is None]
+    operands = [layer.output for value, layer in stand_ins if value in computed]
     results = fragment.add_pre_compiled(
         operands,
         num_output_slots=len(view.outputs),

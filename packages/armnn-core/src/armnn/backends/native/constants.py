@@ -2,7 +2,8 @@
 """Constants by reference: a backend that keeps one needs no copy of the weights.
 
 A constant is known by a number that its array has for life and no other one ever gets. It is lent
-while a graph exists, and kept as long as a backend says so (``armnn_graph.keep`` and ``drop``).
+while a graph exists, and kept as long as a backend says so (``armnn_graph.keep`` and ``drop``). One
+that nobody else needs may go before the graph does, when the backend drops it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from armnn.backends.native.tensors import tensor_of
 from armnn_backend_api import ctypes_mirror as abi
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+RELEASES_CONSTANTS: Final = "ReleasesConstants"
+"""The capability by which a backend says that ``compile``, once it has dropped a constant that it
+kept, does not read that one again and refuses no node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,23 +37,36 @@ class _Held:
     """A constant that graphs or backends hold.
 
     Attributes:
-        array: The data as the network has it.
-        arena: What the tensor points to.
+        reference: Its number.
+        array: The data as the network has it; None once it went.
+        let_go: Takes the data out of the network; None if it must stay as long as it is lent.
+        data: What the tensor points to.
+        arena: The rest of the tensor.
         tensor: The description of the data, which C reads.
         count: How often it is held.
     """
 
-    array: NDArray[Any]
+    reference: int
+    array: NDArray[Any] | None
+    let_go: Callable[[], None] | None
+    data: NDArray[Any] | None = None
     arena: Arena = field(default_factory=Arena)
     tensor: abi.Tensor = field(init=False)
     count: int = 0
 
     def __post_init__(self) -> None:
-        data = self.array
-        if not data.flags.c_contiguous:
-            data = np.ascontiguousarray(data)
-        self.arena.hold(data)
-        self.tensor = tensor_of(data, self.arena)
+        assert self.array is not None
+        dense = self.array
+        if not dense.flags.c_contiguous:
+            dense = np.ascontiguousarray(dense)
+        self.data = dense
+        self.tensor = tensor_of(dense, self.arena)
+
+    def release(self) -> None:
+        """Let the data go, if it may."""
+        if self.let_go is not None:
+            self.let_go()
+            self.let_go = self.array = self.data = None
 
 
 class Constants:
@@ -58,14 +78,28 @@ class Constants:
         self._next_number = itertools.count(1)
         self._lock = threading.RLock()
 
-    def lend(self, array: NDArray[Any]) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
-        """Hold an array once more; return its reference and its description."""
+    def lend(
+        self, array: NDArray[Any], let_go: Callable[[], None] | None = None
+    ) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
+        """Hold an array once more; return its reference and its description.
+
+        Args:
+            array: The constant.
+            let_go: Takes it out of the network. Called when the last of those who kept it since
+                drops it, if nobody held it before; the array is held no longer then.
+        """
         with self._lock:
             reference = self._number_of(array)
             if reference not in self._held:
-                self._held[reference] = _Held(array)
+                self._held[reference] = _Held(reference, array, let_go)
             self._held[reference].count += 1
             return reference, ctypes.pointer(self._held[reference].tensor)
+
+    def take_back(self, reference: int) -> None:
+        """Hold a constant once less that was lent: it stays for those who kept it."""
+        with self._lock:
+            self._find(reference).let_go = None
+            self.drop(reference)
 
     def keep(self, reference: int | None) -> None:
         """Hold a constant once more.
@@ -77,7 +111,7 @@ class Constants:
             self._find(reference).count += 1
 
     def drop(self, reference: int | None) -> None:
-        """Hold a constant once less; after the last time it may go.
+        """Hold a constant once less; after the last time it may go, or the last but the lender's.
 
         Raises:
             LookupError: Nobody holds it.
@@ -86,7 +120,9 @@ class Constants:
             held = self._find(reference)
             held.count -= 1
             if not held.count:
-                del self._held[self._number_of(held.array)]
+                del self._held[held.reference]
+            elif held.count == 1:
+                held.release()
 
     def _number_of(self, array: NDArray[Any]) -> int:
         """Return the number of an array: unlike its id, it does not come back after its death."""

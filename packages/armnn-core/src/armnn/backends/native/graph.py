@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,7 @@ class NativeGraph:
         layers: The nodes; the id of a node is its position.
         inputs: The values that execute receives, in its order: those that are not constant.
         outputs: The values that execute writes, in its order.
+        gone: The names of the constants that went since.
         struct: The ``armnn_graph``, valid until the end of the ``with`` statement.
     """
 
@@ -41,6 +43,8 @@ class NativeGraph:
         inputs: Sequence[Value],
         outputs: Sequence[Value],
         version: BackendVersion,
+        *,
+        lets_go: bool = False,
     ) -> None:
         """Lay the layers out.
 
@@ -49,12 +53,17 @@ class NativeGraph:
             inputs: What the layers read and others make.
             outputs: What the layers make and others read.
             version: The Backend API version of the backend that shall read it.
+            lets_go: Whether constants that only these layers read go out of their network when the
+                backend kept and dropped them.
         """
         self.layers = tuple(layers)
         self._read = tuple(inputs)
         self.inputs = tuple(value for value in inputs if value.constant is None)
         self.outputs = tuple(outputs)
+        self.gone: list[str] = []
         self._version = version
+        self._own = dict.fromkeys(self.layers)
+        self._lets_go = lets_go
         self._arena = Arena()
         self._lent: list[int] = []
         produced = (value for layer in self.layers for value in layer.outputs)
@@ -70,9 +79,11 @@ class NativeGraph:
         return cls((layer,), tuple(inputs), layer.outputs, version)
 
     @classmethod
-    def of_view(cls, view: SubgraphView, version: BackendVersion) -> NativeGraph:
+    def of_view(
+        cls, view: SubgraphView, version: BackendVersion, *, lets_go: bool = False
+    ) -> NativeGraph:
         """Return the graph of a subgraph."""
-        return cls(view.layers, view.inputs, view.outputs, version)
+        return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
 
     def sign(self) -> str:
         """Write the fingerprint into the graph and return it; it reads all constants."""
@@ -101,7 +112,7 @@ class NativeGraph:
         traceback: TracebackType | None,
     ) -> None:
         while self._lent:
-            constants.drop(self._lent.pop())
+            constants.take_back(self._lent.pop())
 
     def _fill(self) -> None:
         graph, arena = self.struct, self._arena
@@ -131,8 +142,14 @@ class NativeGraph:
         if info.scales:
             row.quantization = ctypes.pointer(self._quantization(info))
         if value.constant is not None:
-            row.constant_ref, row.constant = constants.lend(value.constant)
+            may_go = self._lets_go and all(reader in self._own for reader in value.consumers)
+            let_go = functools.partial(self._let_go, value.producer) if may_go else None
+            row.constant_ref, row.constant = constants.lend(value.constant, let_go)
             self._lent.append(row.constant_ref)
+
+    def _let_go(self, constant: Layer) -> None:
+        constant.data = None
+        self.gone.append(constant.name)
 
     def _quantization(self, info: TensorInfo) -> abi.Quantization:
         made = abi.Quantization()

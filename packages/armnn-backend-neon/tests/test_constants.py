@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Which constants of the host CpuAcc keeps, and which it gives back while it compiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armnn import Network, TensorInfo
+from armnn.backends import ModelContext, SubgraphView
+from armnn_backend_neon.backend import CpuAccBackend
+
+if TYPE_CHECKING:
+    from armnn.graph import Value
+
+SIDE = 256
+"""Of matrices larger than what CpuAcc copies."""
+
+
+def left(network: Network) -> dict[str, bool]:
+    """Compile the layers of a network that lets its constants go; return which are still there."""
+    network.lets_constants_go = True
+    layers = [
+        layer for layer in network.layers if layer.type not in ("Input", "Output", "Constant")
+    ]
+    views = CpuAccBackend().optimize_subgraph(SubgraphView.of(network, layers), ModelContext({}))
+    assert len(views.substitutions) == 1
+    return {
+        layer.name: layer.data is not None for layer in network.layers if layer.type == "Constant"
+    }
+
+
+def matrix(network: Network, name: str) -> Value:
+    data = np.random.default_rng(0).random((SIDE, SIDE), np.float32)
+    return network.add_constant(data, name=name)
+
+
+def test_packed_weights_go_and_what_a_run_reads_stays() -> None:
+    network = Network("product")
+    x = network.add_input("x", TensorInfo((SIDE, SIDE)))
+    product = network.add_fully_connected(x, matrix(network, "packed"))
+    network.add_output("y", network.add_maximum(product, matrix(network, "read")))
+    assert left(network) == {"packed": False, "read": True}
+
+
+def test_weights_that_are_packed_and_read_stay() -> None:
+    network = Network("product")
+    x = network.add_input("x", TensorInfo((SIDE, SIDE)))
+    weights = matrix(network, "weights")
+    product = network.add_fully_connected(x, weights)
+    network.add_output("y", network.add_maximum(product, weights))
+    assert left(network) == {"weights": True}
+
+
+def test_weights_of_several_layers_go_after_the_last() -> None:
+    network = Network("products")
+    x = network.add_input("x", TensorInfo((SIDE, SIDE)))
+    weights = matrix(network, "weights")
+    product = network.add_fully_connected(x, weights)
+    network.add_output("y", network.add_fully_connected(product, weights))
+    assert left(network) == {"weights": False}
