@@ -7,8 +7,7 @@ condition of each further iteration of a loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -69,8 +68,7 @@ def convert_loop(operation: Operation) -> Sequence[Value]:
     return loop.run(operation.network, _Progress(0, condition, states, captured, [[]] * rows))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """A body and what it takes to convert it, now or later.
 
     Attributes:
@@ -134,27 +132,25 @@ class Scope:
         return [graph.value(name) for name in outputs]
 
 
-@dataclass(frozen=True, slots=True)
-class _Progress:
+class _Progress(NamedTuple):
     """How far a loop got.
 
     Attributes:
-        index: The number of the next iteration.
+        iteration: The number of the next one.
         condition: Whether there is one; None if only the trip count says it.
         states: What the iterations hand on.
         captured: What the body reads from around the loop.
         rows: What each iteration so far added to each scan output.
     """
 
-    index: int
+    iteration: int
     condition: Value | None
     states: Sequence[Value]
     captured: Sequence[Value]
     rows: Sequence[Sequence[Value]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
+class _Loop(NamedTuple):
     """A Loop whose trip count is known.
 
     Attributes:
@@ -171,7 +167,7 @@ class _Loop:
 
     def run(self, network: Network, progress: _Progress) -> Sequence[Value]:
         """Add iterations until the loop ends or its condition is not known."""
-        while progress.index != self.trips:
+        while progress.iteration != self.trips:
             condition = progress.condition
             if condition is not None:
                 if condition.constant is None:
@@ -183,8 +179,8 @@ class _Loop:
         return [*progress.states, *scans]
 
     def _step(self, network: Network, progress: _Progress) -> _Progress:
-        check_limits(self.node, network, progress.index, self.trips)
-        body, index = self.scope.body, progress.index
+        check_limits(self.node, network, progress.iteration, self.trips)
+        body, index = self.scope.body, progress.iteration
         given = [
             _number(network, np.int64(index), body.inputs[0], f"{self.scope.prefix}{index}/i"),
             _number(network, np.bool_(True), body.inputs[1], f"{self.scope.prefix}{index}/go"),
@@ -204,10 +200,10 @@ class _Loop:
             "StandIn",
             [condition, *progress.states, *progress.captured, *rows],
             StandInDescriptor(num_outputs=len(outputs)),
-            name=network.unique_name(f"{self.scope.prefix}{progress.index}"),
+            name=network.unique_name(f"{self.scope.prefix}{progress.iteration}"),
             outputs=[TensorInfo(None, value.info.data_type) for value in outputs],
         )
-        stand_in.compiled = _RestOfLoop(self, progress.index, len(progress.rows))
+        stand_in.compiled = _RestOfLoop(self, progress.iteration, len(progress.rows))
         return stand_in.outputs
 
     def _stacked(self, network: Network, index: int, row: Sequence[Value]) -> Value:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -24,8 +23,7 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 """The two spellings of the domain of ONNX's own operators."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(NamedTuple):
     """A model, and where the data beside it is.
 
     Attributes:

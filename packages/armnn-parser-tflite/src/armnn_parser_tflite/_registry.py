@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -15,8 +14,7 @@ Convert: TypeAlias = "Callable[[Operation], Value | Sequence[Value]]"
 """Adds the layers of an operator to the network and returns the values of its outputs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Converter:
+class Converter(NamedTuple):
     """The conversion of one operator.
 
     Attributes:

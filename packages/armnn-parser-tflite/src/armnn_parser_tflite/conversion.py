@@ -152,7 +152,7 @@ class _Conversion:
         """Add the layers of an operator, or note why that cannot be done."""
         network, survey = self._graph.network, self._graph.survey
         operation = Operation(record, self._graph, self._file)
-        origin = Operator(operation.type, f"{self._graph.prefix}{record.index}")
+        origin = Operator(operation.type, f"{self._graph.prefix}{record.number}")
         if survey is not None:
             survey.operators[origin] = ""
         outer, network.origin = network.origin, origin
@@ -176,7 +176,7 @@ class _Conversion:
         except RefusedError as refusal:
             if survey is not None:
                 survey.operators[origin] = str(refusal)
-            self._refused.setdefault((operation.type, str(refusal)), []).append(record.index)
+            self._refused.setdefault((operation.type, str(refusal)), []).append(record.number)
             self._give_up(record)
 
     def _defer(self, operation: Operation, unknown: NotKnownYetError) -> None:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
 from armnn_parser_tflite.flat_table import FlatFile, FlatTable
@@ -15,8 +15,7 @@ _LEAST_BYTES = 8
 _SCHEMA_VERSION = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(NamedTuple):
     """The content of a file and where it came from.
 
     Attributes:

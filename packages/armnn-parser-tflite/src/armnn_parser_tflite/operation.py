@@ -59,7 +59,7 @@ class Operation:
         self._file = file
 
     def __str__(self) -> str:
-        return f"{self.type} (operator {self.record.index})"
+        return f"{self.type} (operator {self.record.number})"
 
     def error(self, what: str) -> ParseError:
         """Return the error for something malformed in this operator."""
@@ -259,7 +259,7 @@ class Operation:
         """Return a free name for a layer: that of the first output, with ``part`` for a helper."""
         outputs = self.record.outputs
         name = self.graph.tensor(outputs[0]).name if outputs else ""
-        stem = name or f"{self.type}_{self.record.index}"
+        stem = name or f"{self.type}_{self.record.number}"
         return self.graph.unique_name(f"{stem}/{part}" if part else stem)
 
     # -- helpers of several converters -----------------------------------------------------------

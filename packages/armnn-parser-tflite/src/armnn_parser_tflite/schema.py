@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnn.errors import ParseError
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, BuiltinOptions2
@@ -21,8 +20,7 @@ ABSENT = -1
 _EXTERNAL_BUFFER_SLOT = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Quantization:
+class Quantization(NamedTuple):
     """Scales and zero points of a tensor (``QuantizationParameters``)."""
 
     scales: tuple[float, ...]
@@ -30,12 +28,10 @@ class Quantization:
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """One tensor of a subgraph.
 
     Attributes:
-        index: Its position.
         name: Its name; files do not promise that it is unique.
         shape: Its dimensions, 1 where they are not known.
         signature: Its dimensions, -1 where they are not known; empty if the file leaves it out.
@@ -47,7 +43,6 @@ class Tensor:
         sparsity: Where the elements of its data are, if the zeros are left out.
     """
 
-    index: int
     name: str
     shape: tuple[int, ...]
     signature: tuple[int, ...]
@@ -59,8 +54,7 @@ class Tensor:
     sparsity: Sparsity | None
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorCode:
+class OperatorCode(NamedTuple):
     """What an operator computes: a builtin code, or the name of a custom one."""
 
     builtin: int
@@ -68,27 +62,25 @@ class OperatorCode:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRecord:
+class OperatorRecord(NamedTuple):
     """One operator of a subgraph.
 
     Attributes:
-        index: Its position.
+        number: Its position.
         code: What it computes.
         inputs: The indices of its inputs, :data:`ABSENT` for one left out.
         outputs: The indices of its outputs.
         table: The rest of it.
     """
 
-    index: int
+    number: int
     code: OperatorCode
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     table: FlatTable
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(NamedTuple):
     """Tensors, and the operators that make some of them of others."""
 
     name: str
@@ -111,7 +103,7 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
             f"{index}"
         )
     table = subgraphs[index]
-    tensors = tuple(_tensor(entry, at) for at, entry in enumerate(table.tables("Tensors")))
+    tensors = tuple(map(_tensor, table.tables("Tensors")))
     codes = [_code(entry) for entry in model.root.tables("OperatorCodes")]
     return Subgraph(
         table.text("Name"),
@@ -125,8 +117,7 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """What a signature calls the inputs and outputs of a subgraph, by the indices of tensors."""
 
     subgraph: int
@@ -182,11 +173,10 @@ NEWER_OPTIONS = {number: name for number, name in _constants(BuiltinOptions2).it
 """The kinds that stand in the second field for options, which newer operators use."""
 
 
-def _tensor(table: FlatTable, index: int) -> Tensor:
+def _tensor(table: FlatTable) -> Tensor:
     quantization, sparsity = table.table("Quantization"), table.table("Sparsity")
     shape, signature = table.integers("Shape"), table.integers("ShapeSignature")
     return Tensor(
-        index=index,
         name=table.text("Name"),
         shape=shape,
         signature=signature if len(signature) == len(shape) else (),

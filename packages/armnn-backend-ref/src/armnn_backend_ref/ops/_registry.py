@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
@@ -13,8 +12,7 @@ Array: TypeAlias = NDArray[Any]
 """The values of one tensor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """How CpuRef computes one layer type.
 
     Attributes:

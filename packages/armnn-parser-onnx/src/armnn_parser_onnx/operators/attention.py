@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 _MOST_SCORES = 2**25
 
 
-@dataclass(frozen=True, slots=True)
-class _Operands:
+class _Operands(NamedTuple):
     """What enters the Attention layer: [N, heads, positions, numbers] each.
 
     Attributes:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ _MOST_WEIGHTS = 2**24
 _MOST_TAPS = 2**21
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(NamedTuple):
     """How a node samples along all of its axes.
 
     Attributes:
@@ -50,19 +48,18 @@ class Sampling:
     extrapolation: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ResizedAxis:
+class ResizedAxis(NamedTuple):
     """An axis of known sizes.
 
     Attributes:
-        index: Which axis it is.
+        number: Which axis it is.
         size: The input's dimension.
         target: The output's dimension.
         scale: How many output positions there are per input position.
         box: Where the box that is cut out begins and ends, from 0 to 1.
     """
 
-    index: int
+    number: int
     size: int
     target: int
     scale: float
@@ -81,17 +78,17 @@ def resampled(
         raise RefusedError("it interpolates between integers")
     outside = _outside(operation, axes, sampling)
     for axis in axes:
-        part = f"axis_{axis.index}" if axis is not axes[-1] or outside is not None else ""
+        part = f"axis_{axis.number}" if axis is not axes[-1] or outside is not None else ""
         places = sample_places(axis, sampling.coordinates)
         if sampling.mode == "nearest":
             picked = np.clip(rounded(places, sampling.nearest), 0, axis.size - 1).astype(np.int64)
             indices = operation.integers_constant(picked.tolist(), "picked")
             value = operation.network.add_gather(
-                value, indices, axis=axis.index, name=operation.layer_name(part)
+                value, indices, axis=axis.number, name=operation.layer_name(part)
             )
         else:
             weights = _weights(axis, places, sampling)
-            value = _multiplied(operation, value, axis.index, weights, part)
+            value = _multiplied(operation, value, axis.number, weights, part)
     if outside is None:
         return value
     fill = operation.number(sampling.extrapolation, value, "extrapolation")
@@ -201,7 +198,7 @@ def _outside(operation: Operation, axes: Sequence[ResizedAxis], sampling: Sampli
     for axis in axes:
         places = sample_places(axis, sampling.coordinates)
         shape = [1] * rank
-        shape[axis.index] = axis.target
+        shape[axis.number] = axis.target
         masks.append(((places < 0) | (places > axis.size - 1)).reshape(shape))
     mask = functools.reduce(np.logical_or, masks)
     if not mask.any():

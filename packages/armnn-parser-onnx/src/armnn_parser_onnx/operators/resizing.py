@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -56,8 +55,7 @@ _POLICIES = ("stretch", "not_larger", "not_smaller")
 _LARGEST_IMAGE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(NamedTuple):
     """What happens to one axis.
 
     Attributes:
