@@ -104,7 +104,7 @@ def to_type(x: Array, dtype: np.dtype[Any]) -> Array:
         return truth
     if x.dtype.kind == "f" and _is_integer(dtype):
         return _truncated(x, dtype)
-    return x.astype(dtype)
+    return x.astype(dtype, copy=False)
 
 
 def _truncated(x: Array, dtype: np.dtype[Any]) -> Array:

@@ -353,10 +353,18 @@ class Network(LayerBuilders):
             GraphError: It is not well formed.
             ShapeError: A layer's inputs do not fit; the first such layer is named.
         """
-        if not self.outputs:
-            raise GraphError(f"the network {self.name!r} has no output: add_output() makes one")
+        self.check_outputs()
         for layer in self.topological_order():
             layer.infer_output_infos()
+
+    def check_outputs(self) -> None:
+        """Check that there is something to compute.
+
+        Raises:
+            GraphError: It has no output.
+        """
+        if not self.outputs:
+            raise GraphError(f"the network {self.name!r} has no output: add_output() makes one")
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ def prepare_network(
     """
     sink = participants.profiler
     with phase(sink, "validate"):
-        network.validate()
+        network.check_outputs()  # its form and its layers are checked where shapes are inferred
         _hint(network, options)
     with phase(sink, "infer shapes"):
         infer_shapes(network)

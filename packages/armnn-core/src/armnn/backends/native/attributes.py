@@ -7,6 +7,7 @@ import ctypes
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn.backends.native.memory import word
 from armnn_backend_api import ctypes_mirror as abi
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
     attributes = arena.structs(abi.Attribute, len(fields))
     for attribute, (name, minor, kind) in zip(attributes, fields, strict=True):
         elements = _flattened(getattr(descriptor, name))
-        attribute.name = arena.text(name)
+        attribute.name = word(name)
         attribute.since_minor = minor
         attribute.type = kind
         attribute.count = len(elements)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.constants import DROP, KEEP, constants
 from armnn.backends.native.fingerprint import fingerprint_of
-from armnn.backends.native.memory import Arena, struct
+from armnn.backends.native.memory import Arena, struct, word
 from armnn_backend_api import ctypes_mirror as abi
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class NativeGraph:
     def _fill_node(self, row: abi.Node, layer: Layer) -> None:
         arena = self._arena
         row.since_minor = layer.spec.since[1]
-        row.type, row.name = arena.text(layer.type), arena.text(layer.name)
+        row.type, row.name = word(layer.type), arena.text(layer.name)
         row.inputs, row.num_inputs = self._indices(layer.inputs), len(layer.inputs)
         row.outputs, row.num_outputs = self._indices(layer.outputs), len(layer.outputs)
         attributes = attributes_of(layer.descriptor, self._version, arena)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -51,6 +52,15 @@ class Arena:
     def hold(self, thing: object) -> None:
         """Keep something alive as long as the arena."""
         self._held.append(thing)
+
+
+@functools.cache
+def word(text: str) -> abi.String:
+    """Return a text that stays: the name of a layer type or a parameter, of which there are few."""
+    return _words.text(text)
+
+
+_words = Arena()
 
 
 def struct(kind: type[_S]) -> _S:

@@ -37,12 +37,12 @@ _BINARY_LAYERS = {
 
 
 def walk(network: Network) -> Iterator[Layer]:
-    """Yield the layers in topological order, without those that the caller takes out meanwhile.
+    """Yield the layers that compute something, in topological order.
 
-    Layers that come in meanwhile are not visited.
+    Those that the caller takes out meanwhile are left out, and those that come in are not visited.
     """
     for layer in network.topological_order():
-        if layer in network:
+        if not layer.spec.no_kernel and layer in network:
             yield layer
 
 

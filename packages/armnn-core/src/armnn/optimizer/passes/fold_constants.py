@@ -61,9 +61,9 @@ def _fold(network: Network, layer: Layer, evaluate: Evaluate) -> bool:
 
 
 def _is_constant(layer: Layer) -> bool:
-    """Whether the layer computes something, of constants alone."""
-    if layer.spec.no_kernel or layer.type == "Debug":
-        return False  # Debug shows what passes in each run
+    """Whether all that a layer reads is constant, so that its result is, too."""
+    if layer.type == "Debug":
+        return False  # it shows what passes in each run
     if awaits_parameters(layer):
         return False
     return all(value is None or value.constant is not None for value in layer.inputs)

@@ -22,7 +22,7 @@ def squash_equal_siblings(network: Network) -> int:
     first: dict[Any, Layer] = {}
     changes = 0
     for layer in walk(network):
-        if layer.spec.no_kernel or layer.type == "Debug":
+        if layer.type == "Debug":
             continue
         key = (
             layer.type,
