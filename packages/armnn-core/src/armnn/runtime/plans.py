@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
+from armnn.runtime.collection import collection_waits
 from armnn.runtime.plan import Plan
 from armnn.runtime.trimming import trim_memory
 
@@ -143,7 +144,8 @@ class NetworkPlans:
         try:
             with entry.lock:
                 if entry.plan is None:
-                    self._fill(entry, inputs, values)
+                    with collection_waits():
+                        self._fill(entry, inputs, values)
         except BaseException:
             with self._lock:
                 entry.users -= 1

@@ -14,6 +14,7 @@ from armnn.graph import Network
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
 from armnn.parsing import checked_file, parse
 from armnn.runtime.backends_in_use import BackendsInUse
+from armnn.runtime.collection import collection_waits
 from armnn.runtime.gate import Gate
 from armnn.runtime.loaded_network import LoadedNetwork
 from armnn.runtime.plan import Plan
@@ -102,6 +103,7 @@ class Runtime:
         """
         return self._load(network, None)
 
+    @collection_waits()
     def load_model(
         self,
         model: str | PathLike[str] | Network,

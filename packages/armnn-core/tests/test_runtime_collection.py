@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armnn
+from armnn.errors import ModelFileNotFoundError
+from armnn.runtime.collection import collection_waits
+
+
+@pytest.fixture(autouse=True)
+def collector_goes_on() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_the_collector_waits_inside_and_goes_on_after() -> None:
+    with collection_waits():
+        assert not gc.isenabled()
+        with collection_waits():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_the_caller_has_switched_off_stays_off() -> None:
+    gc.disable()
+    with collection_waits():
+        pass
+    assert not gc.isenabled()
+
+
+def test_the_collector_goes_on_after_an_error() -> None:
+    with pytest.raises(ModelFileNotFoundError, match=r"no model file 'missing\.onnx'"):
+        armnn.load_model("missing.onnx")
+    assert gc.isenabled()
+
+
+def test_the_last_of_several_threads_lets_the_collector_go_on() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with collection_waits():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert inside.wait(10)
+    with collection_waits():
+        pass
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert gc.isenabled()
+
+
+class Sink:
+    """Notes in which phases the collector was on."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, bool] = {}
+
+    def event(self, name: str, *_: Any, **__: Any) -> None:
+        self.seen[name] = gc.isenabled()
+
+
+def network_of(shape: tuple[int | None, ...]) -> armnn.Network:
+    network = armnn.Network("n")
+    x = network.add_input("x", armnn.TensorInfo(shape))
+    network.add_output("y", network.add_addition(x, x))
+    return network
+
+
+def test_the_collector_waits_while_a_model_is_loaded() -> None:
+    sink = Sink()
+    armnn.load_model(network_of((2,)), ["CpuRef"], profiler=sink)
+    assert sink.seen["rewrite"] is sink.seen["assign backends"] is False
+    assert gc.isenabled()
+
+
+def test_the_collector_waits_while_other_shapes_are_prepared() -> None:
+    sink = Sink()
+    model = armnn.load_model(network_of((None,)), ["CpuRef"], profiler=sink)
+    assert "assign backends" not in sink.seen
+    model.run({"x": np.zeros(3, np.float32)})
+    assert sink.seen["assign backends"] is False
+    assert gc.isenabled()
