@@ -12,7 +12,6 @@ import numpy as np
 
 from armnn.backends import ModelContext, Step, TensorHandle, Workload
 from armnn.types import DataType, QuantizedArithmetic
-from armnn_backend_ref.biases import bias_steps
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
 from armnn_backend_ref.ops import Array, operation_of
 
@@ -135,6 +134,8 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
     wide = any(info is not None and info.data_type is DataType.FLOAT64 for info in infos)
     steps = None
     if value.info.data_type is DataType.SIGNED32:
+        from armnn_backend_ref.biases import bias_steps  # late: it knows the cells of LSTMs
+
         steps = bias_steps(layer, layer.spec.input_slot(place).name)
     decode = decoder(value.info, wide=wide) if steps is None else scaler(steps, wide=wide)
     reading = (value.info, wide, None if steps is None else steps.tobytes())

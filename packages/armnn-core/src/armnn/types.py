@@ -8,6 +8,7 @@ version that introduced it.
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -132,15 +133,19 @@ class DataType(ArmnnEnum):
         Raises:
             KeyError: No data type is stored like that.
         """
-        name = np.dtype(dtype).name
-        for member in cls:
-            if member.numpy_name == name and not member.is_quantized:
-                return member
-        raise KeyError(name)
+        return _plain_type(np.dtype(dtype))
 
 
 _QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
 _DTYPES: dict[str, np.dtype[Any]] = {}
+
+
+@functools.cache
+def _plain_type(dtype: np.dtype[Any]) -> DataType:
+    for member in DataType:
+        if member.numpy_name == dtype.name and not member.is_quantized:
+            return member
+    raise KeyError(dtype.name)
 
 
 def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:

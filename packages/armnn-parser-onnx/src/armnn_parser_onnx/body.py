@@ -50,7 +50,7 @@ class Body:
         self.bodies = bodies_of(live, external_data)
         self.nodes: list[onnx.NodeProto] = []
         for node in live:
-            if _is_tensor(node):
+            if is_tensor(node):
                 self.arrays[node.output[0]] = to_array(node.attribute[0].t, external_data)
             else:
                 self.nodes.append(light_copy(node))
@@ -166,13 +166,18 @@ def _mentioned(node: onnx.NodeProto) -> Iterator[str]:
             yield from (value.name for value in attribute.g.output)
 
 
-def _is_tensor(node: onnx.NodeProto) -> bool:
+def is_tensor(node: onnx.NodeProto) -> bool:
+    """Whether a node is a tensor and nothing else: a Constant that agrees with its schema."""
+    if node.op_type != "Constant" or node.domain or node.input or len(node.attribute) != 1:
+        return False
+    (attribute,) = node.attribute
     return (
-        node.op_type == "Constant"
-        and not node.domain
-        and [attribute.name for attribute in node.attribute] == ["value"]
-        and node.attribute[0].HasField("t")
+        attribute.name == "value"
+        and attribute.type == onnx.AttributeProto.TENSOR
+        and attribute.HasField("t")
+        and not attribute.ref_attr_name
         and len(node.output) == 1
+        and bool(node.output[0])
     )
 
 

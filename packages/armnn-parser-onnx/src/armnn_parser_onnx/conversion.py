@@ -13,14 +13,22 @@ from armnn.layers.plumbing import StandInDescriptor
 from armnn.tensor import TensorInfo
 from armnn_parser_onnx import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_onnx._registry import Converter, find_converter
-from armnn_parser_onnx.body import bodies_of, body_key, light_copy, live_nodes, names_read
+from armnn_parser_onnx.body import (
+    bodies_of,
+    body_key,
+    described,
+    is_tensor,
+    light_copy,
+    live_nodes,
+    names_read,
+)
 from armnn_parser_onnx.element_types import output_types
 from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
 from armnn_parser_onnx.operation import NotKnownYetError, Operation, RefusedError
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_types
-from armnn_parser_onnx.tensors import onnx_type_of
+from armnn_parser_onnx.tensors import onnx_type_of, to_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -136,6 +144,9 @@ class _Conversion:
     def _convert(self, proto: onnx.NodeProto) -> None:
         survey, origin = self._graph.survey, self._graph.network.origin
         try:
+            if is_tensor(proto):
+                self._add_tensor(proto)
+                return
             schema, converter = found(proto, self._opset)
             if any(name in self._unavailable for name in names_read(proto, self._graph.bodies)):
                 if survey is not None and origin is not None:
@@ -156,6 +167,16 @@ class _Conversion:
                 raise
             survey.operators[origin] = str(error)
             self._give_up(proto)
+
+    def _add_tensor(self, proto: onnx.NodeProto) -> None:
+        """Add a Constant layer without the schema, which has nothing to add: models have many."""
+        (name,) = proto.output
+        try:
+            data = to_array(proto.attribute[0].t, self._graph.external_data)
+        except ArmnnError as error:
+            raise ParseError(f"{described(proto)}: {error}") from error
+        layer_name = self._graph.unique_name(proto.name or name)
+        self._graph.bind(name, self._graph.network.add_constant(data, name=layer_name))
 
     def _add_layers(
         self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, converter: Converter | None

@@ -215,8 +215,12 @@ class Network(LayerBuilders):
                 f"the data of the constant {name or ''!r} is {array.dtype} of shape "
                 f"{list(array.shape)}: expected {info}"
             )
-        layer = self.add("Constant", name=name, outputs=[info])
-        layer.data = array
+        spec = LAYERS["Constant"]
+        name = self._checked_name(spec, name)
+        layer = Layer(spec, spec.descriptor(), name, self._next_guid, (), (info,))
+        layer.origin, layer.data = self.origin, array
+        make_outputs(layer, (info,))  # without add(): there is nothing to infer
+        self._enter(layer)
         return layer.output
 
     # -- editing --------------------------------------------------------------------------------
