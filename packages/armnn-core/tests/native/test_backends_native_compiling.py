@@ -11,7 +11,7 @@ import pytest
 
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends import ModelContext, SubgraphView
-from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.backends.native import NativeBackend, NativeLibrary, graph
 from armnn.errors import BackendError
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 
@@ -53,6 +53,24 @@ def test_a_constant_goes_while_it_is_compiled(releasing: NativeLibrary) -> None:
     assert [layer.type for layer in substitution.replacement.layers] == [
         *("Input", "Input", "PreCompiled", "Output")
     ]
+
+
+def test_pages_of_constants_that_went_go_back_meanwhile(
+    releasing: NativeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trimmed: list[str] = []
+    monkeypatch.setattr(graph, "TRIMMED_BYTES", 2 * WEIGHTS.nbytes)
+    monkeypatch.setattr(graph, "trim_memory", lambda: trimmed.append("trimmed"))
+    network = Network("scaled")
+    value = network.add_input("x", INFO)
+    for number in range(5):
+        value = network.add_multiplication(value, WEIGHTS + number)
+    network.add_output("y", value)
+    network.lets_constants_go = True
+    layers = [layer for layer in network.layers if layer.type == "Multiplication"]
+    view = SubgraphView.of(network, layers)
+    NativeBackend(releasing).optimize_subgraph(view, ModelContext({}))
+    assert len(trimmed) == 2
 
 
 @pytest.mark.parametrize("lets_go", [True, False])

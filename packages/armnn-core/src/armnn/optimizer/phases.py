@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from armnn._trimming import trim_memory
 from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
@@ -161,6 +162,7 @@ def prepare_specialisation(
         assignment = Assignment(participants.candidates, participants.named)
         layers = head.topological_order()
         assign_backends(layers, assignment, options)
+    trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
         replaced = optimize_subgraphs(head, assignment, options)
         head.remove_unused()

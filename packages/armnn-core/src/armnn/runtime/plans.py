@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armnn._trimming import trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.collection import collection_waits
 from armnn.runtime.plan import Plan
-from armnn.runtime.trimming import trim_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._trimming import trim_memory
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.constants import DROP, KEEP, constants
 from armnn.backends.native.fingerprint import fingerprint_of
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from armnn_backend_api import BackendVersion
 
 ABSENT: Final = -1
+
+TRIMMED_BYTES: Final = 1 << 23
+"""Of constants that went, after which the C library gives its free pages back."""
 
 
 class NativeGraph:
@@ -62,6 +66,7 @@ class NativeGraph:
         self.outputs = tuple(outputs)
         self.gone: list[str] = []
         self._version = version
+        self._untrimmed = 0
         self._own = dict.fromkeys(self.layers)
         self._lets_go = lets_go
         self._arena = Arena()
@@ -148,6 +153,10 @@ class NativeGraph:
             self._lent.append(row.constant_ref)
 
     def _let_go(self, constant: Layer) -> None:
+        self._untrimmed += 0 if constant.data is None else constant.data.nbytes
+        if self._untrimmed >= TRIMMED_BYTES:
+            trim_memory()
+            self._untrimmed = 0
         constant.data = None
         self.gone.append(constant.name)
 
