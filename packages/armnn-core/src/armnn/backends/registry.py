@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import threading
 from collections.abc import Iterator, Sequence
@@ -204,6 +203,8 @@ class BackendRegistry:
             return self._dynamic
 
     def _unknown(self, backend_id: str) -> UnknownBackendError:
+        import difflib  # imported late: for a message only
+
         entries = self.entries()
         known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
         listed = f"known here: {', '.join(known)}" if known else "none is installed"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -59,6 +58,8 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
         if name not in names:
+            import difflib  # imported late: for a message only
+
             close = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "armnn inspect lists the layers"
             raise InvalidArgumentError(

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 WORKERS_LIMIT: Final = 8
 """Threads at most: what needs more has a thread pool of its own."""
@@ -29,6 +31,8 @@ def run_ranges(_ctx: int | None, count: int, grain: int, body: Any, arg: int | N
 
     Called from within a body, it runs in the same thread: the others are busy.
     """
+    from concurrent.futures import wait  # imported late: few backends have no threads of their own
+
     workers = 1 if getattr(_in_worker, "is_one", False) else count_workers()
     step = max(grain, -(-count // workers), 1)
     starts = range(0, count, step)
@@ -53,6 +57,8 @@ def _start(body: Any, arg: int | None, ranges: list[tuple[int, int]]) -> list[Fu
 
 
 def _executor() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # imported late, as above
+
     global _pool
     with _lock:
         if _pool is None:
