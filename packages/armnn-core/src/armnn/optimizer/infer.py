@@ -21,8 +21,9 @@ def infer_shapes(network: Network) -> None:
         ShapeError: The inputs of a layer do not fit; the first such layer is named.
     """
     for layer in network.topological_order():
-        fill_descriptor(network, layer)
-        update_outputs(layer)
+        if layer.inputs:  # of one that reads nothing all was known when it was added
+            fill_descriptor(network, layer)
+            update_outputs(layer)
 
 
 def update_outputs(layer: Layer) -> None:
