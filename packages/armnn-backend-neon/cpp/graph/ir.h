@@ -75,7 +75,11 @@ struct Setup {
   const Kernels &kernels;
   ProgramWeights &packed;
   int32_t threads;
+  double least_ns; /* what a loop takes that is worth sharing */
   bool multiplies_bfloat16; /* whether products may, and kernels can */
+
+  /* Threads that share a loop of so many nanoseconds. */
+  int32_t threads_for(double ns) const { return ns < least_ns ? 1 : threads; }
 
   const Tensor &operator[](TensorId id) const { return tensors[static_cast<size_t>(id)]; }
 };

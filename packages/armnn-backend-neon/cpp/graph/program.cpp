@@ -14,7 +14,8 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
   fuse(graph_, kernels_);
   compute_in_float16(graph_, kernels_);
   chain(graph_);
-  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), multiplies_bfloat16};
+  const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), pool_->least_ns(),
+                    multiplies_bfloat16};
   const std::vector<size_t> scratch_bytes = prepare_all(setup);
   drop_unread_constants();
   arena_ = plan_arena(graph_, scratch_bytes, sharing);

@@ -18,7 +18,7 @@
 namespace cpuacc {
 namespace {
 
-constexpr double kDepthwiseNs = 2.0 * kMultiplyAddNs; /* bound by loads */
+constexpr double kStoredNs = 0.15; /* an output beside its sum of products */
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
 class Convolution final : public WithEpilogue {
@@ -36,8 +36,8 @@ class Convolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
-    cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_.columns,
-                       groups_, setup.threads, setup.kernels);
+    cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
+                       setup);
     copies_rows_ = !gains_by_bfloat16(setup, layout_) && layout_.taps == 1 &&
                    layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % kCrowding == 0;
@@ -157,7 +157,8 @@ class Depthwise final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     const int64_t rows = windows_.batch * windows_.output_height;
-    const int64_t wanted = setup.threads == 1 ? 1 : 4 * setup.threads;
+    const int32_t threads = setup.threads_for(outputs_ns(rows * windows_.output_width));
+    const int64_t wanted = threads == 1 ? 1 : 4 * threads;
     band_ = std::clamp<int64_t>(rows / wanted / 2 * 2, 2, kHighestBand);
     piece_ = windows_.output_width;
     if (windows_.output_height == 1) {
@@ -177,9 +178,8 @@ class Depthwise final : public WithEpilogue {
     float *output = frame.out<float>(outputs[0]);
     const int64_t bands = (w.output_height + band_ - 1) / band_;
     const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
-    const int64_t size = std::min(band_, w.output_height) * piece_ * w.channels * w.window_height * w.window_width;
-    const double size_ns = static_cast<double>(size) * kDepthwiseNs;
-    frame.pool.run(w.batch * bands * pieces, size_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const double part_ns = outputs_ns(std::min(band_, w.output_height) * piece_);
+    frame.pool.run(w.batch * bands * pieces, part_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t image = i / pieces / bands;
         const int64_t first = i / pieces % bands * band_;
@@ -197,6 +197,11 @@ class Depthwise final : public WithEpilogue {
   }
 
  private:
+  double outputs_ns(int64_t count) const {
+    const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
+    return static_cast<double>(count * windows_.channels) * (taps * kMultiplyAddNs + kStoredNs);
+  }
+
   static constexpr int64_t kHighestBand = 8; /* rows whose inputs stay in the nearest cache */
   static constexpr int64_t kShortestPiece = 64;
   Windows windows_;

@@ -12,8 +12,6 @@
 namespace cpuacc {
 namespace {
 
-constexpr double kProductNs = 0.01;
-
 std::shared_ptr<const void> filled(size_t count, int32_t byte) {
   const std::shared_ptr<void> memory = aligned_memory(count);
   std::memset(memory.get(), byte, count);
@@ -36,7 +34,7 @@ class Int8Convolution final : public WithBounds {
     const Tensor &weights = setup[inputs[1]];
     const Int8Kernels &kernels = setup.kernels.int8;
     cut_ = cut_int8(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
-                    setup.threads, kernels);
+                    setup);
     group_bytes_ = int8_packed_bytes(layout_, kernels);
     const auto *source = static_cast<const uint8_t *>(weights.constant);
     const auto fill = [&](void *memory) {
@@ -58,9 +56,7 @@ class Int8Convolution final : public WithBounds {
   void run(const Frame &frame) const override {
     const size_t pointers = pointer_bytes(cut_, layout_);
     const int64_t tasks = cut_.tasks();
-    const double task_ns = kProductNs * static_cast<double>(cut_.rows_per_task * cut_.columns_per_task *
-                                                            layout_.taps * layout_.depth);
-    frame.pool.run(groups_ * tasks, task_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(groups_ * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table =
           reinterpret_cast<const uint8_t **>(frame.scratch() + pointers * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);

@@ -8,7 +8,8 @@
 namespace cpuacc {
 namespace {
 
-constexpr double kDepthwiseNs = 0.02;
+constexpr double kProductNs = 0.02;
+constexpr double kStoredNs = 0.2;
 
 class Int8Depthwise final : public WithBounds {
  public:
@@ -26,7 +27,8 @@ class Int8Depthwise final : public WithBounds {
     groups_ = (w.window_width + kernels.depthwise_group - 1) / kernels.depthwise_group;
     pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
     scales_ = filled_multipliers(0, w.channels, lanes);
-    cut(setup.threads);
+    const int64_t outputs = w.batch * w.output_height * w.output_width;
+    cut(setup.threads_for(outputs_ns(outputs)));
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     gathered_step_ = std::max<int64_t>(1, std::gcd(w.stride_x, group_step));
     gathered_ = ((piece_ - 1) * w.stride_x + (groups_ - 1) * group_step) / gathered_step_ + 1;
@@ -52,9 +54,7 @@ class Int8Depthwise final : public WithBounds {
     uint8_t *output = frame.out<uint8_t>(outputs[0]);
     const int64_t bands = (w.output_height + band_ - 1) / band_;
     const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
-    const double size_ns = kDepthwiseNs * static_cast<double>(band_ * piece_ * w.channels * w.window_height *
-                                                              w.window_width);
-    frame.pool.run(w.batch * bands * pieces, size_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(w.batch * bands * pieces, outputs_ns(band_ * piece_), [&](int64_t begin, int64_t end, int32_t thread) {
       std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t image = i / pieces / bands;
@@ -78,12 +78,17 @@ class Int8Depthwise final : public WithBounds {
   }
 
  private:
+  double outputs_ns(int64_t count) const {
+    const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
+    return static_cast<double>(count * padded_channels_) * (taps * kProductNs + kStoredNs);
+  }
+
   static constexpr int64_t kLongestPiece = 96; /* outputs whose gathered rows stay in the nearest cache */
 
   /* Into as few calls as keep the threads busy: each gathers the rows at its edges on its own. */
   void cut(int32_t threads) {
     const Windows &w = windows_;
-    const int64_t wanted = threads == 1 ? 1 : 4 * threads;
+    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
     const int64_t pieces = std::max<int64_t>(1, (w.output_width + kLongestPiece - 1) / kLongestPiece);
     piece_ = std::max<int64_t>(1, (w.output_width + pieces - 1) / pieces);
     const int64_t others = std::max<int64_t>(1, w.batch * pieces);

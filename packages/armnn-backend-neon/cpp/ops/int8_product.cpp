@@ -152,16 +152,33 @@ void fold_int8(const Int8Sums &sums, const int32_t *bias, const WeightLayout &la
   }
 }
 
-/* A task is worth waking a thread for from some 100 000 products on. */
-Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, int32_t threads,
-             const Int8Kernels &kernels) {
+/* Each sum of products, each byte that is made of one, each weight that is read. */
+double int8_product_ns(int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t kLeastLanes = 16; /* columns that take as long as one */
+  constexpr double kProductNs = 0.005;
+  constexpr double kStoredNs = 0.2;
+  constexpr double kWeightNs = 0.03;
+  const auto sums = static_cast<double>(rows * std::max(columns, kLeastLanes));
+  const auto weights = static_cast<double>(columns * depth);
+  return sums * (static_cast<double>(depth) * kProductNs + kStoredNs) + weights * kWeightNs;
+}
+
+double int8_task_ns(const Cut &cut, const WeightLayout &layout) {
+  return int8_product_ns(std::min(cut.rows, cut.rows_per_task), std::min(cut.columns, cut.columns_per_task),
+                         layout.taps * layout.depth);
+}
+
+Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   constexpr int64_t kTilesPerTask = 8;
-  constexpr int64_t kProductsPerTask = 100000;
+  constexpr double kTaskNs = 1000.0; /* what makes a task worth taking */
+  const Int8Kernels &kernels = setup.kernels.int8;
   const int64_t tiles = std::max<int64_t>(1, (rows + kernels.rows - 1) / kernels.rows);
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
-  const int64_t products = rows * repeats * layout.columns * layout.taps * layout.depth;
+  const double one_ns = int8_product_ns(rows, layout.columns, layout.taps * layout.depth);
+  const double all_ns = one_ns * static_cast<double>(repeats);
+  const int32_t threads = setup.threads_for(all_ns);
   const int64_t wanted =
-      threads == 1 ? 1 : std::clamp<int64_t>(products / kProductsPerTask, 1, 4 * threads);
+      threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(all_ns / kTaskNs), 1, 4 * threads);
   int64_t tiles_per_task = wanted == 1 && threads > 1 ? tiles : std::min(tiles, kTilesPerTask);
   while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
@@ -257,7 +274,7 @@ size_t Int8Product::prepare(const Setup &setup) {
   const Tensor &right = setup[inputs[1]];
   const Int8Kernels &kernels = setup.kernels.int8;
   const int64_t batches = elements(batch_);
-  cut_ = cut_int8(rows_, layout_, batches, setup.threads, kernels);
+  cut_ = cut_int8(rows_, layout_, batches, setup);
   matrix_bytes_ = int8_packed_bytes(layout_, kernels);
   matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
   const auto columns = static_cast<size_t>(panels_of(layout_, kernels) * kernels.columns);
@@ -313,7 +330,7 @@ void Int8Product::run(const Frame &frame) const {
   const auto *left = frame.in<uint8_t>(inputs[0]);
   const int64_t size = scales_.empty() ? 4 : 1;
   const int64_t tasks = cut_.tasks();
-  frame.pool.run(elements(batch_) * tasks, [&](int64_t begin, int64_t end, int32_t thread) {
+  frame.pool.run(elements(batch_) * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
     auto *pointers = reinterpret_cast<const uint8_t **>(scratch.pointers +
                                                         pointer_bytes_ * static_cast<size_t>(thread));
     for (int64_t i = begin; i < end; ++i) {

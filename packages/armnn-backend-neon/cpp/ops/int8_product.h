@@ -58,9 +58,12 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
 void fold_int8(const Int8Sums &sums, const int32_t *bias, const WeightLayout &layout,
                const Int8Kernels &kernels, const std::byte *packed, int32_t *folded);
 
+/* What a product of bytes takes, roughly, and one of its tasks. */
+double int8_product_ns(int64_t rows, int64_t columns, int64_t depth);
+double int8_task_ns(const Cut &cut, const WeightLayout &layout);
+
 /* As cut_product(), for tiles of bytes. */
-Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, int32_t threads,
-             const Int8Kernels &kernels);
+Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
 
 /* One product, ready to be computed task by task. */
 struct Int8Task {

@@ -7,8 +7,6 @@ namespace cpuacc {
 namespace {
 
 constexpr int64_t kMostChannels = 64;
-constexpr double kProductNs = 0.01;
-
 int64_t filled_depth(const WeightLayout &layout) { return (layout.depth + 3) / 4 * 4; }
 
 class Int8Sliding final : public WithBounds {
@@ -40,8 +38,7 @@ class Int8Sliding final : public WithBounds {
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
-    const double row_ns = kProductNs * static_cast<double>(w.output_width * layout_.columns * layout_.taps *
-                                                           layout_.depth);
+    const double row_ns = int8_product_ns(w.output_width, layout_.columns, layout_.taps * layout_.depth);
     frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       auto *strip = reinterpret_cast<uint8_t *>(frame.scratch() + rows_.strip_bytes() * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {

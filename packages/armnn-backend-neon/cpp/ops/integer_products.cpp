@@ -12,7 +12,6 @@
 namespace cpuacc {
 namespace {
 
-constexpr double kProductNs = 0.01;
 
 /* Wraps around. */
 int32_t added(int32_t x, int32_t y) {
@@ -56,7 +55,7 @@ class IntegerProduct final : public Operation {
     const Windows &w = windows_;
     sums_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
     sums_.right_is_signed = weights.type == ARMNN_SIGNED8;
-    cut_ = cut_int8(w.batch * w.output_height * w.output_width, layout_, 1, setup.threads, kernels);
+    cut_ = cut_int8(w.batch * w.output_height * w.output_width, layout_, 1, setup);
     if (weights.constant != nullptr) {
       const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
@@ -88,9 +87,7 @@ class IntegerProduct final : public Operation {
     std::memset(outside, sums.left_zero_point, static_cast<size_t>(layout_.depth));
     const Int8Task product{layout_, sums, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
                            layout_.columns};
-    const double task_ns = kProductNs * static_cast<double>(cut_.rows_per_task * cut_.columns_per_task *
-                                                            layout_.taps * layout_.depth);
-    frame.pool.run(cut_.tasks(), task_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(cut_.tasks(), int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
       auto *table = reinterpret_cast<const uint8_t **>(frame.scratch() +
                                                        pointer_bytes_ * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {

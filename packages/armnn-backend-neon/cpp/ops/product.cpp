@@ -47,11 +47,29 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   }
 }
 
+namespace {
+
+/* Each sum of products, each number that is stored, each weight that is read. */
+double product_ns(int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t kLeastLanes = 8; /* columns that take as long as one */
+  constexpr double kStoredNs = 0.15;
+  constexpr double kWeightNs = 0.12;
+  const auto sums = static_cast<double>(rows * std::max(columns, kLeastLanes));
+  const auto weights = static_cast<double>(columns * depth);
+  return sums * (static_cast<double>(depth) * kMultiplyAddNs + kStoredNs) + weights * kWeightNs;
+}
+
+}  // namespace
+
 /* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
  * of weights while it is in the nearest cache.
  */
-Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads, const Kernels &kernels) {
+Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   constexpr int64_t kTilesPerTask = 8;
+  const Kernels &kernels = setup.kernels;
+  const int64_t columns = layout.columns;
+  const double one_ns = product_ns(rows, columns, layout.taps * layout.depth);
+  const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
   const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
   const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
   const int64_t wanted = threads == 1 ? 1 : 8 * threads;
@@ -70,7 +88,7 @@ Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads,
 double task_ns(const Cut &cut, const WeightLayout &layout) {
   const int64_t rows = std::min(cut.rows, cut.rows_per_task);
   const int64_t columns = std::min(cut.columns, cut.columns_per_task);
-  return static_cast<double>(rows * columns * layout.taps * layout.depth) * kMultiplyAddNs;
+  return product_ns(rows, columns, layout.taps * layout.depth);
 }
 
 size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
@@ -129,7 +147,7 @@ class Product final : public WithEpilogue {
   size_t prepare(const Setup &setup) override {
     const Tensor &right = setup[inputs[1]];
     const int64_t batches = elements(batch_);
-    cut_ = cut_product(rows_, layout_.columns, batches, setup.threads, setup.kernels);
+    cut_ = cut_product(rows_, layout_, batches, setup);
     const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
     panels_ = panels_for(setup, right, layout_, recipe, rows_ + setup.kernels.rows, cut_);
     panel_bytes_ = packed_bytes(panels_, layout_, setup.kernels);

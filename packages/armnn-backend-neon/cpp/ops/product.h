@@ -47,7 +47,7 @@ struct Cut {
 };
 
 /* Args: repeats: how many such products run together. */
-Cut cut_product(int64_t rows, int64_t columns, int64_t repeats, int32_t threads, const Kernels &kernels);
+Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
 
 /* What follows the sum: bias, another tensor, a function. */
 struct Epilogue {

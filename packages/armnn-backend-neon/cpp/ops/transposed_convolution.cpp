@@ -113,7 +113,7 @@ class TransposedConvolution final : public WithEpilogue {
       part.packed = setup.packed.get(weights.constant, recipe,
                                      packed_bytes(part.layout, setup.kernels), fill);
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
-      part.cut = cut_product(rows, part.layout.columns, 1, setup.threads, setup.kernels);
+      part.cut = cut_product(rows, part.layout, 1, setup);
       const int64_t panels = (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns;
       part.cut.columns_per_task = panels * setup.kernels.columns;
       pointers = std::max(pointers, pointer_bytes(part.cut, part.layout));

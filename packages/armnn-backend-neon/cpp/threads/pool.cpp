@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSpins = 2000;
 constexpr double kChunkNs = 2000.0; /* what makes taking a chunk cheap beside computing it */
-constexpr double kWorthWakingNs = 15000.0;
+constexpr double kWorthWakingNs = 8000.0;
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {

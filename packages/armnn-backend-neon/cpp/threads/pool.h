@@ -10,7 +10,7 @@
 namespace cpuacc {
 
 /* What parts of a loop's work take, in nanoseconds; rough, to decide whether it is worth splitting. */
-constexpr double kMultiplyAddNs = 1.0 / 32.0;
+constexpr double kMultiplyAddNs = 1.0 / 48.0;
 constexpr double kElementNs = 0.15; /* read, looked at, written */
 constexpr double kFunctionNs = 0.6; /* an exponential or the like */
 
@@ -33,6 +33,7 @@ class Pool {
   Pool &operator=(const Pool &) = delete;
 
   int32_t threads() const { return threads_; }
+  double least_ns() const { return least_ns_; }
 
   /* Calls body(begin, end, thread) for parts of 0 .. count - 1; thread < threads(). Returns when all
    * are done. Must not throw.
