@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/ir.h"
+#include "ops/moving.h"
 
 namespace cpuacc {
 
@@ -50,6 +51,16 @@ struct Uses {
   Operation *only_maker(TensorId id) const {
     return users[static_cast<size_t>(id)] == 1 ? makers[static_cast<size_t>(id)] : nullptr;
   }
+
+  /* The same where the user may see it in another shape. */
+  Operation *only_maker_of_memory(const Graph &graph, TensorId id) const {
+    while (graph[id].alias != kNone) {
+      const Tensor &owner = graph[graph[id].alias];
+      if (users[static_cast<size_t>(id)] != 1 || graph[id].bytes() != owner.bytes()) return nullptr;
+      id = graph[id].alias;
+    }
+    return only_maker(id);
+  }
 };
 
 class Fusion {
@@ -73,7 +84,8 @@ class Fusion {
       }
     }
     return merge_line(operation, position) || merge_step(operation, position) ||
-           merge_table(operation, position) || merge_pair(operation, position);
+           merge_table(operation, position) || merge_pair(operation, position) ||
+           merge_reorder(operation, position);
   }
 
  private:
@@ -121,6 +133,14 @@ class Fusion {
       return replace(position, *maker);
     }
     return false;
+  }
+
+  bool merge_reorder(Operation &operation, size_t position) {
+    const Reorder *later = operation.as_reorder();
+    if (later == nullptr) return false;
+    Operation *maker = uses_.only_maker_of_memory(graph_, operation.inputs[0]);
+    Reorder *first = maker == nullptr ? nullptr : maker->as_reorder();
+    return first != nullptr && first->absorb_reorder(graph_, *later) && replace(position, *maker);
   }
 
   bool replace(size_t position, Operation &maker) {

@@ -64,6 +64,7 @@ class Frame {
 
 class Linewise;
 class ProgramWeights;
+class Reorder;
 struct Graph;
 
 /* All values of a function of bytes. */
@@ -143,6 +144,9 @@ class Operation {
   virtual int64_t summed_line(size_t) const { return 0; }
   /* Itself, if it can compute a part of its output on its own. */
   virtual const Linewise *as_linewise() const { return nullptr; }
+
+  /* Itself, if all it does is to bring the axes of its input into another order. */
+  virtual Reorder *as_reorder() { return nullptr; }
 
   /* What it is to a product of bytes in front of it. */
   virtual SumsStep as_sums_step(const Graph &) const { return {}; }

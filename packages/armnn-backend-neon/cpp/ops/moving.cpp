@@ -105,6 +105,45 @@ void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
+/* Whether kernels carry it line by line or square by square; it is simplified. */
+bool is_fast(const Move &move) {
+  return is_transposition(move) || (move.from.back() == 1 && move.to.back() == 1);
+}
+
+/* One reordering and then another, whose axes may be cut otherwise; nullopt: they do not fit together.
+ * Axes of the memory in between, from the densest one on, are split where the other has a border.
+ */
+std::optional<Move> joined(const Move &first, const Move &second) {
+  if (elements(first.shape) == 0) return std::nullopt;
+  std::vector<size_t> made(first.shape.size()), read(second.shape.size());
+  std::iota(made.begin(), made.end(), size_t{0});
+  std::iota(read.begin(), read.end(), size_t{0});
+  std::sort(made.begin(), made.end(), [&](size_t a, size_t b) { return first.to[a] < first.to[b]; });
+  std::sort(read.begin(), read.end(), [&](size_t a, size_t b) { return second.from[a] < second.from[b]; });
+  Move result;
+  int64_t made_left = 1, read_left = 1, from = 0, to = 0;
+  for (size_t i = 0, j = 0;;) {
+    if (made_left == 1 && i < made.size()) {
+      made_left = first.shape[made[i]];
+      from = first.from[made[i++]];
+    }
+    if (read_left == 1 && j < read.size()) {
+      read_left = second.shape[read[j]];
+      to = second.to[read[j++]];
+    }
+    const int64_t size = std::min(made_left, read_left);
+    if (made_left % size != 0 || read_left % size != 0) return std::nullopt;
+    result.shape.push_back(size);
+    result.from.push_back(from);
+    result.to.push_back(to);
+    made_left /= size;
+    read_left /= size;
+    from *= size;
+    to *= size;
+    if (made_left == 1 && read_left == 1 && i == made.size() && j == read.size()) return simplified(result);
+  }
+}
+
 /* A move as items for threads: boxes along the outer axes, and slices along the next one. */
 struct Cut {
   size_t outer_axes;
@@ -296,8 +335,20 @@ std::vector<Stretch> Moves::stretches() const {
 Reorder::Reorder(TensorId from, TensorId to, Order steps)
     : Moves({from}, to, {Move{}}), steps_(std::move(steps)) {}
 
+Move Reorder::move(const std::vector<Tensor> &tensors) const {
+  if (joined_) return *joined_;
+  return simplified(reordering(tensors[static_cast<size_t>(inputs[0])].shape, steps_));
+}
+
+bool Reorder::absorb_reorder(const Graph &graph, const Reorder &later) {
+  std::optional<Move> both = joined(move(graph.tensors), later.move(graph.tensors));
+  if (!both || !is_fast(*both)) return false;
+  joined_ = std::move(both);
+  return true;
+}
+
 size_t Reorder::prepare(const Setup &setup) {
-  set_move(reordering(setup[inputs[0]].shape, steps_));
+  set_move(move(setup.tensors));
   return Moves::prepare(setup);
 }
 

@@ -6,6 +6,7 @@
 #define CPUACC_OPS_MOVING_H_
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "graph/ir.h"
@@ -55,10 +56,18 @@ class Reorder : public Moves {
  public:
   Reorder(TensorId from, TensorId to, Order steps);
   void check(const Graph &) const override {} /* its boxes follow from the tensors */
+  Reorder *as_reorder() override { return this; }
+  /* Becomes this reordering and then a later one of the same memory, in whatever shape, if that is a
+   * move that kernels are good at.
+   */
+  bool absorb_reorder(const Graph &graph, const Reorder &later);
   size_t prepare(const Setup &setup) override;
 
  private:
+  Move move(const std::vector<Tensor> &tensors) const;
+
   Order steps_;
+  std::optional<Move> joined_; /* instead of the steps, with what was absorbed */
 };
 
 class Copy : public Operation {
