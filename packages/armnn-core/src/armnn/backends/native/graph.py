@@ -142,7 +142,7 @@ class NativeGraph:
         row.name = self._arena.text(value.name)
         row.data_type = int(info.data_type)
         row.ndim = -1 if info.shape is None else len(info.shape)
-        dims = (d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in info.shape or ())
+        dims = [d if isinstance(d, int) else abi.DYNAMIC_DIMENSION for d in info.shape or ()]
         row.shape = self._arena.filled(ctypes.c_int64, dims)
         if info.scales:
             row.quantization = ctypes.pointer(self._quantization(info))
@@ -180,5 +180,5 @@ class NativeGraph:
 
     def _indices(self, values: Sequence[Value | None]) -> Any:
         return self._arena.filled(
-            ctypes.c_int32, (ABSENT if value is None else self._index[value] for value in values)
+            ctypes.c_int32, [ABSENT if value is None else self._index[value] for value in values]
         )

@@ -34,12 +34,8 @@ class Arena:
 
     def structs(self, kind: type[_S], count: int) -> Any:
         """Return an array of growable structs with their headers set."""
-        made = (kind * count)()
+        made = (kind * count).from_buffer_copy(_blank(kind) * count)
         self._held.append(made)
-        size, struct_id = ctypes.sizeof(kind), abi.STRUCT_IDS[kind]
-        for each in made:
-            each.header.struct_size = size
-            each.header.struct_id = struct_id
         return made
 
     def text(self, text: str) -> abi.String:
@@ -68,6 +64,12 @@ def struct(kind: type[_S]) -> _S:
     made = kind()
     made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
     return made
+
+
+@functools.cache
+def _blank(kind: type[ctypes.Structure]) -> bytes:
+    """Return the bytes of a growable struct with its header set and the rest zero."""
+    return bytes(struct(kind))
 
 
 def end_of(kind: type[ctypes.Structure], field: str) -> int:

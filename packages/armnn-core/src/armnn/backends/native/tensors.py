@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.types import DataType
 from armnn_backend_api import ctypes_mirror as abi
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from armnn.backends.native.memory import Arena
@@ -28,9 +30,15 @@ def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
     tensor.data = array.ctypes.data
     tensor.device_type = abi.DEVICE_CPU
     tensor.ndim = array.ndim
-    is_bfloat16 = array.dtype.name == DataType.BFLOAT16.numpy_name
-    tensor.dtype_code = _BFLOAT if is_bfloat16 else _CODES.get(array.dtype.kind, _UINT)
+    tensor.dtype_code = _code_of(array.dtype)
     tensor.dtype_bits = 8 * array.dtype.itemsize
     tensor.dtype_lanes = 1
     tensor.shape = arena.filled(ctypes.c_int64, array.shape)
     return tensor
+
+
+@functools.cache
+def _code_of(dtype: np.dtype[Any]) -> int:
+    if dtype.name == DataType.BFLOAT16.numpy_name:
+        return _BFLOAT
+    return _CODES.get(dtype.kind, _UINT)
