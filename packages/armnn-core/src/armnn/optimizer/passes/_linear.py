@@ -82,11 +82,14 @@ class LinearLayer:
         along_channels = [1] * self.weights.ndim
         along_channels[self.weights_axis] = self.channels
         bias = np.zeros(self.channels, self.weights.dtype) if self.bias is None else self.bias
+        factors = factor.reshape(along_channels)
+        new_weights = np.empty_like(self.weights)
         with np.errstate(all="ignore"):
-            new_weights = self.weights.astype(np.float64) * factor.reshape(along_channels)
-            new_bias = bias.astype(np.float64) * factor + offset
-            stored = [new_weights.astype(self.weights.dtype), new_bias.astype(bias.dtype)]
-        if not all(np.isfinite(array.astype(np.float64)).all() for array in stored):
+            # Rounded to its type on the way: the weights in float64 may be hundreds of megabytes.
+            np.multiply(self.weights, factors, out=new_weights, dtype=np.float64, casting="unsafe")
+            new_bias = (bias.astype(np.float64) * factor + offset).astype(bias.dtype)
+        stored = (new_weights, new_bias)
+        if not all(np.isfinite(array).all() for array in stored):
             return False
         name = self.layer.name
         constants = [
