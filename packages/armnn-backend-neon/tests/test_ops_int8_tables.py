@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of bytes by table, alone and as a part of what made the bytes; on every level."""
+"""Functions of bytes by table and sums, alone and within what made the bytes; on every level."""
 
 from __future__ import annotations
 
@@ -131,6 +131,53 @@ def test_a_table_goes_into_what_makes_its_bytes(
     fused.add_output("y", build(fused, MAKERS[maker](fused, fused.add_input("x", info))))
     made = (run_network(alone, x=x).astype(np.float64) - MADE.zero_point) * MADE.scale
     check_bytes(run_network(fused, x=x), expect(made) / LAST.scale, LAST.zero_point)
+
+
+SUM = TensorInfo(None, S8, 0.11, 5)
+FOLLOWING: dict[str, Build] = {
+    "nothing": lambda net, x: x,
+    "bounds": lambda net, x: net.add_activation(x, function=ActivationFunction.RELU, output=SUM),
+    "a table, then a sum with itself": lambda net, x: binary(
+        net, "ADD", tanh(net, x), tanh(net, x), MADE
+    ),
+    "a table, then bounds": lambda net, x: bounded(net, tanh(net, x)),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("maker", list(MAKERS))
+@pytest.mark.parametrize("following", list(FOLLOWING))
+@pytest.mark.parametrize(("operation", "is_left"), [("ADD", True), ("ADD", False), ("SUB", False)])
+def test_a_sum_goes_into_what_makes_one_of_its_operands(
+    run_network: Callable[..., Array],
+    check_bytes: Callable[..., None],
+    maker: str,
+    following: str,
+    operation: str,
+    is_left: bool,
+    threads: int,
+) -> None:
+    x, info = bytes_of(*IMAGE), TensorInfo(IMAGE, S8, 0.1, 9)
+    alone = Network()
+    alone.add_output("y", MAKERS[maker](alone, alone.add_input("x", info)))
+    made = run_network(alone, x=x)
+    other = bytes_of(*made.shape)[::-1].copy()
+
+    fused, apart = Network(), Network()
+    for net, is_read in ((fused, False), (apart, True)):
+        one = net.add_input("other", TensorInfo(other.shape, S8, 0.03, -7))
+        if is_read:  # what is read as it is stays as it is
+            two = net.add_input("made", TensorInfo(made.shape, S8, MADE.scale, MADE.zero_point))
+        else:
+            two = MAKERS[maker](net, net.add_input("x", info))
+        total = binary(net, operation, *((two, one) if is_left else (one, two)), SUM)
+        net.add_output("y", FOLLOWING[following](net, total))
+    result = run_network(fused, threads, x=x, other=other)
+    np.testing.assert_array_equal(result, run_network(apart, threads, made=made, other=other))
+    if following == "nothing":
+        first, second = (other + 7.0) * 0.03, (made.astype(float) - MADE.zero_point) * MADE.scale
+        real = first - second if operation == "SUB" else first + second
+        check_bytes(result, real / SUM.scale, SUM.zero_point)
 
 
 OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {

@@ -85,7 +85,7 @@ class Fusion {
     }
     return merge_line(operation, position) || merge_step(operation, position) ||
            merge_table(operation, position) || merge_pair(operation, position) ||
-           merge_reorder(operation, position);
+           merge_byte_sum(operation, position) || merge_reorder(operation, position);
   }
 
  private:
@@ -131,6 +131,21 @@ class Fusion {
       *table = result;
       --uses_.users[static_cast<size_t>(other)];
       return replace(position, *maker);
+    }
+    return false;
+  }
+
+  bool merge_byte_sum(const Operation &operation, size_t position) {
+    const std::optional<Int8Sum> sum = operation.as_byte_sum();
+    if (!sum) return false;
+    Int8Sum turned = *sum;
+    std::swap(turned.x_factor, turned.y_factor);
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      Operation *maker = uses_.only_maker(operation.inputs[side]);
+      const TensorId other = operation.inputs[1 - side];
+      if (maker != nullptr && maker->absorb_byte_sum(side == 0 ? *sum : turned, other)) {
+        return replace(position, *maker);
+      }
     }
     return false;
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "armnn/backend.h"
@@ -159,6 +160,10 @@ class Operation {
   virtual ByteTable *as_table(const Graph &, const Kernels &) { return nullptr; }
   /* Takes over the table of its output. */
   virtual bool absorb_table(const ByteTable &) { return false; }
+  /* What it computes of its two inputs, bytes in one shape, if it is a weighted sum of them. */
+  virtual std::optional<Int8Sum> as_byte_sum() const { return std::nullopt; }
+  /* Takes over such a sum of its output, which is x, and another tensor. */
+  virtual bool absorb_byte_sum(const Int8Sum &, TensorId) { return false; }
   /* Computes z of pairs of bytes, if it does that with those at the same place of its inputs. */
   virtual bool pair_up(const Kernels &, const ByteTable &, const ByteTable &, ByteTable &) const {
     return false;

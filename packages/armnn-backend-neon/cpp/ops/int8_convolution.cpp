@@ -88,7 +88,7 @@ class Int8Convolution final : public WithBounds {
                            scales_.data() + group * padded_columns_,
                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
                            groups_ * layout_.columns,
-                           absorbed_table()};
+                           finish_of(frame)};
     point(input, task, frame.kernels.int8.rows, table);
     run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
   }

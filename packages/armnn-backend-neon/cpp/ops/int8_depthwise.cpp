@@ -50,6 +50,7 @@ class Int8Depthwise final : public WithBounds {
     shared.is_signed = sums_.left_is_signed;
     shared.zero_point = sums_.left_zero_point;
     shared.requantization = {scales_.data(), sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+    const Int8Finish finish = finish_of(frame);
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     uint8_t *output = frame.out<uint8_t>(outputs[0]);
     const int64_t bands = (w.output_height + band_ - 1) / band_;
@@ -71,7 +72,7 @@ class Int8Depthwise final : public WithBounds {
         rows.left = x * w.stride_x - w.pad_left;
         frame.kernels.int8.depthwise_rows(rows);
         for (int64_t r = 0; r < rows.count; ++r) {
-          finish(frame.kernels, rows.output + r * rows.output_step, rows.output_width * w.channels);
+          finish(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
         }
       }
     });

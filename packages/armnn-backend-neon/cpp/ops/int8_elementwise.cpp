@@ -142,7 +142,7 @@ class Int8Pairs : public Pairs {
   Int8Pairs(const Operands &operands, TensorId to, Int8Sums sums)
       : Pairs(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1), sums_(std::move(sums)) {}
 
-  bool absorb(const Elementwise &function) override { return sums_.absorb(function); }
+  bool absorb(const Elementwise &function) override { return sums_.bounds.absorb(function); }
 
   bool pair_up(const Kernels &kernels, const ByteTable &x, const ByteTable &y, ByteTable &z) const override {
     compute(kernels, x.data(), 1, y.data(), 1, z.data(), 256);
@@ -162,12 +162,21 @@ class Int8PairSum final : public Int8Pairs {
   Int8PairSum(const Operands &operands, TensorId to, Int8Sums sums, Int8Sum sum)
       : Int8Pairs(operands, to, std::move(sums)), sum_(sum) {}
 
+  std::optional<Int8Sum> as_byte_sum() const override {
+    if (!broadcast_.is_plain()) return std::nullopt;
+    return bounded_sum();
+  }
+
  private:
-  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
-               void *z, int64_t n) const override {
+  Int8Sum bounded_sum() const {
     Int8Sum sum = sum_;
     sum.requantization = requantization();
-    kernels.int8.sum(sum, static_cast<const uint8_t *>(x), x_step, static_cast<const uint8_t *>(y), y_step,
+    return sum;
+  }
+
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    kernels.int8.sum(bounded_sum(), static_cast<const uint8_t *>(x), x_step, static_cast<const uint8_t *>(y), y_step,
                      static_cast<uint8_t *>(z), n);
   }
 

@@ -42,6 +42,7 @@ class Int8Pooling final : public WithBounds {
     shared.input_zero_point = sums_.left_zero_point;
     shared.scale = scale_;
     shared.requantization = {nullptr, sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+    const Int8Finish finish = finish_of(frame);
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     uint8_t *output = frame.out<uint8_t>(outputs[0]);
     const double row_ns = kElementNs * static_cast<double>(w.output_width * w.channels *
@@ -53,7 +54,7 @@ class Int8Pooling final : public WithBounds {
         row.output = output + i * w.output_width * w.channels;
         row.top = i % w.output_height * w.stride_y - w.pad_top;
         frame.kernels.int8.pooling_row(row);
-        finish(frame.kernels, row.output, w.output_width * w.channels);
+        finish(frame.kernels.int8, row.output, w.output_width * w.channels);
       }
     });
   }

@@ -49,10 +49,10 @@ Bounds bounds_of(armnn_data_type type) {
   return is_signed_int8(type) ? Bounds{-128, 127} : Bounds{0, 255};
 }
 
-bool Int8Sums::absorb(const Elementwise &function) {
+bool Bounds::absorb(const Elementwise &function) {
   if (function.function != Function::clamp) return false;
-  bounds.lowest = std::max(bounds.lowest, static_cast<int32_t>(function.b));
-  bounds.highest = std::min(bounds.highest, static_cast<int32_t>(function.a));
+  lowest = std::max(lowest, static_cast<int32_t>(function.b));
+  highest = std::min(highest, static_cast<int32_t>(function.a));
   return true;
 }
 
@@ -191,8 +191,8 @@ Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Se
 
 namespace {
 
-/* Replaces what a task has stored by the table. */
-void look_up_task(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels) {
+/* Finishes what a task has stored. */
+void finish_task(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels) {
   const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
   const int64_t last_row = std::min(first_row + cut.rows_per_task, cut.rows);
   const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
@@ -202,7 +202,7 @@ void look_up_task(const Int8Task &product, const Cut &cut, int64_t task, const I
   const int64_t lines = is_dense ? 1 : last_row - first_row;
   const int64_t count = is_dense ? columns * (last_row - first_row) : columns;
   for (int64_t i = 0; i < lines; ++i, c += product.c_stride) {
-    kernels.look_up(product.table->data(), c, c, count);
+    product.finish(kernels, c, count);
   }
 }
 
@@ -253,7 +253,51 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
       }
     }
   }
-  if (product.table != nullptr) look_up_task(product, cut, task, kernels);
+  if (!product.finish.is_nothing()) finish_task(product, cut, task, kernels);
+}
+
+void Int8Finish::operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_t count) const {
+  if (table != nullptr) kernels.look_up(table->data(), bytes, bytes, count);
+  if (sum != nullptr) kernels.sum(*sum, bytes, 1, other + (bytes - output), 1, bytes, count);
+  if (sum_table != nullptr) kernels.look_up(sum_table->data(), bytes, bytes, count);
+}
+
+bool WithBounds::absorb(const Elementwise &function) {
+  if (sum_table_ || (table_ && !sum_)) return false;
+  if (!sum_) return sums_.bounds.absorb(function);
+  Bounds bounds{sum_->requantization.lowest, sum_->requantization.highest};
+  if (!bounds.absorb(function)) return false;
+  sum_->requantization.lowest = bounds.lowest;
+  sum_->requantization.highest = bounds.highest;
+  return true;
+}
+
+bool WithBounds::absorb_table(const ByteTable &table) {
+  std::optional<ByteTable> &last = sum_ ? sum_table_ : table_;
+  if (!last) {
+    last = table;
+  } else {
+    for (uint8_t &byte : *last) byte = table[byte];
+  }
+  return true;
+}
+
+bool WithBounds::absorb_byte_sum(const Int8Sum &sum, TensorId other) {
+  if (sum_) return false;
+  sum_ = sum;
+  inputs.push_back(other);
+  return true;
+}
+
+Int8Finish WithBounds::finish_of(const Frame &frame) const {
+  Int8Finish finish{};
+  if (table_) finish.table = &*table_;
+  if (!sum_) return finish;
+  finish.sum = &*sum_;
+  finish.other = frame.in<uint8_t>(inputs.back());
+  finish.output = frame.out<uint8_t>(outputs[0]);
+  if (sum_table_) finish.sum_table = &*sum_table_;
+  return finish;
 }
 
 std::vector<float> WithBounds::filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const {
@@ -328,6 +372,7 @@ void Int8Product::run(const Frame &frame) const {
   const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : scratch.packed;
   const auto *folded = packed_ ? reinterpret_cast<const std::byte *>(folded_.data()) : scratch.folded;
   const auto *left = frame.in<uint8_t>(inputs[0]);
+  const Int8Finish finish = finish_of(frame);
   const int64_t size = scales_.empty() ? 4 : 1;
   const int64_t tasks = cut_.tasks();
   frame.pool.run(elements(batch_) * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
@@ -342,7 +387,7 @@ void Int8Product::run(const Frame &frame) const {
                              scales_.empty() ? nullptr : scales_.data(),
                              frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
                              layout_.columns,
-                             absorbed_table()};
+                             finish};
       run_int8_task(product, cut_, i % tasks, frame.kernels.int8, pointers,
                     [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
     }

@@ -3,6 +3,7 @@
 #ifndef CPUACC_OPS_INT8_PRODUCT_H_
 #define CPUACC_OPS_INT8_PRODUCT_H_
 
+#include <optional>
 #include <vector>
 
 #include "graph/lowering.h"
@@ -18,6 +19,9 @@ bool is_signed_int8(armnn_data_type type);
 struct Bounds {
   int32_t lowest;
   int32_t highest;
+
+  /* Takes over a bounding of what is stored. */
+  bool absorb(const Elementwise &function);
 };
 Bounds bounds_of(armnn_data_type type);
 
@@ -31,9 +35,6 @@ struct Int8Sums {
   std::vector<float> multipliers; /* of each column; empty: the sums are stored as int32_t */
   int32_t zero_point = 0;
   Bounds bounds{};
-
-  /* Takes over a bounding of what is stored. */
-  bool absorb(const Elementwise &function);
 };
 
 /* Those of a layer without weights: of its first input and its output. Refuses others than bytes. */
@@ -65,6 +66,18 @@ double int8_task_ns(const Cut &cut, const WeightLayout &layout);
 /* As cut_product(), for tiles of bytes. */
 Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
 
+/* What becomes of bytes that were just stored, while they are near; nullptr: it is left out. */
+struct Int8Finish {
+  const ByteTable *table; /* replaces them */
+  const Int8Sum *sum; /* then of them and those at the same place of another tensor */
+  const uint8_t *other; /* that tensor */
+  const uint8_t *output;
+  const ByteTable *sum_table; /* replaces the sums */
+
+  bool is_nothing() const { return table == nullptr && sum == nullptr; }
+  void operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_t count) const;
+};
+
 /* One product, ready to be computed task by task. */
 struct Int8Task {
   const WeightLayout &layout;
@@ -74,7 +87,7 @@ struct Int8Task {
   const float *scales; /* filled up to whole panels; nullptr: c holds int32_t */
   std::byte *c;
   int64_t c_stride; /* in elements */
-  const ByteTable *table = nullptr; /* what is stored is replaced by it */
+  Int8Finish finish{};
 };
 
 /* The last step of run_int8_task, for the rows that pointers names. */
@@ -99,27 +112,20 @@ void run_int8_task(const Int8Task &product, const Cut &cut, int64_t task, const 
 }
 
 /* An operation on bytes that bounds its output, so that a bounding that follows costs nothing, and that
- * may replace what it stored by a table while it is near.
+ * finishes what it stored while it is near: by a table, a sum with another tensor, and a table of that.
  */
 class WithBounds : public Operation {
  public:
   WithBounds(std::vector<TensorId> inputs, TensorId out, Int8Sums sums)
       : Operation(std::move(inputs), {out}), sums_(std::move(sums)) {}
 
-  bool absorb(const Elementwise &function) override { return !has_table_ && sums_.absorb(function); }
-
-  bool absorb_table(const ByteTable &table) override {
-    for (size_t i = 0; i < table_.size(); ++i) table_[i] = has_table_ ? table[table_[i]] : table[i];
-    has_table_ = true;
-    return true;
-  }
+  bool absorb(const Elementwise &function) override;
+  bool absorb_table(const ByteTable &table) override;
+  /* The tensor is the last input then. */
+  bool absorb_byte_sum(const Int8Sum &sum, TensorId other) override;
 
  protected:
-  const ByteTable *absorbed_table() const { return has_table_ ? &table_ : nullptr; }
-  /* Replaces bytes that were just stored. */
-  void finish(const Kernels &kernels, uint8_t *bytes, int64_t count) const {
-    if (has_table_) kernels.int8.look_up(table_.data(), bytes, bytes, count);
-  }
+  Int8Finish finish_of(const Frame &frame) const;
 
   /* The multipliers, filled up to a whole number of vectors or panels. */
   std::vector<float> filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const;
@@ -127,8 +133,9 @@ class WithBounds : public Operation {
   Int8Sums sums_;
 
  private:
-  ByteTable table_{};
-  bool has_table_ = false;
+  std::optional<ByteTable> table_;
+  std::optional<Int8Sum> sum_;
+  std::optional<ByteTable> sum_table_;
 };
 
 /* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */

@@ -37,6 +37,7 @@ class Int8Sliding final : public WithBounds {
 
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
+    const Int8Finish finish = finish_of(frame);
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     const double row_ns = int8_product_ns(w.output_width, layout_.columns, layout_.taps * layout_.depth);
     frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
@@ -44,7 +45,7 @@ class Int8Sliding final : public WithBounds {
       for (int64_t i = begin; i < end; ++i) {
         rows_.row(input, i, strip, [&](const SeenOutputs<uint8_t> &seen) { run_outputs(frame, i, seen); });
         const int64_t count = w.output_width * layout_.columns;
-        finish(frame.kernels, frame.out<uint8_t>(outputs[0]) + i * count, count);
+        finish(frame.kernels.int8, frame.out<uint8_t>(outputs[0]) + i * count, count);
       }
     });
   }
