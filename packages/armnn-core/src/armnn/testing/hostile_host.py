@@ -28,7 +28,8 @@ from armnn_backend_api import ctypes_mirror as abi
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_CHILD_SECONDS: Final = 120
+_CHILD_SECONDS: Final = 900
+"""After which a child hangs; one in an emulated machine takes minutes where others compute, too."""
 _UNKNOWN: Final = 424242
 _GAP: Final = 48
 _GARBAGE: Final = 0xA5
