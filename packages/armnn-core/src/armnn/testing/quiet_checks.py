@@ -26,7 +26,7 @@ from armnn.testing.suite import check_case, claimed_case
 GRACE_SECONDS = 2.0
 """How long threads may take to end after their runtime was closed."""
 
-_CHILD_SECONDS = 300
+_CHILD_SECONDS = 900
 _OWN_TASKS = Path("/proc/self/task")
 _OWN_DESCRIPTORS = Path("/proc/self/fd")
 
