@@ -20,6 +20,8 @@ Build: TypeAlias = Callable[[Array], Network]
 
 # As many as keep three threads busy with tasks of enough rows.
 ROWS = 2689
+# As many as fill panels of 8, 12, 16 and 32 columns, one of which each level has.
+COLUMNS = 96
 
 
 def halves(*shape: int) -> Array:
@@ -157,26 +159,26 @@ BEYOND: Mapping[str, float] = {
 
 @pytest.mark.parametrize("number", [*SPECIAL, *BEYOND])
 def test_only_what_float16_holds_is_stored_in_it(number: str, level: str) -> None:
-    weights = halves(64, 32)
+    weights = halves(COLUMNS, 32)
     _, expected, _ = run(fully_connected(weights), np.ones((ROWS, 32), np.float32))
     weights = weights.copy()
-    weights[63, 31] = {**SPECIAL, **BEYOND}[number]
+    weights[-1, 31] = {**SPECIAL, **BEYOND}[number]
     x = np.zeros((ROWS, 32), np.float32)
     x[:, 31] = 1
     made, weight_bytes, _ = run(fully_connected(weights), x)
     is_larger = has_halves(level) and number in BEYOND
-    assert weight_bytes == expected + (64 * 32 * 2 if is_larger else 0)
-    np.testing.assert_array_equal(made, np.tile(weights[:, 31] + halves(64), (ROWS, 1)))
+    assert weight_bytes == expected + (COLUMNS * 32 * 2 if is_larger else 0)
+    np.testing.assert_array_equal(made, np.tile(weights[:, 31] + halves(COLUMNS), (ROWS, 1)))
 
 
 def test_constants_of_float16_stay_as_they_are(level: str) -> None:
     net = Network("halves")
     x = net.add_input("x", TensorInfo((ROWS, 32), DataType.FLOAT16))
-    weights = halves(32, 64).astype(np.float16)
+    weights = halves(32, COLUMNS).astype(np.float16)
     net.add_output("y", net.add_fully_connected(x, net.add_constant(weights)))
     rows = input_of(net).astype(np.float16)
     made, weight_bytes, _ = run(net, rows)
-    assert weight_bytes == 32 * 64 * (2 if has_halves(level) else 4)
+    assert weight_bytes == 32 * COLUMNS * (2 if has_halves(level) else 4)
     exact = rows.astype(np.float64) @ weights.astype(np.float64)
     np.testing.assert_allclose(made.astype(np.float64), exact, rtol=2**-10, atol=1e-4)
 
@@ -184,14 +186,14 @@ def test_constants_of_float16_stay_as_they_are(level: str) -> None:
 def test_few_rows_read_float32() -> None:
     net = Network("one row")
     x = net.add_input("x", TensorInfo((1, 64)))
-    net.add_output("y", net.add_fully_connected(x, halves(64, 64)))
+    net.add_output("y", net.add_fully_connected(x, halves(64, COLUMNS)))
     _, weight_bytes, _ = run(net, input_of(net))
-    assert weight_bytes == 64 * 64 * 4
+    assert weight_bytes == 64 * COLUMNS * 4
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_stored_program_keeps_float16(tmp_path: Path, threads: int, level: str) -> None:
-    network = crowded(halves(128, 1, 1, 256))
+    network = crowded(halves(COLUMNS, 1, 1, 256))
     x = input_of(network)
     first = run(network, x, threads, tmp_path)
     again = run(network, x, threads, tmp_path)
@@ -201,7 +203,7 @@ def test_a_stored_program_keeps_float16(tmp_path: Path, threads: int, level: str
     (path,) = tmp_path.glob(f"*{SUFFIX}")
     assert first[1] <= path.stat().st_size < first[1] + 4096
     if threads == 1 and has_halves(level):
-        assert first[1] == 128 * 256 * 2
+        assert first[1] == COLUMNS * 256 * 2
 
 
 @pytest.mark.parametrize("numbers", [("1", "3"), ("3", "1")])
