@@ -237,20 +237,31 @@ class Plan:
 
 
 def _lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
-    """Return the first and the last step of every value; outputs of the network live to the end."""
+    """Return the first and the last step in which the memory of every value is in use.
+
+    Outputs of the network live to the end; a value whose memory is imported lives until the last
+    reader of what was imported.
+    """
     position = {layer: index for index, layer in enumerate(order)}
-    lifetimes: dict[Value, tuple[int, int]] = {}
-    for layer in order:
-        if layer.data is not None:
-            continue
+    last: dict[Value, int] = {}
+    for layer in reversed(order):
         for value in layer.outputs:
-            readers = [reader for reader, _ in value.uses]
-            kept = any(reader.type == "Output" for reader in readers)
-            last = max((position[reader] for reader in readers), default=position[layer])
-            # All inputs are written before the first step runs.
-            first = 0 if layer.type == "Input" else position[layer]
-            lifetimes[value] = (first, len(order) if kept else last)
-    return lifetimes
+            ends = (_last_use(reader, position, last) for reader, _ in value.uses)
+            last[value] = max(ends, default=position[layer])
+    return {
+        # All inputs are written before the first step runs.
+        value: (0 if layer.type == "Input" else position[layer], last[value])
+        for layer in order
+        if layer.data is None
+        for value in layer.outputs
+    }
+
+
+def _last_use(reader: Layer, position: Mapping[Layer, int], last: Mapping[Value, int]) -> int:
+    """Return the last step in which what a layer reads is in use on behalf of that layer."""
+    if reader.type == "Output":
+        return len(position)
+    return last[reader.output] if reader.type == "MemImport" else position[reader]
 
 
 def _owner(value: Value) -> str:
