@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class ArmnnError(Exception):
     """Root of every error that armnn raises on purpose."""
@@ -90,3 +95,11 @@ class DeadlineExceededError(ExecutionError, TimeoutError):
 
 class ClosedError(ArmnnError, RuntimeError):
     """The runtime or the network was closed before the call."""
+
+
+class ClosingError(ArmnnError, ExceptionGroup[Exception]):
+    """Parts that were closed failed; all others were closed nevertheless."""
+
+    def derive(self, excs: Sequence[Exception]) -> ClosingError:  # type: ignore[override]
+        """Return a group of the same kind with other errors."""
+        return ClosingError(self.message, excs)

@@ -137,7 +137,10 @@ class BackendContext:
     """
 
     def before_load_network(self, network_id: int) -> None:
-        """Called before a network is loaded."""
+        """Called before a network is loaded; raises to refuse it.
+
+        The events of unloading follow if the loading fails later.
+        """
 
     def after_load_network(self, network_id: int) -> None:
         """Called after a network was loaded."""

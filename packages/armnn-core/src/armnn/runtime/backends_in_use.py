@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import TensorHandleFactories
 from armnn.backends.registry import BackendRegistry
-from armnn.errors import ArmnnError, BackendUnavailableError, InvalidArgumentError
+from armnn.errors import (
+    ArmnnError,
+    BackendError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+)
 from armnn.optimizer import Candidate, Participants
+from armnn.runtime.closing import Closing
 
 if TYPE_CHECKING:
     from armnn.backends import (
@@ -108,20 +114,26 @@ class BackendsInUse:
             if entry is not None
         ]
 
-    def contexts_of(self, participants: Participants) -> tuple[BackendContext, ...]:
-        """Return the contexts of the backends that take part and have one."""
-        contexts = (self._contexts.get(candidate.id) for candidate in participants.all)
-        return tuple(context for context in contexts if context is not None)
+    def contexts_of(self, participants: Participants) -> dict[str, BackendContext]:
+        """Return the contexts of the backends that take part and have one, by backend id."""
+        contexts = {each.id: self._contexts.get(each.id) for each in participants.all}
+        return {each: context for each, context in contexts.items() if context is not None}
 
     def close(self) -> None:
-        """Close the contexts and drop the backends."""
+        """Close the contexts and drop the backends.
+
+        Raises:
+            ClosingError: Contexts failed; all are closed nevertheless.
+        """
         with self._lock:
-            contexts = tuple(self._contexts.values())
+            contexts = dict(self._contexts)
             self._contexts.clear()
-        for context in contexts:
+        closing = Closing("the runtime")
+        for backend_id, context in contexts.items():
             if context is not None:
-                context.close()
-        self.registry.close()
+                closing.step(_close, backend_id, context)
+        closing.step(self.registry.close)
+        closing.end()
 
     def _chosen(self, backends: Sequence[str] | None) -> list[Backend]:
         """Return the named backends, or all that can be used if none is named."""
@@ -202,3 +214,10 @@ class BackendsInUse:
         except ArmnnError:
             return ()  # the backends of the network compute what they can
         return (Candidate(backend, backend.create_model_context({})),)
+
+
+def _close(backend_id: str, context: BackendContext) -> None:
+    try:
+        context.close()
+    except Exception as error:
+        raise BackendError(f"backend {backend_id!r} failed in close: {error}") from error

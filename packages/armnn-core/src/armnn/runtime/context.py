@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from armnn.backends import ArrayHandle
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
+from armnn.runtime.closing import Closing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -76,9 +78,9 @@ class ExecutionContext:
             CancelledError: The caller cancelled the run.
             DeadlineExceededError: The time was up before the last layer.
         """
-        for manager in self._managers:
-            manager.acquire()
-        try:
+        with ExitStack() as stack:
+            for manager in self._managers:
+                stack.enter_context(manager)
             for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
                 if array is None:
                     _fill(handle, source)
@@ -96,9 +98,6 @@ class ExecutionContext:
                 name: _copy_out(handle) if array is None else array.copy()
                 for name, handle, array in self._outputs
             }
-        finally:
-            for manager in self._managers:
-                manager.release()
 
     def repeat(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
         """Run all steps on inputs that nobody has looked at, if they are like those before.
@@ -135,9 +134,11 @@ class ExecutionContext:
         """Give the working memory back."""
         self._steps = self._inputs = self._arrays = self._outputs = ()
         self._expected = self._copies = ()
+        closing = Closing("an execution context")
         while self._memory:
             allocator, block = self._memory.pop()
-            allocator.free(block)
+            closing.step(allocator.free, block)
+        closing.end()
 
     def _run_steps(self) -> None:
         remaining = iter(self._steps)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.backends import BackendContext
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
+from armnn.runtime.closing import Closing
 from armnn.runtime.expected_inputs import ExpectedInputs
 from armnn.runtime.gate import Gate
 from armnn.runtime.real_values import RealValues
@@ -21,8 +22,9 @@ from armnn.tensor import TensorInfo, format_shape
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.backends import ProfilingContext, ProfilingSink
+    from armnn.backends import ProfilingSink
     from armnn.optimizer import Report
+    from armnn.runtime.backend_events import BackendEvents
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.runtime import Runtime
     from armnn.runtime.source import ModelSource
@@ -37,7 +39,7 @@ class LoadedNetwork:
     Attributes:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
-        contexts: What its backends keep for the runtime.
+        events: What its backends are told.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class LoadedNetwork:
         runtime: Runtime,
         network_id: int,
         plans: NetworkPlans,
-        contexts: tuple[BackendContext, ...],
+        events: BackendEvents,
         source: ModelSource | None = None,
         *,
         quantize: bool = False,
@@ -53,18 +55,12 @@ class LoadedNetwork:
         self.id = network_id
         self.runtime = runtime
         self._plans = plans
-        self.contexts = contexts
+        self.events = events
         self._source = source
         self._gate = Gate(f"the network {plans.optimized.name!r}")
         self._inputs = plans.optimized.inputs
         self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
         self._runs = RepeatedRuns(self._gate, plans)
-        # A call per run and context counts where a model takes microseconds.
-        self._listening = tuple(
-            context
-            for context in contexts
-            if type(context).after_enqueue_workload is not BackendContext.after_enqueue_workload
-        )
         self._real = RealValues(self._inputs, plans.optimized.outputs) if quantize else None
 
     @property
@@ -130,8 +126,7 @@ class LoadedNetwork:
                 outputs = self._runs.run_first(self._expected.checked(given))
         else:
             outputs = self._run_watched(self._expected.checked(given), timeout, cancel, profiler)
-        for context in self._listening:
-            context.after_enqueue_workload(self.id)
+        self.events.after_run()
         return outputs if self._real is None else self._real.restored(outputs)
 
     def prepare(self, shapes: InputShapes) -> None:
@@ -177,10 +172,15 @@ class LoadedNetwork:
 
         Returns:
             Whether this call closed it, rather than an earlier one.
+
+        Raises:
+            ClosingError: Parts of it failed; all of it is closed.
         """
-        self._runs.end()
+        closing = Closing(f"the network {self.name!r}")
+        closing.step(self._runs.end)
         first = self._gate.close()
-        self._plans.close()
+        closing.step(self._plans.close)
+        closing.end()
         return first
 
     # -- inside ---------------------------------------------------------------------------------
@@ -194,18 +194,13 @@ class LoadedNetwork:
     ) -> dict[str, NDArray[Any]]:
         start = time.perf_counter_ns()
         deadline = None if timeout is None else start + int(timeout * 1e9)
-        contexts: list[ProfilingContext] = []
         self._runs.release()  # so that this run takes a context that there is
-        with self._gate:
+        with self._gate, ExitStack() as stack:
             if profiler is not None:
-                contexts = self.runtime.profiling_contexts(self._plans.optimized, profiler)
-            for context in contexts:
-                context.begin_run(self.id)
-            try:
-                outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler))
-            finally:
-                for context in contexts:
-                    context.end_run(self.id)
+                for context in self.runtime.profiling_contexts(self._plans.optimized, profiler):
+                    context.begin_run(self.id)
+                    stack.callback(context.end_run, self.id)
+            outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler))
         if profiler is not None:
             profiler.event("run", start, time.perf_counter_ns(), category="run")
         return outputs

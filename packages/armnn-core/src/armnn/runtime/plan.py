@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from armnn.backends import ALIGNMENT, HOST_FACTORY_ID, HostAllocator, TensorHandle, Workload
 from armnn.errors import BackendError
+from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
 from armnn.runtime.copies import CopyWorkload
 from armnn.runtime.handles import ComputedHandle, constant_handle, handle_at
@@ -90,8 +91,10 @@ class Plan:
     def close(self) -> None:
         """Give the memory of the pooled contexts back; running ones follow when they end."""
         self._closed = True
+        closing = Closing(f"the plan of the network {self.prepared.network.name!r}")
         while self._pool:
-            self._pool.pop().close()
+            closing.step(self._pool.pop().close)
+        closing.end()
 
     # -- workloads and memory, once per plan ----------------------------------------------------
 

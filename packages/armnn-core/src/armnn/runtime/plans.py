@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._trimming import trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
+from armnn.runtime.closing import Closing
 from armnn.runtime.collection import collection_waits
 from armnn.runtime.plan import Plan
 
@@ -114,13 +115,19 @@ class NetworkPlans:
                 entry.users -= 1
 
     def close(self) -> None:
-        """Drop every plan."""
+        """Drop every plan.
+
+        Raises:
+            ClosingError: Memory could not be given back; the plans are dropped nevertheless.
+        """
         with self._lock:
             entries = tuple(self._entries.values())
             self._entries.clear()
             self._only = None
+        closing = Closing(f"the network {self.optimized.name!r}")
         for entry in entries:
-            entry.close()
+            closing.step(entry.close)
+        closing.end()
 
     def _key(self, inputs: Sequence[NDArray[Any]]) -> tuple[Hashable, dict[str, NDArray[Any]]]:
         values = {
@@ -234,8 +241,10 @@ class Reservation:
 
     def release(self) -> None:
         """Give back what is still there; the last that may be called."""
-        self._give_back()
-        self._plans.leave(self._entry)
+        try:
+            self._give_back()
+        finally:
+            self._plans.leave(self._entry)
 
     def _give_back(self) -> None:
         if self._is_held:
@@ -257,7 +266,9 @@ class _Entry:
     def close(self) -> None:
         """Drop the plan and those of later segments."""
         plan, self.plan = self.plan, None
-        if plan is not None:
-            plan.close()
-        if self.rest is not None:
-            self.rest.close()
+        try:
+            if plan is not None:
+                plan.close()
+        finally:
+            if self.rest is not None:
+                self.rest.close()

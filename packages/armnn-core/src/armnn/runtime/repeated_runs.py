@@ -49,8 +49,10 @@ class RepeatedRuns:
         try:
             outputs = reservation.repeat(inputs)
         except BaseException:
-            reservation.spoil()
-            self._give_back(reservation)
+            try:
+                reservation.spoil()
+            finally:
+                self._give_back(reservation)
             raise
         self._waiting.append(reservation)
         if self._has_ended:
@@ -98,6 +100,8 @@ class RepeatedRuns:
         self.release()
 
     def _give_back(self, reservation: Reservation) -> None:
-        reservation.release()
-        self._places.release()
-        self._gate.leave()
+        try:
+            reservation.release()
+        finally:
+            self._places.release()
+            self._gate.leave()

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import CreationOptions
+from armnn.errors import ClosingError
 from armnn.graph import Network
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
 from armnn.parsing import checked_file, parse
+from armnn.runtime.backend_events import BackendEvents
 from armnn.runtime.backends_in_use import BackendsInUse
+from armnn.runtime.closing import Closing
 from armnn.runtime.collection import collection_waits
 from armnn.runtime.gate import Gate
 from armnn.runtime.loaded_network import LoadedNetwork
@@ -101,7 +104,7 @@ class Runtime:
         Raises:
             BackendError: A backend failed to prepare a layer.
         """
-        return self._load(network, None)
+        return self._load(network)
 
     @collection_waits()
     def load_model(
@@ -159,35 +162,39 @@ class Runtime:
             else:
                 optimized = self._stored(file, source, profiler)
         with phase(profiler, "load"):
-            loaded = self._load(optimized, source, quantize=quantize)
-            for each in shapes:
-                loaded.prepare(each)
-        return loaded
+            return self._load(optimized, source, shapes, quantize=quantize)
 
     def unload_network(self, network: LoadedNetwork) -> None:
         """Take a network out: refuse new runs, wait for running ones.
 
         Unloading twice does nothing.
+
+        Raises:
+            ClosingError: Backends failed when they were told, or memory could not be given back;
+                the network is unloaded nevertheless.
         """
         with self._lock:
             if self._networks.pop(network.id, None) is None:
                 return
-        for context in network.contexts:
-            context.before_unload_network(network.id)
-        network.close()
-        for context in network.contexts:
-            context.after_unload_network(network.id)
+        closing = Closing(f"the network {network.name!r}")
+        network.events.unload(network.close, closing)
+        closing.end()
 
     def close(self) -> None:
         """Refuse new calls, wait for running ones, unload every network, drop the backends.
 
         Closing twice does nothing.
+
+        Raises:
+            ClosingError: Parts failed; everything is closed nevertheless.
         """
         if not self._gate.close():
             return
+        closing = Closing("the runtime")
         for network in tuple(self._networks.values()):
-            self.unload_network(network)
-        self._backends.close()
+            closing.step(self.unload_network, network)
+        closing.step(self._backends.close)
+        closing.end()
 
     def __enter__(self) -> Runtime:
         return self
@@ -229,7 +236,8 @@ class Runtime:
     def _load(
         self,
         network: OptimizedNetwork | StoredNetwork,
-        source: ModelSource | None,
+        source: ModelSource | None = None,
+        shapes: Sequence[InputShapes] = (),
         *,
         quantize: bool = False,
     ) -> LoadedNetwork:
@@ -248,17 +256,28 @@ class Runtime:
                 )
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
-            contexts = self._backends.contexts_of(participants)
-            for context in contexts:
-                context.before_load_network(network_id)
-            loaded = LoadedNetwork(self, network_id, plans, contexts, source, quantize=quantize)
-            if network.is_static:
-                loaded.prepare({})
-            with self._lock:
-                self._networks[network_id] = loaded
-            for context in contexts:
-                context.after_load_network(network_id)
+            events = BackendEvents(network_id, self._backends.contexts_of(participants))
+            loaded = LoadedNetwork(self, network_id, plans, events, source, quantize=quantize)
+            try:
+                events.before_load()
+                for each in (*([{}] if network.is_static else []), *shapes):
+                    loaded.prepare(each)
+                with self._lock:
+                    self._networks[network_id] = loaded
+                events.after_load()
+            except BaseException as error:
+                self._undo_load(loaded, error)
+                raise
             return loaded
+
+    def _undo_load(self, loaded: LoadedNetwork, error: BaseException) -> None:
+        """Unload a network that could not be loaded; what fails then is noted on the error."""
+        with self._lock:
+            self._networks[loaded.id] = loaded
+        try:
+            self.unload_network(loaded)
+        except ClosingError as group:
+            error.add_note(str(group))
 
 
 def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> ProgramCache:
