@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensor data that is not in the message: in files beside the model, or left in the model's file.
-
-Files beside the model are confined to the model's folder.
+"""Tensor data in files beside the model, confined to the model's folder.
 
 A model file is untrusted: without the checks here it could name ``/etc/passwd``, a device that
 never ends, or a hole of terabytes as its weights.
@@ -10,14 +8,11 @@ never ends, or a hole of terabytes as its weights.
 from __future__ import annotations
 
 import os
-import stat
-import threading
-import weakref
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
-from armnn_parser_onnx.shortened_file import IN_MODEL_FILE
+from armnn_parser_onnx.data_in_file import DataInFile, check_span
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -29,24 +24,31 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
 
 
 class ExternalData:
-    """Reads the external data of one model.
+    """Reads the tensor data of one model that is not in its message.
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
-        model_file: The model's file if data was left in it; it is closed when nobody reads it any
-            more.
+        in_model_file: What was left in the model's file.
 
     Attributes:
         was_read: Whether a tensor was read from another file.
     """
 
-    def __init__(self, folder: Path | None, model_file: BinaryIO | None = None) -> None:
+    def __init__(self, folder: Path | None, in_model_file: DataInFile | None = None) -> None:
         self._folder = folder
-        self._model_file = model_file
-        self._lock = threading.Lock()
+        self._in_model_file = in_model_file
         self.was_read = False
-        if model_file is not None:
-            weakref.finalize(self, model_file.close)
+
+    def raw_data(self, tensor: TensorProto) -> bytes:
+        """Return the raw data of a tensor, from the model's file if it was left there.
+
+        Raises:
+            ParseError: The file was cut short since it was opened.
+        """
+        data: bytes = tensor.raw_data
+        if self._in_model_file is None:
+            return data
+        return self._in_model_file.resolved(data, tensor.name)
 
     def read(self, tensor: TensorProto, size: int) -> bytes:
         """Return the ``size`` bytes of a tensor.
@@ -56,8 +58,6 @@ class ExternalData:
         """
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        if self._model_file is not None and IN_MODEL_FILE in entries:
-            return self._left_in(self._model_file, entries, f"the data of {tensor.name!r}")
         self.was_read = True
         path = self._confined_path(entries.get("location", ""), what)
         offset = _number(entries, "offset", 0, what)
@@ -69,20 +69,12 @@ class ExternalData:
         except OSError as error:
             raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
         try:
-            _check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
+            check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
             with open(descriptor, "rb", closefd=False) as file:
                 file.seek(offset)
                 return file.read(size)
         finally:
             os.close(descriptor)
-
-    def _left_in(self, file: BinaryIO, entries: dict[str, str], what: str) -> bytes:
-        """Return the data that was left in the model's file."""
-        offset, length = (_number(entries, key, 0, what) for key in ("offset", "length"))
-        with self._lock:
-            _check_span(os.fstat(file.fileno()), offset, length, f"{what} in {file.name!r}")
-            file.seek(offset)
-            return file.read(length)
 
     def _confined_path(self, location: str, what: str) -> Path:
         if self._folder is None:
@@ -108,15 +100,6 @@ class ExternalData:
                 f"{what} is said to be in {location!r}, which leads out of the model's folder"
             )
         return path
-
-
-def _check_span(status: os.stat_result, offset: int, size: int, what: str) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise ParseError(f"{what} is not in a regular file")
-    if offset + size > status.st_size:
-        raise ParseError(
-            f"{what} spans the bytes {offset} to {offset + size}, but the file has {status.st_size}"
-        )
 
 
 def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
 from armnn_parser_onnx._registry import newest_opset
+from armnn_parser_onnx.data_in_file import DataInFile
 from armnn_parser_onnx.external_data import ExternalData
 from armnn_parser_onnx.shortened_file import MalformedError, shortened
 
@@ -29,7 +30,7 @@ class ModelFile(NamedTuple):
     Attributes:
         name: What error messages call the model.
         proto: The model.
-        external_data: Reads the tensors that stand in other files.
+        external_data: Reads the tensor data that is not in the message.
     """
 
     name: str
@@ -48,9 +49,9 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
     if isinstance(source, bytes):
         return ModelFile("<bytes>", _decoded(source, "<bytes>"), ExternalData(None))
     path = Path(source)
-    file = _opened(path)
-    external_data = ExternalData(path.parent, file)  # which closes the file
-    return ModelFile(str(path), _decoded(_message(file), str(path)), external_data)
+    data = DataInFile(_opened(path))  # which closes the file
+    proto = _decoded(_message(data), str(path))
+    return ModelFile(str(path), proto, ExternalData(path.parent, data))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -70,11 +71,12 @@ def _opened(path: Path) -> BinaryIO:
         raise _unreadable(str(path), error) from error
 
 
-def _message(file: BinaryIO) -> bytes:
+def _message(data: DataInFile) -> bytes:
     """Return the message in a file without what stays there until a node asks for it."""
+    file = data.file
     try:
         try:
-            return shortened(file, os.fstat(file.fileno()).st_size)
+            return shortened(file, os.fstat(file.fileno()).st_size, data.leave)
         except MalformedError:
             file.seek(0)
             return file.read()

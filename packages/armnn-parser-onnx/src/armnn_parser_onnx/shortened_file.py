@@ -3,24 +3,22 @@
 
 A decoded message holds a copy of every tensor, beside the file's bytes that it was decoded from
 and the arrays that are made of it. Here the fields of Protocol Buffers are walked in the file, and
-where large data stands in a tensor, the tensor says instead where in the file that is.
+large raw data of a tensor is replaced by a key.
+
+The key takes the place of the field's content and nothing else is changed: in whatever order
+fields come, however often, and however messages are merged, Protocol Buffers decides which raw
+data a tensor has, as it does for the whole file.
 """
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
-from onnx import TensorProto
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 LARGE: Final = 16384
 """Bytes of data from which on they are left in the file."""
-
-IN_MODEL_FILE: Final = "armnn.in_model_file"
-"""The key of the entry of ``external_data`` that tensors have whose data was left in the file."""
 
 _Fields: TypeAlias = "dict[int, _Fields]"
 
@@ -31,29 +29,35 @@ _MODEL: Final[_Fields] = {7: {1: _NODE, 5: _TENSOR}}  # graph; node, initializer
 """The fields on the way from a model to the data of its tensors, by number."""
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
+_LONGEST_VARINT = 10
+_LONGEST_LENGTH = 5
+"""The bytes of a varint, and of one that Protocol Buffers takes as a tag or a length."""
 
 
 class MalformedError(Exception):
     """The file is no message, or has something that no model has."""
 
 
-def shortened(file: BinaryIO, size: int) -> bytes:
+def shortened(file: BinaryIO, size: int, leave: Callable[[int, int], bytes]) -> bytes:
     """Return the message in a file without the data of its large tensors.
 
     Args:
         file: Buffered, at its beginning.
         size: The bytes of the file.
+        leave: Takes the offset and length of data, and returns the key that replaces it.
 
     Raises:
         MalformedError: What stands there is not clear; Protocol Buffers may have more to say.
     """
-    return b"".join(_pieces(file, size, _MODEL))
+    return b"".join(_pieces(file, size, _MODEL, leave))
 
 
-def _pieces(file: BinaryIO, end: int, fields: _Fields) -> Iterator[bytes]:
+def _pieces(
+    file: BinaryIO, end: int, fields: _Fields, leave: Callable[[int, int], bytes]
+) -> Iterator[bytes]:
     start = file.tell()
     while start < end:
-        tag = _varint(file)
+        tag, coded_tag = _varint(file, _LONGEST_LENGTH)
         number, kind = tag >> 3, tag & 7
         length = _content_length(file, kind)
         begin = file.tell()
@@ -63,53 +67,47 @@ def _pieces(file: BinaryIO, end: int, fields: _Fields) -> Iterator[bytes]:
         if kind != _LENGTH or number not in fields or length < LARGE:
             file.seek(start)
             yield _exactly(file, stop - start)
-        elif number == _RAW_DATA and fields is _TENSOR:
-            yield _left_in_file(begin, length)
-            file.seek(stop)
         else:
-            content = b"".join(_pieces(file, stop, fields[number]))
-            yield _encoded(tag) + _encoded(len(content)) + content
+            if number == _RAW_DATA and fields is _TENSOR:
+                content = leave(begin, length)
+                file.seek(stop)
+            else:
+                content = b"".join(_pieces(file, stop, fields[number], leave))
+            yield coded_tag + _encoded(len(content)) + content
         start = stop
 
 
 def _content_length(file: BinaryIO, kind: int) -> int:
     """Return how many bytes of a field follow."""
     if kind == _LENGTH:
-        return _varint(file)
+        return _varint(file, _LONGEST_LENGTH)[0]
     if kind == _VARINT:
-        _varint(file)
+        _varint(file, _LONGEST_VARINT)
         return 0
     if kind in (_EIGHT_BYTES, _FOUR_BYTES):
         return 8 if kind == _EIGHT_BYTES else 4
     raise MalformedError
 
 
-def _left_in_file(offset: int, length: int) -> bytes:
-    """Return the fields of a tensor that say where its data is."""
-    tensor = TensorProto(data_location=TensorProto.EXTERNAL)
-    for key, number in ((IN_MODEL_FILE, 1), ("offset", offset), ("length", length)):
-        tensor.external_data.add(key=key, value=str(number))
-    encoded: bytes = tensor.SerializeToString()
-    return encoded
-
-
-def _varint(file: BinaryIO) -> int:
-    value = 0
-    for shift in range(0, 64, 7):
-        (byte,) = _exactly(file, 1)
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value
+def _varint(file: BinaryIO, longest: int) -> tuple[int, bytes]:
+    """Return a number and the bytes that it is coded in."""
+    value, coded = 0, b""
+    while len(coded) < longest:
+        byte = _exactly(file, 1)
+        value |= (byte[0] & 0x7F) << 7 * len(coded)
+        coded += byte
+        if byte[0] < 0x80:
+            return value, coded
     raise MalformedError
 
 
 def _encoded(value: int) -> bytes:
-    made = io.BytesIO()
+    made = bytearray()
     while value >= 0x80:
-        made.write(bytes([value & 0x7F | 0x80]))
+        made.append(value & 0x7F | 0x80)
         value >>= 7
-    made.write(bytes([value]))
-    return made.getvalue()
+    made.append(value)
+    return bytes(made)
 
 
 def _exactly(file: BinaryIO, count: int) -> bytes:

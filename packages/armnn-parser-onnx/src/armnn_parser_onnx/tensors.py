@@ -118,7 +118,7 @@ def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
 
     Args:
         tensor: An initialiser or an attribute.
-        external_data: Reads what stands in files beside the model.
+        external_data: Reads the data that is not in the message.
 
     Raises:
         ParseError: The data does not fit the dimensions, is of a type that networks lack, or
@@ -134,7 +134,7 @@ def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
     if tensor.data_location == _EXTERNAL:
         return _from_bytes(external_data.read(tensor, size), data_type, dims, what)
     if tensor.HasField("raw_data"):
-        return _from_bytes(tensor.raw_data, data_type, dims, what)
+        return _from_bytes(external_data.raw_data(tensor), data_type, dims, what)
     field = _TYPED_FIELDS.get(data_type, "int32_data")
     return _from_numbers(getattr(tensor, field), data_type, dims, f"{field} of {what}")
 

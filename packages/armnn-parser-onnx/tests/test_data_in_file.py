@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""A path gives what Protocol Buffers decodes from the file, however its fields are arranged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+import armnn_parser_onnx.shortened_file as shortened_file
+from armnn.errors import ParseError
+from armnn_parser_onnx.external_data import ExternalData
+from armnn_parser_onnx.model_file import read_model
+from armnn_parser_onnx.parser import parse
+from armnn_parser_onnx.tensors import to_array
+
+LARGE = 16
+"""Stands in for the size from which on data is left in the file, so that files are small."""
+
+DATA = np.arange(8, dtype=np.float32)
+OTHER = np.arange(8, 16, dtype=np.float32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_data_is_large() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortened_file, "LARGE", LARGE)
+        yield
+
+
+# -- the wire format ------------------------------------------------------------------------------
+
+
+def varint(number: int, longer_by: int = 0) -> bytes:
+    """A number in its fewest bytes or in more, up to the five of a tag."""
+    low = []
+    while number > 127:
+        low.append(number & 127 | 128)
+        number >>= 7
+    padding = min(longer_by, 4 - len(low))
+    return bytes([*low, number | 128 * (padding > 0), *[128] * (padding - 1), *[0] * (padding > 0)])
+
+
+def field(number: int, content: bytes, longer_by: int = 0) -> bytes:
+    return varint(number << 3 | 2, longer_by) + varint(len(content), longer_by) + content
+
+
+def integer(number: int, value: int) -> bytes:
+    return varint(number << 3) + varint(value)
+
+
+DIMS = integer(1, 8)
+DATA_TYPE = integer(2, TensorProto.FLOAT)
+NAME = field(8, b"w")
+RAW = field(9, DATA.tobytes())
+IN_MESSAGE, ELSEWHERE = integer(14, TensorProto.DEFAULT), integer(14, TensorProto.EXTERNAL)
+
+
+def entry(key: str, value: str) -> bytes:
+    return field(13, field(1, key.encode()) + field(2, value.encode()))
+
+
+def model_of(*tensors: bytes) -> bytes:
+    """``y = x + w``, with the tensors as initialisers."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "sum", [x], [y])
+    model: bytes = helper.make_model(graph, ir_version=8).SerializeToString()
+    return model + field(7, b"".join(field(5, tensor) for tensor in tensors))
+
+
+def weights_of(path: Path) -> list[float]:
+    """The constant ``w`` of a file, after a check that its data was left in the file."""
+    (left,) = (each for each in read_model(path).proto.graph.initializer if each.name == "w")
+    assert left.raw_data not in (DATA.tobytes(), OTHER.tobytes())
+    data = parse(path).find("w").data
+    assert data is not None
+    values: list[float] = data.tolist()
+    return values
+
+
+# -- orders that are worth a name -----------------------------------------------------------------
+
+
+def test_fields_come_in_any_order(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    for fields in itertools.permutations([DIMS, DATA_TYPE, NAME, RAW, IN_MESSAGE]):
+        path.write_bytes(model_of(b"".join(fields)))
+        assert weights_of(path) == DATA.tolist()
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_of_repeated_raw_data_the_last_counts(tmp_path: Path, place: int) -> None:
+    fields = [DIMS, DATA_TYPE, NAME, IN_MESSAGE]
+    fields.insert(place, RAW)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_of(b"".join([*fields, field(9, OTHER.tobytes())])))
+    assert weights_of(path) == OTHER.tolist()
+
+
+@pytest.mark.parametrize("parts", [(DIMS + RAW, IN_MESSAGE), (RAW, RAW + DIMS), (RAW, DIMS)])
+def test_a_tensor_in_parts_is_merged(tmp_path: Path, parts: tuple[bytes, bytes]) -> None:
+    attribute = field(1, b"value") + integer(20, onnx.AttributeProto.TENSOR)
+    attribute += field(5, DATA_TYPE + parts[0]) + field(5, NAME + parts[1])
+    node = field(2, b"w") + field(4, b"Constant") + field(5, attribute)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_of() + field(7, field(1, node)))
+    data = parse(path).find("w").data
+    assert data is not None
+    assert data.tolist() == DATA.tolist()
+
+
+def test_a_graph_in_parts_is_merged(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    other = field(8, b"other") + DIMS + DATA_TYPE + field(9, OTHER.tobytes())
+    path.write_bytes(model_of(other) + field(7, field(5, NAME + DIMS + DATA_TYPE + RAW)))
+    assert weights_of(path) == DATA.tolist()
+
+
+def test_what_onnx_saves_after_it_loaded_external_data_is_read(tmp_path: Path) -> None:
+    made = onnx.load_from_string(model_of())
+    weights = np.arange(4096, dtype=np.float32).reshape(4096)
+    made.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 4096
+    made.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 4096
+    onnx.save(made, tmp_path / "a.onnx", save_as_external_data=True, location="a.data")
+    onnx.save(onnx.load(tmp_path / "a.onnx"), tmp_path / "b.onnx")
+    assert onnx.load(tmp_path / "b.onnx").graph.initializer[0].HasField("data_location")
+    data = parse(tmp_path / "b.onnx").find("w").data
+    np.testing.assert_array_equal(data, weights)
+
+
+# -- all of them ----------------------------------------------------------------------------------
+
+RAW_DATA = st.integers(0, 2 * LARGE + 8).map(lambda size: bytes(range(size)))
+UNKNOWN = st.sampled_from(
+    [
+        field(1000, b"x" * 40),
+        varint(1000 << 3 | 1) + bytes(8),
+        varint(1000 << 3 | 5) + bytes(4),
+        integer(1000, 2**63),
+        varint(1000 << 3 | 3) + field(9, b"y" * 40) + varint(1000 << 3 | 4),  # a group
+        integer(9, 7),  # raw_data of another kind is an unknown field
+    ]
+)
+
+
+def message(pieces: st.SearchStrategy[bytes], most: int = 6) -> st.SearchStrategy[bytes]:
+    """Any fields, in any order and as often as they come, now and then one that is not known."""
+    return st.lists(st.one_of(pieces, pieces, UNKNOWN), max_size=most).map(b"".join)
+
+
+def sub(number: int, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
+    return st.builds(field, st.just(number), content, st.sampled_from([0, 0, 1, 4]))
+
+
+TENSORS = message(
+    st.one_of(
+        st.sampled_from([DIMS, DATA_TYPE, NAME, IN_MESSAGE, ELSEWHERE, field(1, varint(8))]),
+        st.sampled_from(
+            [entry("location", "data.bin"), entry("offset", "0"), entry("armnn.in_model_file", "1")]
+        ),
+        st.sampled_from([field(4, OTHER.tobytes()), varint(4 << 3 | 5) + OTHER.tobytes()[:4]]),
+        sub(9, RAW_DATA),
+    ),
+    9,
+)
+LEAVES = message(
+    st.one_of(
+        sub(5, TENSORS), sub(10, TENSORS), sub(22, sub(1, TENSORS)), sub(1, st.just(b"value"))
+    )
+)
+NODES = message(st.one_of(sub(5, LEAVES), st.just(field(4, b"Constant"))))
+GRAPHS = message(st.one_of(sub(1, NODES), sub(5, TENSORS), sub(15, sub(1, TENSORS))))
+NODES_WITH_BODIES = message(sub(5, message(st.one_of(sub(6, GRAPHS), sub(11, GRAPHS)))), 2)
+MODELS = message(
+    st.one_of(
+        sub(7, st.one_of(GRAPHS, sub(1, NODES_WITH_BODIES))),
+        sub(25, sub(7, NODES)),
+        sub(20, sub(1, GRAPHS)),
+    )
+)
+WHOLE = b"".join([field(8, integer(2, 21)), field(7, field(2, b"graph"))])
+
+
+def resolved(proto: Any, data: ExternalData) -> Any:
+    """The message with the data that was left in the file."""
+    for descriptor, value in proto.ListFields():
+        if descriptor.message_type is not None:
+            for each in [value] if hasattr(value, "ListFields") else value:
+                resolved(each, data)
+    if isinstance(proto, TensorProto) and proto.HasField("raw_data"):
+        proto.raw_data = data.raw_data(proto)
+    return proto
+
+
+def examples(most: int) -> settings:
+    return settings(
+        deadline=None,
+        derandomize=True,
+        max_examples=most,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+
+
+@examples(60)
+@given(MODELS, st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), max_size=3))
+def test_a_path_gives_what_protocol_buffers_decodes_or_its_refusal(
+    tmp_path: Path, made: bytes, damage: list[tuple[int, int]]
+) -> None:
+    content = bytearray(WHOLE + made)
+    for place, byte in damage:
+        content[place % len(content)] = byte
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    assert message_or_error(path) == message_or_error(bytes(content))
+
+
+def message_or_error(source: Path | bytes) -> object:
+    try:
+        model = read_model(source)
+    except ParseError as error:
+        return str(error).replace(str(source), "<bytes>")
+    return resolved(model.proto, model.external_data)
+
+
+@examples(100)
+@given(st.lists(TENSORS, min_size=1, max_size=3).map(b"".join))
+def test_a_tensor_has_the_array_of_its_decoded_message(tmp_path: Path, fields: bytes) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_of(fields))
+    (tmp_path / "data.bin").write_bytes(OTHER.tobytes())
+    model = read_model(path)
+    ours = array_or_error(model.proto.graph.initializer[0], model.external_data)
+    whole = TensorProto.FromString(fields)
+    assert ours == array_or_error(whole, ExternalData(tmp_path))
+
+
+def array_or_error(tensor: TensorProto, data: ExternalData) -> object:
+    try:
+        array = to_array(tensor, data)
+    except ParseError as error:
+        return str(error)
+    return array.dtype, array.tolist()
