@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,8 +18,28 @@ from armnn.compat.program import run_program
 PROGRAM = "import sys, neighbour\nprint(__name__, neighbour.NAME, *sys.argv[1:])\n"
 
 
+ACME = ModuleType("armnn.compat.acme")
+ACME.__path__ = ["/site/acme"]
+CHILDREN = str(Path("/site/acme/children"))
+
+PARENT = """\
+import importlib, multiprocessing, subprocess, sys
+
+def where(name):
+    return importlib.import_module(name).__name__
+
+if __name__ == "__main__":
+    for method in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(*pool.map(where, sys.argv[1:]))
+    code = "import importlib, sys; print(*(importlib.import_module(n).__name__ for n in sys.argv[1:]))"
+    subprocess.run([sys.executable, "-c", code, *sys.argv[1:]], check=True)
+"""
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PYTHONPATH", "/before")
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "neighbour.py").write_text("NAME = 'beside'\n")
     path, arguments = list(sys.path), sys.argv
@@ -26,7 +50,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def run(*arguments: str) -> list[str]:
     calls: list[str] = []
-    run_program(lambda: calls.append("installed"), "armnn.compat.acme", "acme", arguments)
+    run_program(lambda: calls.append("installed"), ACME, "acme", arguments)
     return calls
 
 
@@ -45,3 +69,44 @@ def test_without_a_program_the_usage_is_said(capsys) -> None:
     with pytest.raises(SystemExit):
         run()
     assert "usage: python -m armnn.compat.acme [-h] [-m] program" in capsys.readouterr().err
+
+
+def test_what_the_program_starts_finds_the_stand_in_after_its_own_folder(folder) -> None:
+    run(str(folder / "program.py"))
+    assert sys.path[:2] == [str(folder), CHILDREN]
+    assert os.environ["PYTHONPATH"] == os.pathsep.join([CHILDREN, "/before"])
+
+
+def test_an_environment_without_a_path_gets_one(folder, monkeypatch) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    run(str(folder / "program.py"))
+    assert os.environ["PYTHONPATH"] == CHILDREN
+
+
+@pytest.mark.parametrize(
+    ("stand_in", "names"),
+    [
+        ("onnxruntime", {"onnxruntime.capi._pybind_state": "capi.onnxruntime_pybind11_state"}),
+        (
+            "litert",
+            {
+                "ai_edge_litert.interpreter": "interpreter",
+                "tflite_runtime.interpreter": "interpreter",
+            },
+        ),
+    ],
+)
+def test_children_of_a_program_have_the_stand_in(
+    tmp_path: Path, stand_in: str, names: dict[str, str]
+) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    package = f"armnn.compat.{stand_in}"
+    outcome = subprocess.run(
+        [sys.executable, "-u", "-m", package, tmp_path / "parent.py", *names],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = " ".join(f"{package}.{inner}" for inner in names.values())
+    methods = multiprocessing.get_all_start_methods()
+    assert outcome.stdout.splitlines() == [expected] * (len(methods) + 1)

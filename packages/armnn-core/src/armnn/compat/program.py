@@ -4,23 +4,29 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
+
+_CHILDREN = "children"
+"""The folder beside a stand-in that has packages with the names that it replaces."""
 
 
 def run_program(
-    install: Callable[[], object], name: str, replaced: str, arguments: Sequence[str]
+    install: Callable[[], object], stand_in: ModuleType, replaced: str, arguments: Sequence[str]
 ) -> None:
     """Put a stand-in in its place and run a program as ``python`` would.
 
     Args:
         install: Puts it there.
-        name: The module that was run.
+        stand_in: The package that was run.
         replaced: What it stands for.
         arguments: The program and its arguments, or ``-m``, a module and its arguments.
     """
+    name = stand_in.__name__
     parser = argparse.ArgumentParser(
         prog=f"python -m {name}",
         description=f"Run a program that was written for {replaced}, unchanged, on armnn.",
@@ -31,6 +37,7 @@ def run_program(
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="its arguments")
     parsed = parser.parse_args(arguments)
     install()
+    _cover_children(str(Path(stand_in.__path__[0]) / _CHILDREN))
     sys.argv = [parsed.program, *parsed.rest]
     if parsed.m:
         sys.path.insert(0, "")
@@ -38,3 +45,14 @@ def run_program(
     else:
         sys.path.insert(0, str(Path(parsed.program).resolve().parent))
         runpy.run_path(parsed.program, run_name="__main__")
+
+
+def _cover_children(folder: str) -> None:
+    """Let the processes that the program starts find the stand-in, too.
+
+    A Python that is started anew reads ``PYTHONPATH``; a child of multiprocessing gets ``sys.path``
+    of its parent in the place of its own.
+    """
+    sys.path.insert(0, folder)
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, inherited] if inherited else [folder])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from armnn.compat.litert import install
+from armnn.compat import litert
 from armnn.compat.program import run_program
 
-run_program(install, "armnn.compat.litert", "ai_edge_litert and tflite_runtime", sys.argv[1:])
+run_program(litert.install, litert, "ai_edge_litert and tflite_runtime", sys.argv[1:])

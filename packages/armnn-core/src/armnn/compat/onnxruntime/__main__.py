@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from armnn.compat.onnxruntime import install
+from armnn.compat import onnxruntime
 from armnn.compat.program import run_program
 
-run_program(install, "armnn.compat.onnxruntime", "onnxruntime", sys.argv[1:])
+run_program(onnxruntime.install, onnxruntime, "onnxruntime", sys.argv[1:])

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""Stands in for tflite_runtime in the processes that a program starts."""
+
+from __future__ import annotations
+
+import sys
+
+from armnn.compat.litert import install
+from armnn.compat.standing_in import withdraw
+
+withdraw({__name__: sys.modules[__name__]})
+install()
