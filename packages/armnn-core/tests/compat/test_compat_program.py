@@ -32,7 +32,7 @@ if __name__ == "__main__":
     for method in multiprocessing.get_all_start_methods():
         with multiprocessing.get_context(method).Pool(1) as pool:
             print(*pool.map(where, sys.argv[1:]))
-    code = "import importlib, sys; print(*(importlib.import_module(n).__name__ for n in sys.argv[1:]))"
+    code = "import parent, sys; print(*map(parent.where, sys.argv[1:]))"
     subprocess.run([sys.executable, "-c", code, *sys.argv[1:]], check=True)
 """
 
@@ -103,6 +103,7 @@ def test_children_of_a_program_have_the_stand_in(
     package = f"armnn.compat.{stand_in}"
     outcome = subprocess.run(
         [sys.executable, "-u", "-m", package, tmp_path / "parent.py", *names],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
