@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -121,6 +122,110 @@ def test_inputs_are_taken_and_refused_alike(kind: str) -> None:
         else:
             outcomes.append(y.tolist())
     assert outcomes[0] == outcomes[1]
+
+
+def convolution() -> onnx.ModelProto:
+    """Dimensions of the outputs follow from those of the input, and have names of their own."""
+    shape = ["batch", 1, "height", "width"]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    given.type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    made = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["out", 1, "rows", None]),
+        helper.make_tensor_value_info("flat", TensorProto.FLOAT, ["batch", "size"]),
+    ]
+    kernel = onnx.numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2]),
+        helper.make_node("Flatten", ["y"], ["flat"]),
+    ]
+    graph = helper.make_graph(nodes, "convolution", [given], made, [kernel])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "names", [["batch", "height", "width"], ["DATA_BATCH", "height", "width"], ["width"]]
+)
+def test_dimensions_that_were_given_sizes_show_in_inputs_and_outputs(names: list[str]) -> None:
+    rows = []
+    for package in (real, ours):
+        options = package.SessionOptions()
+        for name, size in zip(names, [2, 9, 7][-len(names) :], strict=True):
+            kind = "denotation" if name.isupper() else "name"
+            getattr(options, f"add_free_dimension_override_by_{kind}")(name, size)
+        session = package.InferenceSession(convolution().SerializeToString(), options)
+        rows.append({arg.name: arg.shape for arg in session.get_inputs() + session.get_outputs()})
+    theirs, mine = rows
+    if len(names) == 3:
+        assert mine == theirs
+        assert mine["flat"] == [2, 12]
+    else:
+        assert mine["x"] == theirs["x"] == ["batch", 1, "height", 7]
+
+
+def test_profiles_have_the_form_of_onnxruntime(tmp_path: Path) -> None:
+    profiles = []
+    for package in (real, ours):
+        options = package.SessionOptions()
+        options.enable_profiling = True
+        options.profile_file_prefix = str(tmp_path / package.__name__)
+        session = package.InferenceSession(linear().SerializeToString(), options)
+        session.run(None, {"x": X})
+        profiles.append(json.loads(Path(session.end_profiling()).read_text()))
+    theirs, mine = profiles
+    assert [row["name"] for row in mine] == [row["name"] for row in theirs]
+    for row, other in zip(mine, theirs, strict=True):
+        assert {key: type(value) for key, value in row.items()} == {
+            key: type(value) for key, value in other.items()
+        }
+        assert [row[key] for key in ("cat", "ph", "pid")] == [
+            other[key] for key in ("cat", "ph", "pid")
+        ]
+        assert row["args"].keys() <= other["args"].keys()
+        known = [key for key in row["args"] if key != "provider"]
+        assert [row["args"][key] for key in known] == [other["args"][key] for key in known]
+
+
+NOT_FOR_PROGRAMS = {"contextlib", "import_capi_exception", "onnxruntime_validation"}
+"""What onnxruntime's own source imports, and has therefore among its names."""
+
+
+def public(thing: Any) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")} - NOT_FOR_PROGRAMS
+
+
+def test_every_public_name_is_there() -> None:
+    assert public(real) - public(ours) == set()
+    for name in sorted(public(real)):
+        kind = getattr(ours, name)
+        if not isinstance(kind, type) or hasattr(kind, "__members__"):
+            continue
+        try:
+            kind()
+        except our_state.NotImplemented:
+            continue  # refused when it is used, whatever it has
+        except TypeError:
+            pass  # it takes arguments
+        assert public(getattr(real, name)) - public(kind) == set(), name
+
+
+def test_enumerations_have_the_numbers_of_onnxruntime() -> None:
+    compared = 0
+    for name in sorted(public(real)):
+        members = getattr(getattr(real, name), "__members__", None)
+        if members is not None:
+            numbers = {key: int(value) for key, value in getattr(ours, name).__members__.items()}
+            assert numbers == {key: int(value) for key, value in members.items()}, name
+            compared += 1
+    assert compared >= 12
+
+
+def test_every_exception_is_there() -> None:
+    def exceptions(module: Any) -> set[str]:
+        named = {name: getattr(module, name) for name in public(module)}
+        kinds = {name: kind for name, kind in named.items() if isinstance(kind, type)}
+        return {name for name, kind in kinds.items() if issubclass(kind, Exception)}
+
+    assert exceptions(real_state) <= exceptions(our_state)
 
 
 @pytest.mark.parametrize("version", [3, 8])

@@ -22,6 +22,22 @@ from armnn.compat.onnxruntime.capi import (
     onnxruntime_inference_collection,
     onnxruntime_pybind11_state,
 )
+from armnn.compat.onnxruntime.memory import (
+    OrtAllocatorType,
+    OrtArenaCfg,
+    OrtCompileApiFlags,
+    OrtDeviceMemoryType,
+    OrtDeviceVendorId,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDeviceType,
+    OrtMemoryInfo,
+    OrtMemoryInfoDeviceType,
+    OrtMemType,
+    OrtSparseFormat,
+    copy_tensors,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+)
 from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
 from armnn.compat.onnxruntime.options import (
     ExecutionMode,
@@ -41,17 +57,36 @@ from armnn.compat.onnxruntime.process import (
     get_version_string,
     has_collective_ops,
     preload_dlls,
+    print_debug_info,
     set_default_logger_severity,
     set_default_logger_verbosity,
     set_global_thread_pool_sizes,
     set_seed,
 )
 from armnn.compat.onnxruntime.providers import get_available_providers
+from armnn.compat.onnxruntime.refused import (
+    AdapterFormat,
+    LoraAdapter,
+    ModelCompiler,
+    OrtEpAssignedNode,
+    OrtEpAssignedSubgraph,
+    OrtEpContextData,
+    OrtEpContextDataBuffer,
+    OrtEpDevice,
+    OrtExternalInitializerInfo,
+    OrtHardwareDevice,
+    OrtSyncStream,
+    SessionIOBinding,
+    SparseTensor,
+    register_execution_provider_library,
+    unregister_execution_provider_library,
+)
 from armnn.compat.onnxruntime.session import InferenceSession
 from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
 from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
-__version__ = VERSION
+__version__ = version = VERSION
+package_name, cuda_version = "onnxruntime", ""
 
 
 def install() -> StandIn:
@@ -82,20 +117,48 @@ def _modules() -> dict[str, ModuleType]:
 
 
 __all__ = [
+    "AdapterFormat",
     "AlreadyImportedError",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
     "NodeArg",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
+    "OrtCompileApiFlags",
     "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "OrtEpContextData",
+    "OrtEpContextDataBuffer",
+    "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
+    "OrtSparseFormat",
+    "OrtSyncStream",
     "OrtValue",
     "RunOptions",
+    "SessionIOBinding",
     "SessionOptions",
+    "SparseTensor",
     "__version__",
     "capi",
+    "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "cuda_version",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",
@@ -106,10 +169,15 @@ __all__ = [
     "get_version_string",
     "has_collective_ops",
     "install",
+    "package_name",
     "preload_dlls",
+    "print_debug_info",
+    "register_execution_provider_library",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_seed",
     "uninstall",
+    "unregister_execution_provider_library",
+    "version",
 ]

@@ -93,6 +93,30 @@ class EPFail(Status):
     number, label = 11, "EP_FAIL"
 
 
+class ModelLoadCanceled(Status):
+    """Loading was told to end."""
+
+    number, label = 12, "MODEL_LOAD_CANCELED"
+
+
+class ModelRequiresCompilation(Status):
+    """The model must be compiled first."""
+
+    number, label = 13, "MODEL_REQUIRES_COMPILATION"
+
+
+class NotFound(Status):
+    """Something that was named is not there."""
+
+    number, label = 14, "NOT_FOUND"
+
+
+class DeviceReset(Status):
+    """A device lost what was on it."""
+
+    number, label = 15, "DEVICE_RESET"
+
+
 _COUNTERPARTS: tuple[tuple[type[ArmnnError], type[Status]], ...] = (
     (ModelFileNotFoundError, NoSuchFile),
     (UnsupportedOperatorError, NotImplemented),

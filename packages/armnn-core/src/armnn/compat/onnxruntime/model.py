@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from armnn import TensorInfo
+    from armnn.graph import Network
 
 NO_VERSION = 2**63 - 1
 """What onnxruntime gives as the version of a model that has none."""
@@ -61,6 +62,21 @@ class ModelMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """A node of the graph.
+
+    Attributes:
+        name: Its name, or its type and position if it has none.
+        type: What it computes.
+        index: Its position.
+    """
+
+    name: str
+    type: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """What a model declares.
 
@@ -68,7 +84,7 @@ class Description:
         inputs: Its inputs without those that have an initialiser.
         overridable: The inputs that have one and may be given another value.
         outputs: Its outputs.
-        metadata: The rest.
+        metadata: What the file says about itself.
     """
 
     inputs: list[NodeArg]
@@ -77,12 +93,25 @@ class Description:
     metadata: ModelMetadata
 
 
-def describe(source: str | bytes, sizes: Mapping[str, int]) -> Description:
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes that the caller gives to dimensions which a model leaves open.
+
+    Attributes:
+        by_name: For the dimensions that have a name.
+        by_denotation: For those that have a denotation: "DATA_BATCH".
+    """
+
+    by_name: Mapping[str, int]
+    by_denotation: Mapping[str, int]
+
+
+def describe(source: str | bytes, sizes: Sizes) -> Description:
     """Return what a model declares.
 
     Args:
         source: The path of a file, or its content.
-        sizes: The sizes of dimensions that the model gives a name.
+        sizes: The sizes of dimensions that the model leaves open.
 
     Raises:
         NoSuchFile: There is no such file.
@@ -135,21 +164,45 @@ def write(source: str | bytes, path: str) -> None:
         raise Fail(f"the optimized model cannot be written to {path!r}: {error}") from error
 
 
-def completed(
-    outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo], sizes: Mapping[str, int]
-) -> list[NodeArg]:
+def operators(source: str | bytes) -> dict[str, Operator]:
+    """Return the nodes of a model by the names that their layers have."""
+    return {
+        node.name or next(iter(node.output), ""): Operator(
+            node.name or f"{node.op_type}_{index}", node.op_type, index
+        )
+        for index, node in enumerate(_decoded(source).graph.node)
+    }
+
+
+def set_input_sizes(network: Network, inputs: Sequence[NodeArg]) -> None:
+    """Give the inputs of a network the sizes that their description has.
+
+    Args:
+        network: As it was parsed.
+        inputs: As they were described.
+    """
+    described = {each.name: each.shape for each in inputs}
+    for layer in network.inputs:
+        info = layer.output.info
+        shape = described[layer.name]
+        if info.shape is not None and any(isinstance(dim, int) for dim in shape):
+            pairs = zip(shape, info.shape, strict=True)
+            sized = [new if isinstance(new, int) else old for new, old in pairs]
+            layer.output.info = info.with_shape(sized)
+
+
+def completed(outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo]) -> list[NodeArg]:
     """Return outputs with the types and dimensions that follow from the network.
 
     Args:
         outputs: As the model declares them.
         infos: What was inferred.
-        sizes: As in :func:`describe`.
     """
-    return [_completed(each, infos[each.name], sizes) for each in outputs]
+    return [_completed(each, infos[each.name]) for each in outputs]
 
 
-def _completed(declared: NodeArg, info: TensorInfo, sizes: Mapping[str, int]) -> NodeArg:
-    inferred = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in info.shape or ()]
+def _completed(declared: NodeArg, info: TensorInfo) -> NodeArg:
+    inferred = info.shape or ()
     shape = declared.shape if declared.shape else list(inferred)
     if len(shape) == len(inferred):
         pairs = zip(shape, inferred, strict=True)
@@ -184,7 +237,7 @@ def _decoded(source: str | bytes) -> onnx.ModelProto:
     return model
 
 
-def _node_arg(value: onnx.ValueInfoProto, sizes: Mapping[str, int]) -> NodeArg:
+def _node_arg(value: onnx.ValueInfoProto, sizes: Sizes) -> NodeArg:
     kind = value.type.WhichOneof("value") or "tensor_type"
     if kind != "tensor_type":
         return NodeArg(value.name, kind.removesuffix("_type"), [])
@@ -193,7 +246,8 @@ def _node_arg(value: onnx.ValueInfoProto, sizes: Mapping[str, int]) -> NodeArg:
     return NodeArg(value.name, type_name(tensor.elem_type), shape)
 
 
-def _dimension(dim: onnx.TensorShapeProto.Dimension, sizes: Mapping[str, int]) -> int | str | None:
+def _dimension(dim: onnx.TensorShapeProto.Dimension, sizes: Sizes) -> int | str | None:
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    return sizes.get(dim.dim_param, dim.dim_param) or None
+    said = sizes.by_denotation.get(dim.denotation)
+    return said or sizes.by_name.get(dim.dim_param, dim.dim_param) or None

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, NoReturn
 
 from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn.compat.onnxruntime.refused import refusing
 
 
 class GraphOptimizationLevel(IntEnum):
@@ -61,6 +62,16 @@ def _default(owner: type, name: str) -> Any:
     return {} if entry.default_factory is dict else entry.default
 
 
+@refusing(
+    "add_external_initializers",
+    "add_external_initializers_from_files_in_memory",
+    "add_provider_for_devices",
+    "clear_ep_context_data_read_func",
+    "set_ep_context_data_read_func",
+    "set_load_cancellation_flag",
+    "set_provider_selection_policy",
+    "set_provider_selection_policy_delegate",
+)
 @dataclass(slots=True, eq=False)
 class SessionOptions(_Checked):
     """How a session is made.
@@ -75,6 +86,7 @@ class SessionOptions(_Checked):
         config_entries: What ``add_session_config_entry`` was given. The entry
             ``session.disable_cpu_ep_fallback`` keeps the backends to those that were named.
         free_dimensions: The sizes of dimensions that the model gives a name.
+        free_denotations: The sizes of dimensions that the model gives a denotation.
         providers: What ``add_provider`` was given.
     """
 
@@ -96,6 +108,7 @@ class SessionOptions(_Checked):
     use_per_session_threads: bool = True
     config_entries: dict[str, str] = field(default_factory=dict, repr=False)
     free_dimensions: dict[str, int] = field(default_factory=dict, repr=False)
+    free_denotations: dict[str, int] = field(default_factory=dict, repr=False)
     providers: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -117,6 +130,10 @@ class SessionOptions(_Checked):
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Give a dimension that the model names a size."""
         self.free_dimensions[name] = size
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Give the dimensions of a denotation, such as "DATA_BATCH", a size."""
+        self.free_denotations[denotation] = size
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
         """Add an execution provider for sessions that are made without a list of them."""
@@ -148,6 +165,7 @@ class SessionOptions(_Checked):
         )
 
 
+@refusing("add_active_adapter")
 @dataclass(slots=True, eq=False)
 class RunOptions(_Checked):
     """How a session is run once; ``terminate`` has an effect, from any thread.

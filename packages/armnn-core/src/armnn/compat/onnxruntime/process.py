@@ -86,3 +86,9 @@ def has_collective_ops() -> bool:
 def get_ep_devices() -> list[object]:
     """Return none: backends are listed by ``armnn backends``."""
     return []
+
+
+def print_debug_info() -> None:
+    """Print what is there."""
+    print(get_build_info())
+    print("providers:", ", ".join(get_available_providers()))

@@ -15,21 +15,34 @@ from armnn.compat.onnxruntime.binding import IOBinding
 from armnn.compat.onnxruntime.errors import Fail, InvalidArgument, translated
 from armnn.compat.onnxruntime.feeds import Feeds
 from armnn.compat.onnxruntime.options import RunOptions, SessionOptions
+from armnn.compat.onnxruntime.profile import SESSION, write_profile
 from armnn.compat.onnxruntime.providers import Providers, choose
+from armnn.compat.onnxruntime.refused import refusing
 from armnn.compat.onnxruntime.values import OrtValue
 from armnn.errors import CancelledError
 from armnn.parsing import parse
-from armnn.profiling import Recorder, write_chrome_trace
+from armnn.profiling import Recorder
 from armnn.runtime import default_runtime
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
 
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
 
+@refusing(
+    "get_input_epdevices",
+    "get_input_memory_infos",
+    "get_output_memory_infos",
+    "get_provider_graph_assignment_info",
+    "get_tuning_results",
+    "release_captured_graph",
+    "run_with_ortvaluevector",
+    "set_ep_dynamic_options",
+    "set_tuning_results",
+)
 class InferenceSession:
     """A loaded model.
 
@@ -68,7 +81,7 @@ class InferenceSession:
         self._source: str | bytes = os.fspath(path_or_bytes)  # which leaves bytes as they are
         self._model_path = None if isinstance(self._source, bytes) else self._source
         self._recorder = Recorder() if self._sess_options.enable_profiling else None
-        self._start_ns = time.perf_counter_ns()
+        self._start_ns, self._start_time_ns = time.perf_counter_ns(), time.time_ns()
         self._load(providers, provider_options)
         if self._sess_options.optimized_model_filepath:
             model.write(self._source, self._sess_options.optimized_model_filepath)
@@ -81,7 +94,9 @@ class InferenceSession:
         said = self._sess_options
         if not providers and said.providers:
             providers = list(said.providers.items())
-        described = model.describe(self._source, said.free_dimensions)
+        sizes = model.Sizes(said.free_dimensions, said.free_denotations)
+        described = model.describe(self._source, sizes)
+        began = time.perf_counter_ns()
         with translated():
             choice = choose(
                 providers,
@@ -89,18 +104,20 @@ class InferenceSession:
                 threads=said.intra_op_num_threads,
                 with_defaults=said.config_entries.get(_NO_FALLBACK) != "1",
             )
+            parsed = parse(self._source, suffix="onnx")
+            model.set_input_sizes(parsed, described.inputs)
+            self._record(f"model_loading_{'uri' if self._model_path else 'array'}", began)
+            began = time.perf_counter_ns()
             network = default_runtime().load_model(
-                parse(self._source, suffix="onnx"),
-                choice.backends,
-                backend_options=choice.options,
-                profiler=self._recorder,
+                parsed, choice.backends, backend_options=choice.options, profiler=self._recorder
             )
+            self._record("session_initialization", began)
         self._network = network
         self._providers = choice.providers
         self._inputs = described.inputs
         self._overridable = described.overridable
         self._feeds = Feeds(described, network.inputs)
-        self._outputs = model.completed(described.outputs, network.outputs, said.free_dimensions)
+        self._outputs = model.completed(described.outputs, network.outputs)
         self._metadata = described.metadata
         # The runtime keeps what is loaded, so a session that is gone has to say so.
         self._unload = weakref.finalize(self, network.unload)
@@ -196,6 +213,19 @@ class InferenceSession:
         """Run the model as :meth:`run` does, from values to values."""
         return [OrtValue(a) for a in self.run(output_names, input_dict_ort_values, run_options)]
 
+    def create_ortvalue_from_shape_and_type(
+        self,
+        shape: Sequence[int],
+        element_type: int | DTypeLike,
+        device_type: str,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """Return a new value, as :meth:`OrtValue.ortvalue_from_shape_and_type` does."""
+        return OrtValue.ortvalue_from_shape_and_type(
+            shape, element_type, device_type, device_id, vendor_id
+        )
+
     def run_async(
         self,
         output_names: Sequence[str] | None,
@@ -230,24 +260,34 @@ class InferenceSession:
     # -- profiling ------------------------------------------------------------------------------
 
     def end_profiling(self) -> str:
-        """Write what took time as a Chrome trace, and return the name of the file.
+        """Write what took time as onnxruntime does, and return the name of the file.
 
         Returns:
             An empty text if the options did not enable profiling.
+
+        Raises:
+            Fail: The file cannot be written.
         """
-        if self._recorder is None:
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
             return ""
-        stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
-        path = f"{self._sess_options.profile_file_prefix}{stamp}.json"
-        write_chrome_trace(self._recorder.events, path)
-        self._recorder = None
+        now = time.time_ns()
+        stamp = time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(now // 10**9))
+        prefix = self._sess_options.profile_file_prefix
+        path = f"{prefix}_{stamp}_{now // 10**6 % 1000:03}.json"
+        nodes = model.operators(self._source)
+        write_profile(recorder.events, nodes, self._start_ns, path)
         return path
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return when the session was made, on the clock of ``time.perf_counter_ns``."""
-        return self._start_ns
+        """Return when the session was made, on the clock of ``time.time_ns``."""
+        return self._start_time_ns
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _record(self, name: str, start_ns: int) -> None:
+        if self._recorder is not None:
+            self._recorder.event(name, start_ns, time.perf_counter_ns(), category=SESSION)
 
     def _output_names(self, wanted: Sequence[str] | None) -> list[str]:
         known = [output.name for output in self._outputs]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.compat.onnxruntime.refused import refusing
 from armnn.types import DataType
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def check_on_processor(device_type: str, what: str) -> None:
         )
 
 
+@refusing("as_sparse_tensor", "ort_value_from_sparse_tensor")
 class OrtValue:
     """A tensor in the memory of the processor; it holds the array that it is made from.
 
@@ -168,6 +170,23 @@ class OrtValue:
                 "of numbers"
             )
         return cls(np.asarray(numpy_obj, order="C"))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(
+        cls, data: NDArray[Any], /, onnx_element_type: int
+    ) -> OrtValue:
+        """Return the value that shares an array's memory, its bits read as another type.
+
+        Raises:
+            RuntimeError: There is no such type, or its elements have another size.
+        """
+        dtype = numpy_type(onnx_element_type)
+        if data.dtype.itemsize != dtype.itemsize:
+            raise RuntimeError(
+                f"an array of {data.dtype} cannot be read as {dtype}: expected elements of "
+                f"{dtype.itemsize} bytes"
+            )
+        return cls(np.asarray(data, order="C").view(dtype))
 
     @classmethod
     def ortvalue_from_shape_and_type(
