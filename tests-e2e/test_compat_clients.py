@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,10 @@ def test_magika_knows_a_program() -> None:
     ours, theirs = on_both("file_type.py")
     assert ours["label"] == theirs["label"] == "python"
     assert ours["score"] == pytest.approx(theirs["score"], abs=1e-3)
+
+
+def test_text2tashkeel_adds_vowels() -> None:
+    """Its files say of each tensor that its data is in them, as after ``onnx.load`` of others."""
+    ours, theirs = on_both("tashkeel.py")
+    assert ours == theirs
+    assert all(sum(map(bool, map(unicodedata.combining, text))) > 5 for text in ours)

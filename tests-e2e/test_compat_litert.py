@@ -8,16 +8,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before LiteRT is imported: it is talkative
 
+import ai_edge_litert
 import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import interpreter as litert
 from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
+from packaging.version import Version
 
 import armnn.compat.litert as ours
 
@@ -304,6 +307,20 @@ def test_what_litert_refuses_is_refused_with_the_same_exceptions(int8_model: Pat
     theirs, mine = both(int8_model)
     for action in actions:
         assert refusal(action, mine) is refusal(action, theirs)
+
+
+def test_it_stands_for_no_newer_release_than_it_is_compared_with() -> None:
+    assert Version(ours.__version__) <= Version(ai_edge_litert.__version__)
+
+
+def test_every_public_name_is_there() -> None:
+    def public(thing: Any) -> set[str]:
+        return {name for name in dir(thing) if not name.startswith("_")}
+
+    imported = {name for name, each in vars(litert).items() if isinstance(each, ModuleType)}
+    assert public(litert) - public(ours.interpreter) - imported == set()
+    for name in ("Interpreter", "SignatureRunner", "OpResolverType", "InterpreterWithCustomOps"):
+        assert public(getattr(litert, name)) <= public(getattr(ours.interpreter, name))
 
 
 def test_programs_import_it_under_the_names_that_they_know(

@@ -27,6 +27,9 @@ from armnn.compat.litert.interpreter import (
 )
 from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
+__version__ = "2.3.0"
+"""The release of LiteRT whose names, types and messages these are."""
+
 
 def install() -> StandIn:
     """Make ``ai_edge_litert`` and ``tflite_runtime`` name this module, until :func:`uninstall`.
@@ -60,6 +63,7 @@ __all__ = [
     "InterpreterWithCustomOps",
     "OpResolverType",
     "SignatureRunner",
+    "__version__",
     "install",
     "interpreter",
     "load_delegate",

@@ -98,6 +98,11 @@ class Interpreter:
                 self._threads = delegate.threads
         return [backend for delegate in delegates for backend in delegate.backends]
 
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """False: each scale has a zero point of its own."""
+        return False
+
     # -- tensors --------------------------------------------------------------------------------
 
     def get_input_details(self) -> list[dict[str, Any]]:
