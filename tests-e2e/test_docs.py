@@ -70,6 +70,7 @@ def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
         "choosing-backends",
         "coming-from-arm-nn",
         "coming-from-onnxruntime",
+        "exporting",
         "writing-a-backend",
     ],
 )

@@ -17,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 import armnn
 from armnn.backends import SubgraphView
+from armnn.errors import InvalidArgumentError
 from armnn.optimizer.infer import fill_descriptor, update_outputs
 from armnn.testing.cases import LayerCase, cases_of, data_types_of
 from armnn.testing.comparison import difference
@@ -199,3 +200,10 @@ def test_more_constants_than_a_message_holds_are_refused(
     net.add_output("y", net.add_addition(x, net.add_constant(np.ones(3, np.float32))))
     with pytest.raises(NotExportableError, match="'large' has 12 bytes of constants: expected at"):
         to_onnx(net)
+
+
+def test_a_network_of_open_shapes_is_refused() -> None:
+    network = armnn.Network()
+    network.add_output("y", network.add_input("x", armnn.TensorInfo((None, 2))))
+    with pytest.raises(InvalidArgumentError, match=r"the shape \[\?,2\] is not known in full"):
+        to_onnx(network)

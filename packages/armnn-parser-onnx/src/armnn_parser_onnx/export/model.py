@@ -48,6 +48,7 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
 
     Raises:
         NotExportableError: A layer has no counterpart; the message names the layer and says why.
+        InvalidArgumentError: A shape is not known in full.
     """
     if isinstance(part, SubgraphView):
         network, layers_of = part.network, part.layers
