@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
+import armnn
 from armnn.backends import ProfilingSink
 from armnn.profiling import Recorder
 
@@ -82,3 +85,19 @@ def test_events_of_many_threads_are_all_kept() -> None:
     for thread in threads:
         thread.join()
     assert len(recorder.events) == 1600
+
+
+@pytest.mark.parametrize("part", ["compat", "profiling", "testing"])
+def test_a_part_is_imported_when_it_is_asked_for(part: str) -> None:
+    asked = (
+        f"import sys, armnn; name = 'armnn.{part}'; print(name in sys.modules, "
+        f"'{part}' in dir(armnn), armnn.{part} is sys.modules[name])"
+    )
+    run = subprocess.run([sys.executable, "-c", asked], stdout=subprocess.PIPE, text=True)
+    assert run.stdout == "False True True\n"
+
+
+def test_what_armnn_does_not_have_is_no_part_of_it() -> None:
+    misspelt = "profilling"
+    with pytest.raises(AttributeError, match="module 'armnn' has no attribute 'profilling'"):
+        getattr(armnn, misspelt)

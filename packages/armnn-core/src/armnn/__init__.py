@@ -14,6 +14,8 @@ What is exported here is stable; everything else may move.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from armnn.__about__ import __version__
 from armnn.backends import CreationOptions
 from armnn.errors import ArmnnError
@@ -42,6 +44,29 @@ from armnn.types import (
     ScatterNdFunction,
     UnaryOperation,
 )
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from armnn import compat as compat
+    from armnn import profiling as profiling
+    from armnn import testing as testing
+else:
+    # Few programs need them, so ``import armnn`` does not pay for them.
+    _IMPORTED_WHEN_ASKED_FOR = ("compat", "profiling", "testing")
+
+    def __getattr__(name: str) -> ModuleType:
+        """Import a part that ``import armnn`` leaves out."""
+        if name not in _IMPORTED_WHEN_ASKED_FOR:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+
+    def __dir__() -> list[str]:
+        """Name what there is, imported or not."""
+        return sorted({*globals(), *_IMPORTED_WHEN_ASKED_FOR})
+
 
 __all__ = [
     "ActivationFunction",

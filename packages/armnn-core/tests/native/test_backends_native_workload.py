@@ -193,11 +193,12 @@ def test_profiling_events_reach_the_profiler_of_the_run(load: Any) -> None:
     assert own["add"].details == {
         "category": "kernel",
         "backend": "Mock",
+        "type": "Addition",
         "tiles": 4,
         "list": "[1]",
     }
     assert own["odd"].details == {"category": "kind 77", "backend": "Mock", "args": "no JSON"}
-    assert own["plain"].details["args"] == "[]"
+    assert own["plain"].details == {"category": "wait", "backend": "Mock", "args": "[]"}
 
 
 def test_what_a_compile_event_says_of_memory_is_in_the_report(load: Any) -> None:

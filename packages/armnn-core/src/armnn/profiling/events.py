@@ -25,7 +25,8 @@ class Event:
         start_ns: When it began, on the clock of ``time.perf_counter_ns``.
         end_ns: When it ended, on the same clock.
         thread_id: The thread that reported it (``threading.get_ident``).
-        details: What else is known of it: "category", "type" and "backend" of a layer, ...
+        details: What else is known of it: "category"; of a layer, and of what a backend tells of a
+            layer inside a compiled part, "type" and "backend".
     """
 
     name: str

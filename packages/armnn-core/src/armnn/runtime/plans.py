@@ -13,6 +13,7 @@ from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.closing import Closing
 from armnn.runtime.collection import collection_waits
+from armnn.runtime.layer_events import with_layer_types
 from armnn.runtime.plan import Plan
 
 if TYPE_CHECKING:
@@ -222,7 +223,8 @@ class Reservation:
     ) -> dict[str, NDArray[Any]]:
         """Run the network once, for the first time; see ExecutionContext.run."""
         try:
-            outputs = self._context.run(inputs, control)
+            watched = with_layer_types(control, self._plan.prepared.report)
+            outputs = self._context.run(inputs, watched)
         except BaseException:
             self.spoil()
             raise
