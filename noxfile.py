@@ -38,6 +38,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     for generator in sorted(Path("tools").glob("generate*.py")):
         session.run("python", generator, "--check")
+    session.run("python", "benchmarks/speed_page.py", "--check")
     session.run("python", "tools/check_distributions.py", DIST)
 
 
@@ -219,7 +220,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def speed(session: nox.Session) -> None:
-    """Measure CpuAcc beside other run times on the public models, and write docs/speed.md."""
+    """Measure CpuAcc beside other run times on this CPU, and write the pages on speed."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
     session.run("python", "benchmarks/models.py", *session.posargs)
 

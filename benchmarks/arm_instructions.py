@@ -41,6 +41,8 @@ KERNELS = {
 TEXT = """\
 # CpuAcc on Arm
 
+Not affiliated with Arm.
+
 How many instructions do the kernels execute per multiply-add? The speed on Arm is unmeasured until
 a board has run it: no figure below is a time.
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The public models on CpuAcc beside onnxruntime, OpenVINO and LiteRT; writes docs/speed.md.
+"""The public models on CpuAcc beside onnxruntime, OpenVINO and LiteRT; writes docs/speed/.
 
-    python benchmarks/models.py [NAME ...] [--anew] [--rounds 4] [--burst 0.12] [--retries 1]
+    python benchmarks/models.py [NAME ...] [--cpu "AMD EPYC"] [--anew] [--rounds 4] [--burst 0.12]
+
+The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
+all of them are written anew.
 
 Each pair of a runtime and a number of threads has a process of its own for each model, so that its
 peak memory is its own. These processes live until the model is done and wait without running; they
@@ -25,8 +28,10 @@ import argparse
 import compileall
 import hashlib
 import importlib
+import importlib.metadata
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -40,7 +45,8 @@ import numpy as np
 from budgets import machine
 from other_cores import OtherCores
 from runtimes import CACHING, runtimes_for
-from speed_page import RECORDS, write_page
+from speed_page import write_pages
+from speed_records import RECORDS, slug_of
 
 from armnn_backend_neon.backend import LIBRARY
 
@@ -51,6 +57,10 @@ from model_peers import make_feeds  # noqa: E402  # as above
 
 PROCESS = Path(__file__).with_name("runtime_process.py")
 THREADS = (1, 2)
+PEERS = ("openvino", "ai-edge-litert", "armnn-backend-neon")
+"""Distributions whose versions are recorded besides those that every benchmark records."""
+
+CPU_NUMBERS = {"family": "cpu family", "model": "model"}
 QUIET = 0.15
 """Cores that others may keep busy before a measurement is repeated."""
 
@@ -119,6 +129,22 @@ class RuntimeProcess:
         line = self._process.stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line else {"error": "the process ended"}
         return answer
+
+
+def processor() -> str:
+    """Return the name of this machine's CPU, with what tells its generation."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    said = {key.strip(): value.strip() for key, _, value in reversed(list(lines))}
+    name = said.get("model name", platform.machine())
+    numbers = [f"{field} {said[key]}" for field, key in CPU_NUMBERS.items() if key in said]
+    return ", ".join([name, *numbers])
+
+
+def commit() -> str:
+    """Return the commit of the checkout, and whether there are changes to it."""
+    described = ["git", "describe", "--always", "--exclude=*", "--dirty= with changes"]
+    asked = subprocess.run(described, cwd=TOOLS, check=True, stdout=subprocess.PIPE, text=True)
+    return asked.stdout.strip()
 
 
 def library_digest() -> str:
@@ -243,6 +269,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which models; all without one")
+    parser.add_argument("--cpu", default=processor(), help="the CPU's name; default: %(default)s")
     parser.add_argument("--anew", action="store_true", help="measure what was measured before, too")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--burst", type=float, default=0.12, help="seconds that a burst lasts")
@@ -267,7 +294,10 @@ def main() -> None:
         if file.exists()
     }
     about = {
-        "machine": machine(),
+        "cpu": arguments.cpu,
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "machine": machine() | {name: importlib.metadata.version(name) for name in PEERS},
         "kernels": kernel_speed.measure(),
         "missing": [name for name in possible if name not in models],
         "stale": [at for at, record in models.items() if record["library"] != library_digest()],
@@ -275,10 +305,10 @@ def main() -> None:
     lines = ",\n".join(
         f"{json.dumps(name)}: {json.dumps(record)}" for name, record in models.items()
     )
-    RECORDS.write_text(
+    RECORDS.joinpath(f"{slug_of(arguments.cpu)}.json").write_text(
         f'{{"about": {json.dumps(about)},\n"models": {{\n{lines}\n}}}}\n', encoding="utf-8"
     )
-    write_page()
+    write_pages()
 
 
 if __name__ == "__main__":

@@ -1,255 +1,195 @@
 # SPDX-License-Identifier: MIT
-"""Draws docs/speed.md and docs/speed.svg from docs/speed.json, which models.py measured.
+"""Writes the pages on speed and their plot from docs/speed/, where models.py puts what it measures.
 
-python benchmarks/speed_page.py
+    python benchmarks/speed_page.py           # writes them
+    python benchmarks/speed_page.py --check   # names what is stale, and fails
+
+The overview is docs/speed.md with docs/speed.svg; docs/speed-<CPU>.md has the tables of one CPU.
+The sentence in the README is written, too. A record is one JSON file; a CPU whose record goes has
+no page any more.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
+import argparse
 import statistics
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+import speed_tables
+from speed_plot import draw
+from speed_records import (
+    DOCS,
+    GROUPS,
+    LARGE,
+    OVERHEAD,
+    Measured,
+    groups_of,
+    read_records,
+)
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-RECORDS = DOCS / "speed.json"
-OVERHEAD_MS = 0.05
-"""Models whose fastest peer is quicker measure the overhead of a run."""
+README = DOCS.parent / "README.md"
+BEGIN, END = "<!-- written by benchmarks/speed_page.py -->", "<!-- end -->"
 
 INTRODUCTION = """\
 # Speed of CpuAcc
 
-Written by `python benchmarks/models.py` (`nox -s speed`), which says in its docstring how it
-measures; not edited by hand.
+Not affiliated with Arm. The speed on Arm is unmeasured until a board has run this.
 
-Latency is the median of a run, setting inputs and reading outputs included, float32 kept float32
-in all runtimes and int8 as int8. **Ratio** is the time of CpuAcc over that of the fastest peer:
-below 1 CpuAcc is faster. The ratio at defaults lets OpenVINO choose its precision, bfloat16 where
-the processor has it; onnxruntime and LiteRT keep float32 by default. The ratio with fast math is
-that of CpuAcc with `FastMathEnabled`, so in bfloat16 as well, over the fastest of these. Layers
-that CpuAcc refuses run on CpuRef; their number is in the table. Peak memory is that of the process,
-Python and the imported runtime included. A dash: the runtime does not read the format, or cannot
-run the model.
-
-The speed on Arm is unmeasured until a board has run this.
+How long does CpuAcc take beside the fastest of onnxruntime, OpenVINO and LiteRT? Below 1 it is
+faster. The CPU on which it does worst comes first.
 """
 
-DIFFERENCES = """\
-Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
-Of quantised models LiteRT's own kernels differ as well: [Public models](models.md) has the
-distances from its reference kernels.
+METHOD = """\
+## How it was measured
+
+Written by `python benchmarks/speed_page.py` from what `nox -s speed` measures on a CPU, not by
+hand. Public models, run by all runtimes in turns; `benchmarks/models.py` says in its docstring how.
+
+Latency is the median of a run, setting inputs and reading outputs included, float32 kept float32 in
+all runtimes and int8 as int8. A **ratio** is the time of CpuAcc over that of the fastest peer. In
+the row *bfloat16* CpuAcc has `FastMathEnabled`, and OpenVINO its defaults, which are bfloat16 where
+the processor has it (AMX on Sapphire Rapids); onnxruntime and LiteRT keep float32. Below 50 µs,
+by the fastest peer, it is the call that counts; such models are in the row of that name alone.
 """
 
 
-def _cell(row: dict[str, Any] | None, field: str, form: str = ".3g") -> str:
-    """Return a figure, a dash where there is none."""
-    value = None if row is None else row.get(field)
-    return "-" if value is None else format(value, form)
+def main() -> int:
+    """Write the pages, or say which are stale."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if stale")
+    if not parser.parse_args().check:
+        write_pages()
+        return 0
+    files = pages(read_records())
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    gone = [path for path in DOCS.glob("speed-*.md") if path not in files]
+    for path in (*stale, *gone):
+        print(f"{path.relative_to(DOCS.parent)} is stale: run python benchmarks/speed_page.py")
+    return int(bool(stale or gone))
 
 
-class Figures:
-    """The rows of one model at one number of threads, by runtime."""
-
-    def __init__(self, record: dict[str, Any], threads: int) -> None:
-        self.rows = {row["runtime"]: row for row in record["rows"] if row["threads"] == threads}
-
-    def fastest(self, *, at_defaults: bool = False) -> dict[str, Any] | None:
-        """Return the row of the fastest peer."""
-        exact = "OpenVINO" if at_defaults else AT_ITS_DEFAULTS
-        peers = [
-            row
-            for name, row in self.rows.items()
-            if name not in (OURS, WITH_FAST_MATH, exact) and "median_ms" in row
-        ]
-        return min(peers, key=lambda row: float(row["median_ms"]), default=None)
-
-    def ratio(self, *, at_defaults: bool = False, fast_math: bool = False) -> float | None:
-        """Return the time of CpuAcc over that of the fastest peer; None if one of them has none."""
-        peer = self.fastest(at_defaults=at_defaults)
-        ours = self.rows.get(WITH_FAST_MATH if fast_math else OURS, {})
-        if peer is None or "median_ms" not in ours:
-            return None
-        return float(ours["median_ms"]) / float(peer["median_ms"])
+def write_pages() -> None:
+    """Write what has changed, and remove the pages of CPUs that have no record any more."""
+    files = pages(read_records())
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
+    for path in DOCS.glob("speed-*.md"):
+        if path not in files:
+            path.unlink()
 
 
-def is_overhead(record: dict[str, Any]) -> bool:
-    """Return whether a run of the model takes hardly longer than calling the runtime."""
-    peer = Figures(record, 1).fastest()
-    return peer is not None and bool(peer["median_ms"] < OVERHEAD_MS)
-
-
-def latencies(models: dict[str, Any], threads: int) -> Iterator[str]:
-    """Yield the lines of a table of latencies."""
-    runtimes = (OURS, "onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS, WITH_FAST_MATH)
-    heads = [*runtimes, "ratio", "at defaults", "with fast math", "on CpuRef", "others"]
-    yield "| model | " + " | ".join(heads) + " |"
-    yield "|---|" + "---:|" * len(heads)
-    for name, record in models.items():
-        figures = Figures(record, threads)
-        ours = figures.rows[OURS]
-        cells = [_cell(figures.rows.get(at), "median_ms") for at in runtimes]
-        for at_defaults, fast_math in ((False, False), (True, False), (True, True)):
-            ratio = figures.ratio(at_defaults=at_defaults, fast_math=fast_math)
-            cells.append("-" if ratio is None else f"{ratio:.2f}")
-        refused = sum(ours.get("fallbacks", {}).values())
-        cells += [f"{refused} of {ours.get('layers', '-')}", f"{record['other_cores']:.2f}"]
-        yield f"| {name} | " + " | ".join(cells) + " |"
-
-
-def memory_and_loads(models: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of the table of what a model costs beside its runs, at one thread."""
-    names = (OURS, "onnxruntime", "OpenVINO", "LiteRT")
-    fields = {"peak_mb": "MiB", "load_ms": "cold", "cached_load_ms": "cached"}
-    heads = [f"{name}, {unit}" for unit in fields.values() for name in names]
-    yield "| model | " + " | ".join(heads) + " |"
-    yield "|---|" + "---:|" * len(heads)
-    for name, record in models.items():
-        rows = Figures(record, 1).rows
-        cells = [_cell(rows.get(at), field, ".0f") for field in fields for at in names]
-        yield f"| {name} | " + " | ".join(cells) + " |"
-
-
-def refusals(models: dict[str, Any]) -> Iterator[str]:
-    """Yield which layers CpuAcc refused and why, the most frequent first."""
-    counts: dict[str, int] = {}
-    places: dict[str, list[str]] = {}
-    for name, record in models.items():
-        for why, count in Figures(record, 1).rows[OURS].get("fallbacks", {}).items():
-            counts[why] = counts.get(why, 0) + count
-            places.setdefault(why, []).append(name)
-    yield "| layers | models | what, and why |"
-    yield "|---:|---:|---|"
-    for why in sorted(counts, key=lambda key: -counts[key]):
-        yield f"| {counts[why]} | {len(places[why])} | {why} |"
-
-
-def kernels(said: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of the table of single layers."""
-    yield "| layer | GFLOP/s | of the peak | of the roof |"
-    yield "|---|---:|---:|---:|"
-    for row in said["layers"]:
-        share, of_roof = (
-            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
-        )
-        yield f"| {row['layer']} | {row['gflops']:.0f} | {share:.0%} | {of_roof:.0%} |"
-
-
-def faults(models: dict[str, Any]) -> Iterator[str]:
-    """Yield which runtimes cannot run which models, and whose outputs differ by 1 % or more."""
-    for name, record in models.items():
-        for row in record["rows"]:
-            if row["threads"] == 1 and "error" in row:
-                yield f"- {name}, {row['runtime']}: {row['error']}"
-            if row["threads"] == 1 and row.get("distance", 0.0) >= 0.01:
-                share = f"{row['distance']:.2g} of their range"
-                yield f"- {name}, {row['runtime']}: outputs differ by {share}"
-
-
-def summary(models: dict[str, Any]) -> Iterator[str]:
-    """Yield a paragraph per number of threads, and how exact fast math is."""
-    for threads in (1, 2):
-        figures = [Figures(record, threads) for record in models.values()]
-        head = f"{threads} {'thread' if threads == 1 else 'threads'}"
-        yield f"{head}: {_spread(each.ratio() for each in figures)}."
-        plain = _spread(each.ratio(at_defaults=True) for each in figures)
-        fast = _spread(each.ratio(at_defaults=True, fast_math=True) for each in figures)
-        yield f"Peers at their defaults: {plain}; with fast math {fast}.\n"
-    distances = {
-        name: float(row["distance"])
-        for name, record in models.items()
-        if "distance" in (row := Figures(record, 1).rows.get(WITH_FAST_MATH, {}))
+def pages(records: Sequence[Measured]) -> dict[Path, str]:
+    """Return the text of every file that is written."""
+    groups = groups_of(records)
+    files = {
+        DOCS / "speed.md": overview(records, groups),
+        DOCS / "speed.svg": draw(records, groups),
+        README: _with_sentence(README.read_text(encoding="utf-8"), sentence(records, groups)),
     }
-    if distances:
-        worst = max(distances, key=lambda name: distances[name])
-        yield (
-            f"Outputs with fast math are off by {statistics.median(distances.values()):.1e} of "
-            f"their range at the median, at most by {distances[worst]:.1e} ({worst}).\n"
+    for measured in records:
+        files[DOCS / f"speed-{measured.slug}.md"] = speed_tables.page(measured, groups[OVERHEAD])
+    return files
+
+
+def overview(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> str:
+    """Return the page that is taken in at a glance."""
+    lines = [INTRODUCTION, "![every model as a dot, by CPU](speed.svg)", ""]
+    lines += [*_comparison(records, groups), "", METHOD, *_machines(records), ""]
+    lines += ["All figures: " + ", ".join(_link(each) for each in records) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def sentence(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> str:
+    """Return what the README says of the speed."""
+    said = []
+    for measured in records:
+        exact = measured.ratios(groups[LARGE], 1)
+        fast = measured.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True)
+        said.append(
+            f"{_mean(exact)} of its time on {_article(measured.cpu)} (worst "
+            f"{max(exact.values()):.2f}), and {_mean(fast)} where both may compute in bfloat16"
         )
-
-
-def _spread(ratios: Iterable[float | None]) -> str:
-    known = [ratio for ratio in ratios if ratio is not None]
-    if not known:
-        return "not measured"
     return (
-        f"geometric mean {statistics.geometric_mean(known):.2f}, worst {max(known):.2f}, "
-        f"{sum(ratio <= 1 for ratio in known)} of {len(known)} models at most 1.0"
+        "**Speed of CpuAcc** beside the fastest of onnxruntime, OpenVINO and LiteRT, one thread, "
+        f"geometric mean: float32 models of 1 ms and more take {'; '.join(said)}.\n"
+        "On Arm the speed is unmeasured. [The picture](docs/speed.md) has smaller and quantised "
+        "models, too."
     )
 
 
-def page(said: dict[str, Any]) -> str:
-    """Return the page."""
-    about, models = said["about"], said["models"]
-    small = {name: record for name, record in models.items() if is_overhead(record)}
-    large = {name: record for name, record in models.items() if name not in small}
-    busiest = max(record["other_cores"] for record in models.values())
-    where = ", ".join(f"{name} {value}" for name, value in about["machine"].items())
-    state = (
-        f"Measured on: {where}. **Others** are the cores that other processes kept busy, at most "
-        f"{busiest:.2f}; a figure beside more than 0.15 is provisional, above all at two "
-        "threads."
+def _with_sentence(readme: str, said: str) -> str:
+    """Return the README with another sentence between its marks.
+
+    Raises:
+        ValueError: The marks are not there.
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no {BEGIN} with {END} behind it: put them back")
+    return f"{before}{BEGIN}\n{said}\n{END}{after}"
+
+
+def _comparison(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the few lines of the overview."""
+    yield "| geometric mean, worst, models at most 1 | " + _row(each.cpu for each in records)
+    yield "|---|" + "---|" * len(records)
+    for group in GROUPS:
+        cells = (_spread(each.ratios(groups[group], 1)) for each in records)
+        yield f"| {group} | " + _row(cells)
+    timed = [name for group in GROUPS[:3] for name in groups[group]]
+    yield "| all from 50 µs on, 2 threads | " + _row(
+        _spread(each.ratios(timed, 2)) for each in records
     )
-    gflops = about["kernels"]["peak_gflops"]
-    gigabytes = about["kernels"]["gigabytes_per_second"]
-    peak = (
-        f"One thread, float32; the measured multiply-add peak is {gflops:.0f} GFLOP/s, and 4 MiB "
-        f"are read at {gigabytes:.0f} GB/s. The roof of a layer is the less of the peak and what "
-        "that bandwidth allows, each of its numbers read or written once. 3 x 3 convolutions "
-        "multiply less than the count says."
+    fast = (each.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True) for each in records)
+    yield f"| {LARGE}, in bfloat16 | " + _row(map(_spread, fast))
+
+
+def _machines(records: Sequence[Measured]) -> Iterator[str]:
+    """Yield the table of what was measured where, when and with what."""
+    yield "| | " + _row(each.cpu for each in records)
+    yield "|---|" + "---|" * len(records)
+    for field in ("date", "commit"):
+        yield f"| {field} | " + _row(each.about[field] or "not recorded" for each in records)
+    for name in dict.fromkeys(name for each in records for name in each.about["machine"]):
+        yield f"| {name} | " + _row(str(each.about["machine"].get(name, "-")) for each in records)
+    peaks = (each.about["kernels"] for each in records)
+    yield "| multiply-add peak of one thread, memory | " + _row(
+        f"{peak['peak_gflops']:.0f} GFLOP/s, {peak['gigabytes_per_second']:.0f} GB/s"
+        for peak in peaks
     )
-    stale, missing = (", ".join(about[key]) or "None." for key in ("stale", "missing"))
-    sections: list[Iterable[str]] = [
-        [INTRODUCTION, state, ""],
-        summary(large),
-        ["![ratios](speed.svg)", ""],
-        ["## Latency, one thread, ms", "", *latencies(large, 1), ""],
-        ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
-        ["## Overhead: models under 50 µs, one thread, ms", "", *latencies(small, 1), ""],
-        ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
-        ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
-        ["## What CpuAcc refuses", "", *refusals(models), ""],
-        ["## What does not run, or differs", "", DIFFERENCES, *faults(models), ""],
-        ["## Measured with an earlier build of CpuAcc", "", stale, ""],
-        ["## Not measured", "", missing],
-    ]
-    return "\n".join(line for section in sections for line in section) + "\n"
-
-
-def draw(models: dict[str, Any], path: Path) -> None:
-    """Draw the ratios of all models, a bar per number of threads; the same file each time."""
-    matplotlib = importlib.import_module("matplotlib")
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "speed"
-    plots = importlib.import_module("matplotlib.pyplot")
-    names = [name for name, record in models.items() if Figures(record, 1).ratio() is not None]
-    names.sort(key=lambda name: Figures(models[name], 1).ratio() or 0.0)
-    figure, axes = plots.subplots(figsize=(8, 1 + 0.3 * len(names)), layout="constrained")
-    for threads, shift in ((1, 0.2), (2, -0.2)):
-        ratios = [Figures(models[name], threads).ratio() or 0.0 for name in names]
-        places = [place + shift for place in range(len(names))]
-        label = f"{threads} thread" if threads == 1 else f"{threads} threads"
-        axes.barh(places, ratios, 0.4, label=label)
-    axes.axvline(1.0, color="black", linewidth=1)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_xscale("log")
-    axes.set_xlabel(
-        "time of CpuAcc over that of the fastest peer (left of the line: CpuAcc is faster)"
+    yield "| cores that others kept busy, at most | " + _row(
+        f"{max(model['other_cores'] for model in each.models.values()):.2f}" for each in records
     )
-    axes.legend()
-    figure.savefig(path, metadata={"Date": None})
-    plots.close(figure)
 
 
-def write_page() -> None:
-    """Write the page and the plot."""
-    said = json.loads(RECORDS.read_text(encoding="utf-8"))
-    RECORDS.with_suffix(".md").write_text(page(said), encoding="utf-8")
-    draw(said["models"], RECORDS.with_suffix(".svg"))
+def _row(cells: Iterable[str]) -> str:
+    return " | ".join(cells) + " |"
+
+
+def _link(measured: Measured) -> str:
+    return f"[{measured.cpu}](speed-{measured.slug}.md)"
+
+
+def _article(cpu: str) -> str:
+    return f"{'an' if cpu[0] in 'AEIOU' else 'a'} {cpu}"
+
+
+def _mean(ratios: Mapping[str, float]) -> str:
+    return f"{statistics.geometric_mean(ratios.values()):.2f}"
+
+
+def _spread(ratios: Mapping[str, float]) -> str:
+    if not ratios:
+        return "not measured"
+    worst = max(ratios, key=lambda name: ratios[name])
+    good = sum(ratio <= 1 for ratio in ratios.values())
+    return f"**{_mean(ratios)}**, {ratios[worst]:.2f} ({worst}), {good} of {len(ratios)}"
 
 
 if __name__ == "__main__":
-    write_page()
+    sys.exit(main())

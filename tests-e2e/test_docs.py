@@ -19,6 +19,11 @@ DOCUMENTS = [
     *REPOSITORY.glob("examples/*.md"),
     *REPOSITORY.glob("packages/*/README.md"),
 ]
+PROJECTS = list(REPOSITORY.glob("packages/*/pyproject.toml"))
+FRONTS = [
+    *(REPOSITORY / name for name in ("README.md", "docs/README.md", "docs/speed.md", "docs/arm.md")),
+    *(path.with_name("README.md") for path in PROJECTS),
+]
 
 
 def code_blocks(path: Path, language: str) -> list[str]:
@@ -29,6 +34,26 @@ def code_blocks(path: Path, language: str) -> list[str]:
 def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", FRONTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_a_front_page_begins_with_whom_it_is_not_affiliated_with(path: Path) -> None:
+    title, first, *_ = path.read_text().split("\n\n")
+    assert title.startswith("# ")
+    assert first.startswith("Not affiliated with Arm")
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in PROJECTS))
+def test_a_distribution_claims_what_is_tested(name: str) -> None:
+    project = tomllib.loads((REPOSITORY / "packages" / name / "pyproject.toml").read_text())
+    said = project["project"]
+    assert "(not affiliated with Arm" in said["description"]
+    assert [each for each in said["classifiers"] if " :: Python ::" in each] == [
+        "Programming Language :: Python :: 3.11"  # the one that the CI runs
+    ]
+    assert [each for each in said["classifiers"] if each.startswith("Operating System")] == [
+        "Operating System :: POSIX :: Linux"
+    ]
 
 
 @pytest.mark.parametrize(

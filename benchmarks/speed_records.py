@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What models.py measured, a record per CPU in docs/speed/, and the ratios that come of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+RECORDS = DOCS / "speed"
+
+OVERHEAD_MS = 0.05
+"""Models whose fastest peer is quicker measure the overhead of a run."""
+
+LARGE_MS = 1.0
+"""From here on the fastest peer counts as busy with layers alone."""
+
+LARGE = "float32, 1 ms and more"
+SMALL = "float32, 50 µs to 1 ms"
+QUANTISED = "quantised"
+OVERHEAD = "below 50 µs"
+GROUPS = (LARGE, SMALL, QUANTISED, OVERHEAD)
+_QUANTISED = re.compile(r"_(int8|int16|qdq|qlinear|dynamic)")
+
+
+class Figures:
+    """The rows of one model at one number of threads, by runtime."""
+
+    def __init__(self, record: Mapping[str, Any], threads: int) -> None:
+        self.rows = {row["runtime"]: row for row in record["rows"] if row["threads"] == threads}
+
+    def fastest(self, *, at_defaults: bool = False) -> dict[str, Any] | None:
+        """Return the row of the fastest peer."""
+        exact = "OpenVINO" if at_defaults else AT_ITS_DEFAULTS
+        peers = [
+            row
+            for name, row in self.rows.items()
+            if name not in (OURS, WITH_FAST_MATH, exact) and "median_ms" in row
+        ]
+        return min(peers, key=lambda row: float(row["median_ms"]), default=None)
+
+    def ratio(self, *, at_defaults: bool = False, fast_math: bool = False) -> float | None:
+        """Return the time of CpuAcc over that of the fastest peer; None if one of them has none."""
+        peer = self.fastest(at_defaults=at_defaults)
+        ours = self.rows.get(WITH_FAST_MATH if fast_math else OURS, {})
+        if peer is None or "median_ms" not in ours:
+            return None
+        return float(ours["median_ms"]) / float(peer["median_ms"])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on one CPU.
+
+    Attributes:
+        slug: The name of its files.
+        about: The machine, versions, what single layers reach.
+        models: A record per model.
+    """
+
+    slug: str
+    about: Mapping[str, Any]
+    models: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def cpu(self) -> str:
+        """The name of the CPU."""
+        return str(self.about["cpu"])
+
+    def ratios(self, names: Iterable[str], threads: int, **how: bool) -> dict[str, float]:
+        """Return the known ratios of some of the models; see :meth:`Figures.ratio`."""
+        found = {
+            name: Figures(self.models[name], threads).ratio(**how)
+            for name in names
+            if name in self.models
+        }
+        return {name: ratio for name, ratio in found.items() if ratio is not None}
+
+
+def slug_of(cpu: str) -> str:
+    """Return the name of a CPU's files."""
+    return re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
+
+
+def read_records(folder: Path = RECORDS) -> list[Measured]:
+    """Return all records, that of the CPU on which CpuAcc is slowest beside its peers first."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        said = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Measured(path.stem, said["about"], said["models"]))
+    large = groups_of(found)[LARGE]
+    return sorted(
+        found, key=lambda each: -statistics.geometric_mean(each.ratios(large, 1).values())
+    )
+
+
+def groups_of(records: Sequence[Measured]) -> dict[str, list[str]]:
+    """Return which models belong together; the CPU on which a peer is fastest decides.
+
+    Quantised models are those that the catalogue names so.
+    """
+    groups: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for name in dict.fromkeys(name for each in records for name in each.models):
+        peers = [Figures(each.models[name], 1).fastest() for each in records if name in each.models]
+        least = min((float(peer["median_ms"]) for peer in peers if peer), default=LARGE_MS)
+        groups[_group(name, least)].append(name)
+    return groups
+
+
+def _group(name: str, milliseconds: float) -> str:
+    if milliseconds < OVERHEAD_MS:
+        return OVERHEAD
+    if _QUANTISED.search(name):
+        return QUANTISED
+    return LARGE if milliseconds >= LARGE_MS else SMALL

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""The page with all figures of one CPU."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+from speed_records import Figures, Measured
+
+Models: TypeAlias = "Mapping[str, Mapping[str, Any]]"
+
+INTRODUCTION = """\
+Not affiliated with Arm. [Speed of CpuAcc](speed.md) has the overview, the versions of all runtimes,
+and how it was measured.
+
+**Ratio** is the time of CpuAcc over that of the fastest peer: below 1 CpuAcc is faster. The ratio
+at defaults lets OpenVINO choose its precision, bfloat16 where the processor has it. The ratio with
+fast math is that of CpuAcc with `FastMathEnabled`, so in bfloat16 as well, over the fastest of
+these. Layers that CpuAcc refuses run on CpuRef; their number is in the table. **Others** are the
+cores that other processes kept busy; a figure beside more than 0.15 is provisional, above all at
+two threads. Peak memory is that of the process, Python and the imported runtime included. A dash:
+the runtime does not read the format, or cannot run the model.
+"""
+
+DIFFERENCES = """\
+Outputs are compared with those of onnxruntime or, for TFLite, of LiteRT with XNNPACK, from 1 % on.
+Of quantised models LiteRT's own kernels differ as well: [Public models](models.md) has the
+distances from its reference kernels.
+"""
+
+
+def _cell(row: Mapping[str, Any] | None, field: str, form: str = ".3g") -> str:
+    """Return a figure, a dash where there is none."""
+    value = None if row is None else row.get(field)
+    return "-" if value is None else format(value, form)
+
+
+def latencies(models: Models, threads: int) -> Iterator[str]:
+    """Yield the lines of a table of latencies."""
+    runtimes = (OURS, "onnxruntime", "OpenVINO", "LiteRT", AT_ITS_DEFAULTS, WITH_FAST_MATH)
+    heads = [*runtimes, "ratio", "at defaults", "with fast math", "on CpuRef", "others"]
+    yield "| model | " + " | ".join(heads) + " |"
+    yield "|---|" + "---:|" * len(heads)
+    for name, record in models.items():
+        figures = Figures(record, threads)
+        ours = figures.rows[OURS]
+        cells = [_cell(figures.rows.get(at), "median_ms") for at in runtimes]
+        for at_defaults, fast_math in ((False, False), (True, False), (True, True)):
+            ratio = figures.ratio(at_defaults=at_defaults, fast_math=fast_math)
+            cells.append("-" if ratio is None else f"{ratio:.2f}")
+        refused = sum(ours.get("fallbacks", {}).values())
+        cells += [f"{refused} of {ours.get('layers', '-')}", f"{record['other_cores']:.2f}"]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def memory_and_loads(models: Models) -> Iterator[str]:
+    """Yield the lines of the table of what a model costs beside its runs, at one thread."""
+    names = (OURS, "onnxruntime", "OpenVINO", "LiteRT")
+    fields = {"peak_mb": "MiB", "load_ms": "cold", "cached_load_ms": "cached"}
+    heads = [f"{name}, {unit}" for unit in fields.values() for name in names]
+    yield "| model | " + " | ".join(heads) + " |"
+    yield "|---|" + "---:|" * len(heads)
+    for name, record in models.items():
+        rows = Figures(record, 1).rows
+        cells = [_cell(rows.get(at), field, ".0f") for field in fields for at in names]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def refusals(models: Models) -> Iterator[str]:
+    """Yield which layers CpuAcc refused and why, the most frequent first."""
+    counts: dict[str, int] = {}
+    places: dict[str, list[str]] = {}
+    for name, record in models.items():
+        for why, count in Figures(record, 1).rows[OURS].get("fallbacks", {}).items():
+            counts[why] = counts.get(why, 0) + count
+            places.setdefault(why, []).append(name)
+    yield "| layers | models | what, and why |"
+    yield "|---:|---:|---|"
+    for why in sorted(counts, key=lambda key: -counts[key]):
+        yield f"| {counts[why]} | {len(places[why])} | {why} |"
+
+
+def kernels(said: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the table of single layers."""
+    yield "| layer | GFLOP/s | of the peak | of the roof |"
+    yield "|---|---:|---:|---:|"
+    for row in said["layers"]:
+        share, of_roof = (
+            row["gflops"] / most for most in (said["peak_gflops"], row["roof_gflops"])
+        )
+        yield f"| {row['layer']} | {row['gflops']:.0f} | {share:.0%} | {of_roof:.0%} |"
+
+
+def faults(models: Models) -> Iterator[str]:
+    """Yield which runtimes cannot run which models, and whose outputs differ by 1 % or more."""
+    for name, record in models.items():
+        for row in record["rows"]:
+            if row["threads"] == 1 and "error" in row:
+                yield f"- {name}, {row['runtime']}: {row['error']}"
+            if row["threads"] == 1 and row.get("distance", 0.0) >= 0.01:
+                share = f"{row['distance']:.2g} of their range"
+                yield f"- {name}, {row['runtime']}: outputs differ by {share}"
+
+
+def exactness(models: Models) -> Iterator[str]:
+    """Yield how exact fast math is."""
+    distances = {
+        name: float(row["distance"])
+        for name, record in models.items()
+        if "distance" in (row := Figures(record, 1).rows.get(WITH_FAST_MATH, {}))
+    }
+    if distances:
+        worst = max(distances, key=lambda name: distances[name])
+        yield (
+            f"Outputs with fast math are off by {statistics.median(distances.values()):.1e} of "
+            f"their range at the median, at most by {distances[worst]:.1e} ({worst}).\n"
+        )
+
+
+def page(measured: Measured, overhead: Collection[str]) -> str:
+    """Return the page; models whose time is that of a call have a table of their own."""
+    about, models = measured.about, measured.models
+    small = {name: record for name, record in models.items() if name in overhead}
+    large = {name: record for name, record in models.items() if name not in small}
+    gflops = about["kernels"]["peak_gflops"]
+    gigabytes = about["kernels"]["gigabytes_per_second"]
+    peak = (
+        f"One thread, float32; the measured multiply-add peak is {gflops:.0f} GFLOP/s, and 4 MiB "
+        f"are read at {gigabytes:.0f} GB/s. The roof of a layer is the less of the peak and what "
+        "that bandwidth allows, each of its numbers read or written once. 3 x 3 convolutions "
+        "multiply less than the count says."
+    )
+    stale, missing = (", ".join(about[key]) or "None." for key in ("stale", "missing"))
+    sections: list[Iterable[str]] = [
+        [f"# Speed of CpuAcc on {measured.cpu}", "", INTRODUCTION],
+        exactness(large),
+        ["## Latency, one thread, ms", "", *latencies(large, 1), ""],
+        ["## Latency, two threads, ms", "", *latencies(large, 2), ""],
+        ["## Overhead: models under 50 µs, one thread, ms", "", *latencies(small, 1), ""],
+        ["## Peak memory in MiB, load times in ms", "", *memory_and_loads(models), ""],
+        ["## Single layers", "", peak, "", *kernels(about["kernels"]), ""],
+        ["## What CpuAcc refuses", "", *refusals(models), ""],
+        ["## What does not run, or differs", "", DIFFERENCES, *faults(models), ""],
+        ["## Measured with an earlier build of CpuAcc", "", stale, ""],
+        ["## Not measured", "", missing],
+    ]
+    return "\n".join(line for section in sections for line in section) + "\n"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""The pages on speed: which CPU comes first, what is counted, what is stale."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def pages() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "benchmarks")
+        yield importlib.import_module("speed_page")
+
+
+def model(ours: float, peers: dict[str, float], twice: float | None = None) -> dict[str, Any]:
+    """A model's record: milliseconds of CpuAcc and its peers, with one thread and with two."""
+    rows = [
+        {"runtime": name, "threads": threads, "median_ms": took, "distance": 0.0}
+        for threads, own in ((1, ours), (2, twice or ours))
+        for name, took in {"CpuAcc": own, "CpuAcc, fast math": own / 2, **peers}.items()
+    ]
+    return {"library": "0" * 16, "other_cores": 0.25, "rows": rows}
+
+
+def record(cpu: str, factor: float, commit: str | None = "abc1234") -> str:
+    """The record of a CPU on which CpuAcc takes ``factor`` times as long as planned."""
+    peers = {"onnxruntime": 4.0, "OpenVINO": 2.0, "OpenVINO, defaults": 0.5}
+    models = {
+        "net": model(1.0 * factor, peers, 3.0 * factor),
+        "other": model(4.0 * factor, peers),
+        "net_int8": model(1.0 * factor, {"LiteRT": 2.0}),
+        "little": model(0.1 * factor, {"LiteRT": 0.1}),
+        "call": model(0.01 * factor, {"LiteRT": 0.005}),
+        "alone": model(1.0, {}),
+    }
+    kernels = {"peak_gflops": 100.0, "gigabytes_per_second": 20.0, "layers": []}
+    about = {
+        "cpu": cpu,
+        "date": "2026-01-02",
+        "commit": commit,
+        "kernels": kernels,
+        "machine": {"cores": 2, "openvino": "1.2"},
+        "missing": [],
+        "stale": [],
+    }
+    return json.dumps({"about": about, "models": models})
+
+
+@pytest.fixture
+def docs(pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    docs = tmp_path / "docs"
+    (docs / "speed").mkdir(parents=True)
+    (docs / "speed/a.json").write_text(record("Aye", 0.5))
+    (docs / "speed/b.json").write_text(record("Bee", 2.0, None))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{pages.BEGIN}\nold\n{pages.END}\nafter\n")
+    monkeypatch.setattr(pages, "DOCS", docs)
+    monkeypatch.setattr(pages, "README", readme)
+    records = pages.read_records
+    monkeypatch.setattr(pages, "read_records", lambda: records(docs / "speed"))
+    return docs
+
+
+def run(pages: Any, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["speed_page.py", *arguments])
+    return pages.main()
+
+
+def test_the_cpu_that_does_worst_comes_first_in_the_overview(
+    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(pages, monkeypatch) == 0
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (docs / "speed.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    # Of net and other: 1 / 2 and 4 / 2, so 1 in the middle; twice that on Bee, half on Aye.
+    assert rows[0][1:] == ["Bee", "Aye"]
+    said = {row[0]: row[1:] for row in rows}
+    assert said["float32, 1 ms and more"] == [
+        "**2.00**, 4.00 (other), 1 of 2",
+        "**0.50**, 1.00 (other), 2 of 2",
+    ]
+    assert said["quantised"][0] == "**1.00**, 1.00 (net_int8), 1 of 1"
+    assert said["float32, 50 µs to 1 ms"][0] == "**2.00**, 2.00 (little), 0 of 1"
+    assert said["below 50 µs"][0] == "**4.00**, 4.00 (call), 0 of 1"
+    # net takes 3 / 2 with two threads, other 4 / 2, net_int8 1 / 2, little 1; doubled on Bee.
+    assert said["all from 50 µs on, 2 threads"][0] == "**2.21**, 4.00 (other), 1 of 4"
+    # Half the time beside OpenVINO at its defaults, 0.5 ms: 1 and 4, doubled on Bee.
+    assert said["float32, 1 ms and more, in bfloat16"][0] == "**4.00**, 8.00 (other), 0 of 2"
+    assert said["commit"] == ["not recorded", "abc1234"]
+    assert said["openvino"] == ["1.2", "1.2"]
+
+
+def test_the_readme_says_both_and_keeps_the_rest(
+    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(pages, monkeypatch)
+    text = pages.README.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+    assert re.search(r"2\.00 of its time on a Bee \(worst 4\.00\).*0\.50 .* on an Aye", text)
+    pages.README.write_text("no marks")
+    with pytest.raises(ValueError, match=r"README\.md has no .* put them back"):
+        run(pages, monkeypatch)
+
+
+def test_the_plot_has_a_dot_for_each_ratio(
+    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(pages, monkeypatch)
+    plot = (docs / "speed.svg").read_text()
+    dots = re.findall(r'<circle cx="([\d.]+)".*?fill="(#\w+)".*?<title>(\w+) ([\d.]+)<', plot)
+    assert len(dots) == 2 * 5  # "alone" has no peer
+    (line,) = {float(x) for x, _, _, ratio in dots if ratio == "1.00"}
+    for x, colour, _, ratio in dots:
+        assert (float(x) > line) == (float(ratio) > 1)
+        assert (colour == "#c2410c") == (float(ratio) > 1)
+
+
+def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
+    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(pages, monkeypatch)
+    assert run(pages, monkeypatch, "--check") == 0
+    assert "| net | 2 |" in (docs / "speed-b.md").read_text()
+    (docs / "speed/b.json").unlink()
+    assert run(pages, monkeypatch, "--check") == 1
+    stale = re.findall(r"^(\S+) is stale: run python", capsys.readouterr().out, re.MULTILINE)
+    assert sorted(stale) == ["README.md", "docs/speed-b.md", "docs/speed.md", "docs/speed.svg"]
+    run(pages, monkeypatch)
+    assert not (docs / "speed-b.md").exists()
