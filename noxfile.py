@@ -244,6 +244,13 @@ def build(session: nox.Session) -> None:
         _stamp(package).write_text(digest)
 
 
+@nox.session(requires=["build"], default=False)
+def wheelhouse(session: nox.Session) -> None:
+    """Put all wheels, for x86-64 and aarch64, into dist/wheelhouse, and say how to install them."""
+    session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
+    session.run("python", "tools/wheelhouse.py", *session.posargs)
+
+
 @nox.session(default=False)
 @nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
 def release(session: nox.Session, package: str) -> None:

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules beside the tests
+
+import page_environments
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DIST = REPOSITORY / "dist"
@@ -55,21 +61,43 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
-def core_with_ref_and_onnx(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs commands where the demo can run: the core, CpuRef, the ONNX parser and Pillow."""
-    folder = tmp_path_factory.mktemp("full")
-    packages = ["armnn_backend_api", "armnn_core", "armnn_backend_ref", "armnn_parser_onnx"]
-    requirement = "armnn-core[image,onnx,ref]"
-    return runner(install(folder / "environment", packages, requirement), folder)
+def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs commands where a user followed docs/installing.md, on a machine without a compiler."""
+    folder = tmp_path_factory.mktemp("wheelhouse")
+    environment = folder / "environment"
+    alone = {**os.environ, "PATH": str(environment / "bin")}
+    fill = [sys.executable, REPOSITORY / "tools/wheelhouse.py", "--this-machine-only"]
+    subprocess.run([*fill, "--folder", folder / "dist/wheelhouse"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    assert not [
+        name for name in ("c++", "cc", "g++", "gcc") if shutil.which(name, path=alone["PATH"])
+    ]
+    page = (REPOSITORY / "docs/installing.md").read_text(encoding="utf-8")
+    for command in page_environments.COMMAND.findall(page)[:2]:
+        pip = [environment / "bin/pip", "install", "--quiet", *shlex.split(command)]
+        subprocess.run(pip, check=True, cwd=folder, env=alone)
+    return runner(environment, folder)
 
 
 @pytest.fixture(scope="session")
-def usual_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with what the documentation tells to install, and no further backend."""
-    extras = ["armnn_backend_ref", "armnn_dynamic_loader", "armnn_parser_onnx"]
-    packages = ["armnn_backend_api", "armnn_core", *extras]
-    requirement = "armnn-core[dynamic,image,onnx,ref]"
-    return install(tmp_path_factory.mktemp("usual") / "environment", packages, requirement)
+def installed_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Gives the environment that a page tells to make; pages that name the same share one."""
+    made: dict[frozenset[str], Path] = {}
+
+    def environment_of(page: Path) -> Path:
+        requirements = page_environments.requirements_of(page)
+        if requirements not in made:
+            folder = tmp_path_factory.mktemp("page") / "environment"
+            made[requirements] = page_environments.make(folder, requirements)
+        return made[requirements]
+
+    return environment_of
+
+
+@pytest.fixture(scope="session")
+def usual_environment(installed_for: Callable[[Path], Path]) -> Path:
+    """The environment that the page on the command tells to make."""
+    return installed_for(REPOSITORY / "docs/command-line.md")
 
 
 @pytest.fixture(scope="session")

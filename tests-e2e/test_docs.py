@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from page_environments import COMMAND, requirements_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -21,9 +23,25 @@ DOCUMENTS = [
 ]
 PROJECTS = list(REPOSITORY.glob("packages/*/pyproject.toml"))
 FRONTS = [
-    *(REPOSITORY / name for name in ("README.md", "docs/README.md", "docs/speed.md", "docs/arm.md")),
+    *(REPOSITORY / "docs" / name for name in ("../README.md", "README.md", "speed.md", "arm.md")),
     *(path.with_name("README.md") for path in PROJECTS),
 ]
+
+PAGES = [
+    *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
+    *("exporting", "writing-a-backend"),
+]
+COMMANDS = re.compile(r"^    ((?:armnn|pytest) .*)$", re.MULTILINE)
+InstalledFor = Callable[[Path], Path]
+
+
+@pytest.fixture
+def data(model: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A folder with the files that the pages speak of."""
+    (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
+    (tmp_path / "model.tflite").symlink_to(model("pitch"))
+    (tmp_path / "picture.png").symlink_to(REPOSITORY / "examples/page_turned_90.png")
+    return tmp_path
 
 
 def code_blocks(path: Path, language: str) -> list[str]:
@@ -61,16 +79,9 @@ def test_a_distribution_claims_what_is_tested(name: str) -> None:
     [path for path in DOCUMENTS if path.name == "README.md" and "```python" in path.read_text()],
     ids=lambda path: str(path.relative_to(REPOSITORY)),
 )
-def test_the_example_of_a_readme_runs(
-    path: Path, model: Callable[[str], Path], tmp_path: Path
-) -> None:
-    (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
-    (tmp_path / "model.tflite").symlink_to(model("pitch"))
+def test_the_example_of_a_readme_runs(path: Path, installed_for: InstalledFor, data: Path) -> None:
     (example,) = code_blocks(path, "python")
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    run_python(installed_for(path), example, data)
 
 
 def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
@@ -88,33 +99,91 @@ def test_the_tutorial_shows_the_example_backend_as_it_is() -> None:
     assert shown == {name: declared["project"][name] for name in shown}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "quick-start",
-        "choosing-backends",
-        "coming-from-arm-nn",
-        "coming-from-onnxruntime",
-        "exporting",
-        "writing-a-backend",
-    ],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page_print_what_it_says(
-    page: str, model: Callable[[str], Path], tmp_path: Path
+    page: str, installed_for: InstalledFor, data: Path
 ) -> None:
-    (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
-    (tmp_path / "model.tflite").symlink_to(model("pitch"))
     document = REPOSITORY / "docs" / f"{page}.md"
     blocks = code_blocks(document, "python")
     examples = [block for block in blocks if not block.startswith("# armnn_backend")]
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+    printed = run_python(installed_for(document), "\n".join(examples), data)
+    assert printed == "".join(code_blocks(document, "text"))
+
+
+@pytest.mark.parametrize("page", ["quick-start", "writing-a-backend"])
+def test_the_commands_of_a_page_work(page: str, installed_for: InstalledFor, data: Path) -> None:
+    document = REPOSITORY / "docs" / f"{page}.md"
+    programs = installed_for(document) / "bin"
+    commands = COMMANDS.findall(document.read_text())
+    assert len(commands) >= 3
+    for command in commands:
+        name, *arguments = shlex.split(command)
+        if name == "pytest":  # all of it is a test of that backend's own
+            arguments += ["--armnn-layers=Addition", "-m", "conformance_loads"]
+        run = subprocess.run(
+            [programs / name, *arguments], cwd=data, capture_output=True, text=True
+        )
+        assert run.returncode == 0, f"{command}\n{run.stdout}\n{run.stderr}"
+
+
+def test_what_pages_call_is_there_after_importing_armnn_alone() -> None:
+    prose = "".join(
+        re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for path in DOCUMENTS
     )
+    called = sorted(set(re.findall(r"`[^`\n]*?\b(armnn(?:\.\w+)+)\(", prose)))
+    assert "armnn.profiling.Recorder" in called
+    ask = "import sys, armnn\nfor name in sys.argv[1:]: assert callable(eval(name)), name"
+    asked = [sys.executable, "-W", "error", "-c", ask, *called]
+    run = subprocess.run(asked, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout == "".join(code_blocks(document, "text"))
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("    pip install numpy armnn-core\n", "an index might have a stranger's package"),
+        ("    pip install --find-links dist/wheelhouse armnn-core\n", "might have a stranger's"),
+        ("`pip install numpy` in a sentence\n", "page.md does not say what to install"),
+    ],
+)
+def test_a_page_says_what_to_install_and_asks_no_index_for_ours(
+    text: str, refusal: str, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(ValueError, match=refusal):
+        requirements_of(page)
+
+
+def test_the_environment_of_a_page_lacks_what_the_page_does_not_name(
+    installed_for: InstalledFor, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "    pip install pytest\n    $ pip install -r dist/wheelhouse/requirements.txt\n"
+    )
+    asked = "import pytest, importlib.util as u; print(u.find_spec('armnn'), u.find_spec('numpy'))"
+    assert run_python(installed_for(page), asked, tmp_path) == "None None\n"
+
+
+def test_no_page_tells_to_ask_an_index_for_ours() -> None:
+    commands = [each for path in DOCUMENTS for each in COMMAND.findall(path.read_text())]
+    assert len(commands) > 10
+    by_path = [each for each in commands if "./packages/armnn-" in each]
+    assert len(by_path) == 1
+    for command in {*commands} - {*by_path}:
+        assert "armnn" not in command or command.startswith(
+            ("--no-index --find-links dist/wheelhouse ", "./armnn-backend-")
+        )
+
+
+def run_python(environment: Path, code: str, folder: Path) -> str:
+    """Run a program with warnings as errors; return what it prints."""
+    command = [environment / "bin" / "python", "-W", "error", "-c", code]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
 
 
 def tutorial(language: str) -> list[str]:

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What a user has after pip install: the core alone, and with a backend and a parser."""
+"""What a user has after pip install: the core alone, and all that docs/installing.md installs."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -42,33 +47,70 @@ def test_the_core_alone_builds_networks(core_alone: Run) -> None:
     assert attempt.stdout.strip() == "(2, 3)", attempt.stderr
 
 
-def test_an_installed_backend_is_listed_with_its_origin(core_with_ref_and_onnx: Run) -> None:
-    listing = core_with_ref_and_onnx("armnn", "backends", "--json")
-    (backend,) = json.loads(listing.stdout)
-    assert backend["id"] == "CpuRef"
-    assert backend["distribution"] == "armnn-backend-ref"
+def test_installed_backends_are_listed_with_their_origin(core_from_wheelhouse: Run) -> None:
+    listing = core_from_wheelhouse("armnn", "backends", "--json")
+    found = {backend["id"]: backend["distribution"] for backend in json.loads(listing.stdout)}
+    assert found == {"CpuAcc": "armnn-backend-neon", "CpuRef": "armnn-backend-ref"}
 
 
-def test_the_environments_are_consistent(core_alone: Run, core_with_ref_and_onnx: Run) -> None:
-    for run in (core_alone, core_with_ref_and_onnx):
+def test_the_environments_are_consistent(core_alone: Run, core_from_wheelhouse: Run) -> None:
+    for run in (core_alone, core_from_wheelhouse):
         check = run("python", "-m", "pip", "check")
         assert check.returncode == 0, check.stdout
 
 
 def test_the_demo_tells_which_way_the_page_is_turned(
-    core_with_ref_and_onnx: Run, model: Callable[[str], Path], page: Path
+    core_from_wheelhouse: Run, model: Callable[[str], Path], page: Path
 ) -> None:
-    answer = core_with_ref_and_onnx(
+    answer = core_from_wheelhouse(
         "armnn", "run", model("page_orientation"), "--input", f"x={page}", "--report", "--top-k=1"
     )
     assert answer.returncode == 0, answer.stderr
     assert re.search(r"^ *class +label +score *$", answer.stdout, re.MULTILINE)
     assert re.search(r"^ *1 +90 +0\.9\d+ *$", answer.stdout, re.MULTILINE)
-    assert re.search(r"^ *Softmax\.0 +Softmax +CpuRef *$", answer.stdout, re.MULTILINE)
+    assert re.search(r"^ *Softmax\.0 +Softmax +CpuAcc +compiled", answer.stdout, re.MULTILINE)
 
 
-def test_the_module_is_the_command(core_with_ref_and_onnx: Run) -> None:
-    command = core_with_ref_and_onnx("armnn", "--version")
-    module = core_with_ref_and_onnx("python", "-m", "armnn", "--version")
+def test_the_module_is_the_command(core_from_wheelhouse: Run) -> None:
+    command = core_from_wheelhouse("armnn", "--version")
+    module = core_from_wheelhouse("python", "-m", "armnn", "--version")
     assert command.stdout == module.stdout
     assert command.stdout.startswith("armnn-core ")
+
+
+@pytest.fixture(scope="module")
+def wheelhouse() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "tools")
+        yield importlib.import_module("wheelhouse")
+
+
+def test_the_wheelhouse_has_all_of_ours_and_names_all_of_others(
+    wheelhouse: Any, tmp_path: Path
+) -> None:
+    more = tmp_path / "armnn_backend_neon-1.0.0-py3-none-manylinux_2_27_aarch64.whl"
+    more.touch()
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    (folder / "armnn_core-0.1-py3-none-any.whl").touch()  # what was there before goes
+    wheelhouse.fill(folder, [more])
+    ours = sorted(path.parent.name for path in REPOSITORY.glob("packages/*/pyproject.toml"))
+    made = sorted(path.name for path in folder.glob("*.whl"))
+    assert more.name in made
+    assert sorted({name.partition("-")[0].replace("_", "-") for name in made}) == ours
+    assert len(made) == len(ours) + 1
+    others = (folder / "requirements.txt").read_text().splitlines()
+    names = [re.split("[>=<~]", line)[0] for line in others]
+    assert {"numpy", "onnx", "pillow", "pyelftools", "rich", "tflite"} <= set(names)
+    assert not [name for name in names if name.startswith("armnn")]
+    first, second = wheelhouse.commands(Path("dist/wheelhouse"))
+    page = (REPOSITORY / "docs/installing.md").read_text()
+    assert f"    {first}\n    {second}\n" in page
+
+
+def test_a_wheelhouse_is_refused_where_a_wheel_is_missing(
+    wheelhouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheelhouse, "DIST", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no wheel of armnn-\S+: run \./nox -s build"):
+        wheelhouse.fill(tmp_path / "wheels")

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Environments with only what a page of the documentation tells its reader to install.
+
+Nothing is downloaded or unpacked: what is installed here is linked, file by file, if a requirement
+of the page leads to it. So a test that needs more than its page names fails, as a reader would.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import venv
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+COMMAND = re.compile(r"^(?: {4}|\$ )pip install (.*)$", re.MULTILINE)
+AS_IN = re.compile(r"[Ii]nstalled? as in the \[[^]]*\]\(([\w-]+\.md)\)")
+WITH_A_VALUE = ("--find-links",)
+THIRD_PARTY = ("-r", "dist/wheelhouse/requirements.txt")
+
+
+def requirements_of(page: Path) -> frozenset[str]:
+    """Return what a page tells to install with pip, itself or by naming another page.
+
+    Raises:
+        ValueError: It does not say what to install, or ours from anywhere but dist/wheelhouse.
+    """
+    text = page.read_text(encoding="utf-8")
+    commands = COMMAND.findall(text)
+    for other in AS_IN.findall(text):
+        commands += COMMAND.findall((page.parent / other).read_text(encoding="utf-8"))
+    found = [each for command in commands for each in _named(command)]
+    if not found:
+        raise ValueError(f"{page.name} does not say what to install")
+    return frozenset(found)
+
+
+def _named(command: str) -> Iterator[str]:
+    """Yield the requirements in the arguments of pip install."""
+    words = shlex.split(command)
+    if tuple(words) == THIRD_PARTY:
+        return
+    ours = any(word.startswith("armnn") for word in words)
+    if ours and words[:3] != ["--no-index", "--find-links", "dist/wheelhouse"]:
+        raise ValueError(f"pip install {command}: an index might have a stranger's package")
+    while words:
+        word = words.pop(0)
+        if word in WITH_A_VALUE:
+            words.pop(0)
+        elif not word.startswith("-"):
+            yield word
+
+
+@functools.cache
+def closure(requirement: str) -> dict[str, Distribution]:
+    """Return the distributions that a requirement leads to, by name."""
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
+    waiting = [Requirement(requirement)]
+    while waiting:
+        wanted = waiting.pop()
+        for extra in ("", *wanted.extras):
+            if (wanted.name, extra) in seen:
+                continue
+            seen.add((wanted.name, extra))
+            there = found.setdefault(wanted.name, distribution(wanted.name))
+            waiting += [
+                needed
+                for needed in map(Requirement, there.requires or ())
+                if needed.marker is None or needed.marker.evaluate({"extra": extra})
+            ]
+    return found
+
+
+def make(folder: Path, requirements: Iterable[str]) -> Path:
+    """Make a virtual environment of links in a folder; return it."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    installed = {name: each for wanted in requirements for name, each in closure(wanted).items()}
+    for each in installed.values():
+        for file in each.files or ():
+            if ".." not in file.parts:
+                link = site / file
+                link.parent.mkdir(parents=True, exist_ok=True)
+                if not link.exists():
+                    link.symlink_to(each.locate_file(file))
+        for point in each.entry_points.select(group="console_scripts"):
+            script = folder / "bin" / point.name
+            function = f"from {point.module} import {point.attr} as main"
+            script.write_text(f"#!{folder}/bin/python\nimport sys\n{function}\nsys.exit(main())\n")
+            script.chmod(0o755)
+    return folder

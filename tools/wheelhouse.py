@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Put all our wheels into one folder that pip installs from, without a compiler and an index.
+
+    python tools/wheelhouse.py [--folder dist/wheelhouse] [--this-machine-only]
+
+The wheels are those of dist/, which nox builds, and that of CpuAcc for aarch64, which Debian's
+cross-compiler makes; ``--this-machine-only`` leaves it out. What they need of others is named in a
+file of requirements: pip takes these from an index, and ours never.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from arm_machine import REPOSITORY, arm_machine
+from packaging.requirements import Requirement
+
+DIST = REPOSITORY / "dist"
+FOLDER = DIST / "wheelhouse"
+PACKAGES = REPOSITORY / "packages"
+NATIVE = "armnn-backend-neon"
+"""The distribution whose wheel is for one machine."""
+
+EXTRAS = ("cpu", "dynamic", "image")
+"""What the requirements are for: all that the core can ask for, but a test runner."""
+
+
+def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
+    """Make the folder anew, of the wheels in dist/ and some more.
+
+    Raises:
+        FileNotFoundError: A distribution has no wheel in dist/.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for project in sorted(PACKAGES.glob("*/pyproject.toml")):
+        name = project.parent.name
+        wheels = list(DIST.glob(f"{name.replace('-', '_')}-*.whl"))
+        if not wheels:
+            raise FileNotFoundError(f"{DIST} has no wheel of {name}: run ./nox -s build")
+        more_wheels = [*wheels, *more_wheels]
+    for wheel in more_wheels:
+        shutil.copy2(wheel, folder)
+    requirements = sorted(set(others_needed("armnn-core", EXTRAS)))
+    folder.joinpath("requirements.txt").write_text("\n".join(requirements) + "\n")
+
+
+def others_needed(name: str, extras: Iterable[str] = ()) -> Iterator[str]:
+    """Yield what a distribution of ours, and those of ours that it needs, need of others."""
+    project = tomllib.loads((PACKAGES / name / "pyproject.toml").read_text())["project"]
+    needed = list(project["dependencies"])
+    for extra in extras:
+        needed += project["optional-dependencies"][extra]
+    for text in needed:
+        requirement = Requirement(text)
+        if (PACKAGES / requirement.name).is_dir():
+            yield from others_needed(requirement.name, sorted(requirement.extras))
+        else:
+            yield text
+
+
+def commands(folder: Path) -> list[str]:
+    """Return what a user types; only the first command may ask an index."""
+    if folder.is_relative_to(Path.cwd()):
+        folder = folder.relative_to(Path.cwd())
+    return [
+        f"pip install -r {folder}/requirements.txt",
+        f'pip install --no-index --find-links {folder} "armnn-core[cpu]"',
+    ]
+
+
+def main() -> None:
+    """Fill the folder and say how to install from it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--this-machine-only", action="store_true")
+    arguments = parser.parse_args()
+    more = []
+    if platform.machine() == "x86_64" and not arguments.this_machine_only:
+        more.append(arm_machine().build_wheel(PACKAGES / NATIVE))
+    fill(arguments.folder, more)
+    for path in sorted(arguments.folder.iterdir()):
+        print(path.name)
+    print("\nInstall from it on a machine without a compiler:\n")
+    print("\n".join(f"    {command}" for command in commands(arguments.folder)))
+
+
+if __name__ == "__main__":
+    main()
