@@ -28,7 +28,17 @@ PLUGINS = [name for name in SOURCES if name not in ("armnn-core", "armnn-backend
 
 # A part of the core imports parts of its own row and of the rows above it, never of one below.
 CORE_ORDER = [
-    ["__about__", "_digest", "_distributions", "_metadata", "_trimming", "errors", "types"],
+    [
+        "__about__",
+        "_digest",
+        "_distributions",
+        "_installing",
+        "_metadata",
+        "_spelling",
+        "_trimming",
+        "errors",
+        "types",
+    ],
     ["tensor"],
     ["quantization"],
     ["layers"],

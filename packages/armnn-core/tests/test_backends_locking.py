@@ -89,12 +89,13 @@ def test_what_is_not_locked_is_never_imported(tmp_path: Path) -> None:
         found = entry(options)
         with pytest.raises(
             BackendUnavailableError,
-            match=r"is not in the lock file '.*none'; if you trust it, run 'armnn backends lock'\.",
+            match=r"is locked out, as there is no lock file '.*none'; if you trust it, run "
+            r"'armnn backends lock --output .*none'\.",
         ):
             BackendRegistry(options).get("Acme")
     assert (found.state, found.reason) == (
         BackendState.BLOCKED,
-        f"is not in the lock file {str(tmp_path / 'none')!r}",
+        f"is locked out, as there is no lock file {str(tmp_path / 'none')!r}",
     )
 
 
@@ -122,7 +123,7 @@ def test_a_file_that_differs_from_its_record_is_refused(tmp_path: Path) -> None:
         assert found.reason == (
             "has changed since it was installed: armnn_backend_acme.py is not as its RECORD says"
         )
-        assert found.remedy == "pip install --force-reinstall armnn-backend-acme"
+        assert found.remedy == "run pip install --force-reinstall armnn-backend-acme"
         module.rename(module.with_suffix(".old"))
         assert entry(options).state is not BackendState.KNOWN
 
@@ -198,7 +199,8 @@ def test_a_damaged_lock_file_is_told(tmp_path: Path, content: str, message: str)
     options = CreationOptions(require_locked=True, lock_file=str(path))
     with pytest.raises(
         InvalidArgumentError,
-        match=rf"lock' cannot be read: {message}.*; write it again with 'armnn backends lock'$",
+        match=rf"lock' cannot be read: {message}.*; write it again with "
+        r"'armnn backends lock --output .*lock'$",
     ):
         BackendRegistry(options)
 

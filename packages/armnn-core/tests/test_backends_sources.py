@@ -247,7 +247,7 @@ def test_a_path_without_the_loader_names_the_distribution_to_install(tmp_path: P
                 BackendUnavailableError,
                 match=r"^Dynamic backends cannot be loaded \(dynamic_backends_path='/opt/acme'\), "
                 r"as the distribution 'armnn-dynamic-loader' is not installed: pip install "
-                r"armnn-dynamic-loader\.$",
+                r"--find-links WHEELHOUSE armnn-dynamic-loader \(WHEELHOUSE is .*\)\.$",
             ),
         ):
             BackendRegistry(PATH)
@@ -260,7 +260,7 @@ def test_a_variable_without_the_loader_is_a_warning(
     with installed(tmp_path, STATIC, alone=True), caplog.at_level(logging.WARNING):
         assert [entry.id for entry in BackendRegistry().entries()] == ["Static"]
     (record,) = caplog.records
-    assert "pip install armnn-dynamic-loader" in record.getMessage()
+    assert "WHEELHOUSE armnn-dynamic-loader" in record.getMessage()
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_source_is_found_for_a_lint(tmp_path: Path) -> None:
 def test_a_lint_without_the_loader_names_it(tmp_path: Path) -> None:
     with (
         installed(tmp_path, alone=True),
-        pytest.raises(BackendUnavailableError, match="pip install armnn-dynamic-loader"),
+        pytest.raises(BackendUnavailableError, match="WHEELHOUSE armnn-dynamic-loader"),
     ):
         find_source()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from armnn._installing import install_command
 from armnn.backends import BACKEND_API_VERSION, BackendEntry, BackendState, BackendVersion
 from armnn.cli.compatibility import advice, matrix
 from armnn.cli.main import main
@@ -49,7 +50,7 @@ def entry(needed: str = "", declared: str = "") -> BackendEntry:
 def test_the_newest_core_that_takes_it_is_named(found: BackendEntry, core: str) -> None:
     assert advice(found, RECORDED) == (
         f"armnn-core {core} is the newest recorded release that takes backend 'Acme' "
-        f"(armnn-acme 7): pip install armnn-core=={core}."
+        f"(armnn-acme 7): {install_command(f'armnn-core=={core}')}."
     )
 
 
@@ -76,5 +77,5 @@ def test_the_doctor_gives_the_advice(tmp_path: Path, capsys: pytest.CaptureFixtu
     findings: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["findings"]
     texts = [finding["text"] for finding in findings if not finding["is_problem"]]
     assert BackendVersion(1, 1) <= BACKEND_API_VERSION
-    assert any(text.endswith(": pip install armnn-core==1.0.0.") for text in texts)
+    assert any("WHEELHOUSE armnn-core==1.0.0 (" in text for text in texts)
     assert any(text.startswith("No release of armnn-core up to") for text in texts)

@@ -239,5 +239,5 @@ def test_without_pillow_the_error_says_what_to_install(
     picture: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(InvalidArgumentError, match=r'pip install "armnn-core\[image\]"'):
+    with pytest.raises(InvalidArgumentError, match=r"not installed: pip install pillow$"):
         read(picture, NHWC)

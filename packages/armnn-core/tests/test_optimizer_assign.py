@@ -74,6 +74,43 @@ def test_layers_that_nobody_runs_are_all_listed_with_every_reason(
     assert "'mul' (Multiplication): First: never; Second: nor this" in str(fail.value)
 
 
+def test_without_cpuref_the_advice_is_to_add_it(make_backend, participants) -> None:
+    parties = participants(make_backend("First", {"relu": "no"}))
+    with pytest.raises(
+        OptimizationError,
+        match=r"\nAdd CpuRef to the backends \(armnn-backend-ref brings it\): it runs every type "
+        r"of layer\.$",
+    ):
+        OptimizedNetwork(three_layers(), parties, OptimizerOptions())
+
+
+def test_where_cpuref_itself_refused_the_advice_is_not_to_add_it(
+    make_backend, participants
+) -> None:
+    parties = participants(
+        make_backend("First", {"relu": "no"}), make_backend("CpuRef", {"relu": "no Boolean"})
+    )
+    with pytest.raises(
+        OptimizationError,
+        match=r"First: no; CpuRef: no Boolean\nCpuRef, which runs every type of layer, refused "
+        r"them as well: change in the model what the reasons name\.$",
+    ) as caught:
+        OptimizedNetwork(three_layers(), parties, OptimizerOptions())
+    assert "Add CpuRef" not in str(caught.value)
+
+
+def test_a_hint_with_a_typing_error_says_what_may_be_meant(make_backend, participants) -> None:
+    network = three_layers()
+    network.find("relu").backend_hint = "second"
+    optimized = OptimizedNetwork(
+        network, participants(make_backend("First"), make_backend("Second")), OptimizerOptions()
+    )
+    (row,) = optimized.report.fallbacks
+    assert row.reason == (
+        "second: is not one of the backends of this runtime; did you mean 'Second'?"
+    )
+
+
 def test_choice_comes_before_hint_and_hint_before_preference(make_backend, participants) -> None:
     network = three_layers()
     network.find("relu").backend_hint = "Third"

@@ -118,35 +118,70 @@ def test_a_folder_is_no_model(tmp_path: Path) -> None:
         parse(tmp_path)
 
 
+WHEELS = (
+    "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "what", "remedy"),
     [
-        ("m.onnx", "the suffix '.onnx'", 'pip install "armnn-core[onnx]" or '),
-        ("m.TFLITE", "the suffix '.TFLITE'", 'pip install "armnn-core[tflite]" or '),
-        ("m.pb", "the suffix '.pb'", ""),
-        ("m", "files without a suffix", ""),
-        (".onnx", "files without a suffix", ""),
+        ("m.onnx", "the suffix '.onnx'", "; armnn-parser-onnx reads .onnx: {install}[onnx]{end}"),
+        (
+            "m.TFLITE",
+            "the suffix '.TFLITE'",
+            "; armnn-parser-tflite reads .tflite: {install}[tflite]{end}",
+        ),
+        (
+            "m.onnxx",
+            "the suffix '.onnxx'",
+            "; did you mean .onnx? armnn-parser-onnx reads .onnx: {install}[onnx]{end}",
+        ),
+        (
+            "m.acmee",
+            "the suffix '.acmee'",
+            "; did you mean .acme? Rename the file, or parse it with suffix='acme'.",
+        ),
+        ("m.pb", "the suffix '.pb'", "."),
+        ("m", "files without a suffix", "."),
+        (".onnx", "files without a suffix", "."),
     ],
 )
-def test_an_unknown_suffix_says_what_is_installed_and_what_to_install(
+def test_an_unknown_suffix_says_what_is_readable_and_what_would_read_it(
     tmp_path: Path, name: str, what: str, remedy: str
 ) -> None:
+    install = 'pip install --find-links WHEELHOUSE "armnn-core'
     with (
         installed(tmp_path, parser(), alone=True),
         pytest.raises(ModelFileError) as caught,
     ):
         parse(model(tmp_path, name))
     assert str(caught.value) == (
-        f"Cannot parse {str(tmp_path / name)!r}: there is no parser for {what}, installed are "
-        "those of .acme (armnn-parser-acme 0.2); armnn-parser-onnx brings .onnx, "
-        f'armnn-parser-tflite brings .tflite: {remedy}pip install "armnn-core[cpu]".'
+        f"Cannot parse {str(tmp_path / name)!r}: there is no parser for {what}; readable here: "
+        f".acme (armnn-parser-acme 0.2){remedy.format(install=install, end=f'{chr(34)} {WHEELS}.')}"
     )
 
 
-def test_without_any_parser_none_is_said_to_be_installed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["pb", "onnxx", "tflite2", "ONNX.bak"])
+def test_a_parser_that_is_installed_is_never_advised_to_be_installed(
+    tmp_path: Path, suffix: str
+) -> None:
+    parsers = [parser(suffix=name, name=f"armnn-parser-{name}") for name in ("onnx", "tflite")]
+    with (
+        installed(tmp_path, *parsers, alone=True),
+        pytest.raises(ModelFileError, match=r"readable here: \.onnx .*, \.tflite ") as caught,
+    ):
+        parse(model(tmp_path, f"m.{suffix}"))
+    assert "pip install" not in str(caught.value)
+
+
+def test_without_any_parser_the_usual_ones_are_advised(tmp_path: Path) -> None:
     with (
         installed(tmp_path, alone=True),
-        pytest.raises(ModelFileError, match=r"'\.acme', none is installed;"),
+        pytest.raises(
+            ModelFileError,
+            match=r"'\.acme', none is installed\. The usual ones: pip install --find-links ",
+        ),
     ):
         parse(model(tmp_path))
 

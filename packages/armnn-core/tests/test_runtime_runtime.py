@@ -152,7 +152,7 @@ def test_a_backend_without_its_hardware_is_left_out_unless_named(
 
 def test_no_usable_backend_is_an_error_that_says_what_to_install(make_runtime) -> None:
     runtime = make_runtime()
-    with pytest.raises(BackendUnavailableError, match=r'pip install "armnn-core\[cpu\]"'):
+    with pytest.raises(BackendUnavailableError, match=r'WHEELHOUSE "armnn-core\[cpu\]"'):
         runtime.optimize(chain())
 
 
@@ -179,6 +179,8 @@ def test_options_reach_the_backend_and_unknown_ones_are_refused(make_backend, ma
     assert {"NumberOfThreads": 2} in seen
     with pytest.raises(InvalidArgumentError, match=r"options for backend 'Plain'.*are Fake"):
         runtime.optimize(chain(), ["Fake"], backend_options={"Plain": {}})
+    with pytest.raises(InvalidArgumentError, match=r"are Fake; did you mean 'Fake'\?$"):
+        runtime.optimize(chain(), ["Fake"], backend_options={"fake": {}})
     with pytest.raises(InvalidArgumentError, match="'Plain' has no options: got Speed"):
         runtime.optimize(chain(), ["Plain"], backend_options={"Plain": {"Speed": 1}})
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
+from armnn._installing import PARSERS, USUAL, install_command
+from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
 from armnn.graph import Survey
 
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
 the bytes of a file. A function that has the parameter ``survey`` fills one."""
-
-DISTRIBUTIONS = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
-"""The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
 
 
 def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
@@ -129,13 +128,21 @@ def _load(entry_point: _metadata.EntryPoint) -> Callable[..., Network]:
 
 
 def _no_parser(subject: str, suffix: str) -> str:
-    parsers = [f".{entry.name} ({entry.distribution})" for entry in installed_parsers()]
+    installed = installed_parsers()
     what = f"the suffix {'.' + suffix!r}" if suffix else "files without a suffix"
-    installed = f"installed are those of {', '.join(parsers)}" if parsers else "none is installed"
-    brought = ", ".join(f"{name} brings .{ending}" for ending, name in DISTRIBUTIONS.items())
-    known = suffix.lower()
-    extra = f'pip install "armnn-core[{known}]" or ' if known in DISTRIBUTIONS else ""
-    return (
-        f"Cannot parse {subject}: there is no parser for {what}, {installed}; {brought}: "
-        f'{extra}pip install "armnn-core[cpu]".'
-    )
+    readable = ", ".join(f".{entry.name} ({entry.distribution})" for entry in installed)
+    there_is = f"; readable here: {readable}" if installed else ", none is installed"
+    message = f"Cannot parse {subject}: there is no parser for {what}{there_is}"
+    here = [entry.name.lower() for entry in installed]
+    meant = closest(suffix, dict.fromkeys([*here, *PARSERS])) if suffix else None
+    if meant in here:
+        return (
+            f"{message}; did you mean .{meant}? Rename the file, or parse it with suffix={meant!r}."
+        )
+    if meant is not None:
+        said = "" if meant == suffix.lower() else f"did you mean .{meant}? "
+        advice = f"{PARSERS[meant]} reads .{meant}: {install_command(f'armnn-core[{meant}]')}"
+        return f"{message}; {said}{advice}."
+    if installed:
+        return f"{message}."
+    return f"{message}. The usual ones: {install_command(USUAL)}."

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 from armnn import _metadata
+from armnn._installing import reinstall_command
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import VALID_ID, FoundBackend, incompatibility
 from armnn.backends.ranges import DeclaredRange, declared_range
@@ -85,7 +86,7 @@ def _verdict(
             f"is not there: its module {entry_point.module!r} does not exist, so the metadata in "
             f"{distribution.location} is stale"
         )
-        remedy = f"run pip install --force-reinstall {distribution.name}, or remove that metadata"
+        remedy = f"run {reinstall_command(distribution.name)}, or remove that metadata"
         return BackendState.FAILED, reason, remedy
     if declared is not None and not declared.admits(_provided(api_version)):
         reason, remedy = incompatibility(

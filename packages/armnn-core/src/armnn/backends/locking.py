@@ -12,12 +12,14 @@ import csv
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn import _metadata
+from armnn._installing import reinstall_command
 from armnn.backends.discovery import GROUP
 from armnn.backends.selection import environment
 from armnn.backends.trust import who_else_may_write
@@ -46,11 +48,13 @@ class Lock:
         path: The lock file.
         files: The sha256 of each shared library, by path.
         distributions: Version and sha256 of the RECORD of each distribution, by normalised name.
+        is_missing: Whether there is no such file; it lists nothing then.
     """
 
     path: Path
     files: Mapping[str, str]
     distributions: Mapping[str, tuple[str, str]]
+    is_missing: bool = False
     _judged: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -82,13 +86,13 @@ class Lock:
                 )
             return cls(path, *_parsed(document))
         except FileNotFoundError:
-            return cls(path, {}, {})
+            return cls(path, {}, {}, is_missing=True)
         except (OSError, ValueError, RecursionError) as error:
             if isinstance(error, InvalidArgumentError):
                 raise
             raise InvalidArgumentError(
                 f"the lock file {str(path)!r} cannot be read: {error}; write it again with "
-                f"'{COMMAND}'"
+                f"'{_command_for(path)}'"
             ) from error
 
     @classmethod
@@ -129,7 +133,7 @@ class Lock:
             return "", ""
         expected = self.files.get(path)
         if expected is None:
-            return f"is not in the lock file {str(self.path)!r}", self._remedy
+            return self._unlisted, self._remedy
         return f"has changed since it was locked: got sha256 {sha256}, expected {expected}", (
             self._remedy
         )
@@ -154,7 +158,7 @@ class Lock:
         }[name, location]
         locked = self.distributions.get(installed.normalized_name)
         if locked is None:
-            return f"is not in the lock file {str(self.path)!r}", self._remedy
+            return self._unlisted, self._remedy
         record = installed.record()
         if _sha256(record.encode()) != locked[1]:
             reason = f"has changed since {name} {locked[0]} was locked: its RECORD differs"
@@ -162,12 +166,24 @@ class Lock:
         changed = _changed_file(record, Path(location))
         if changed:
             reason = f"has changed since it was installed: {changed} is not as its RECORD says"
-            return reason, f"pip install --force-reinstall {name}"
+            return reason, f"run {reinstall_command(name)}"
         return "", ""
 
     @property
+    def _unlisted(self) -> str:
+        if self.is_missing:
+            return f"is locked out, as there is no lock file {str(self.path)!r}"
+        return f"is not in the lock file {str(self.path)!r}"
+
+    @property
     def _remedy(self) -> str:
-        return f"if you trust it, run '{COMMAND}'"
+        return f"if you trust it, run '{_command_for(self.path)}'"
+
+
+def _command_for(path: Path) -> str:
+    """Return the command that writes a lock file to that path."""
+    is_default = path == default_lock_file()
+    return COMMAND if is_default else f"{COMMAND} --output {shlex.quote(str(path))}"
 
 
 def sha256_of(path: str) -> str:

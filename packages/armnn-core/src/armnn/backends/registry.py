@@ -14,8 +14,9 @@ from armnn.backends.discovery import static_backends
 from armnn.backends.dynamic import dynamic_backends
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend, describe_error
+from armnn.backends.refusals import none_usable, unknown_backend
 from armnn.backends.selection import Selection
-from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
+from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
@@ -23,17 +24,6 @@ if TYPE_CHECKING:
 
 REFERENCE = "CpuRef"
 """The backend that is tried last when the user names none: it runs everything, slowly."""
-
-INSTALL_HINT = 'pip install "armnn-core[cpu]"'
-"""What brings the usual backends and parsers."""
-
-DISTRIBUTIONS = {
-    "CpuRef": "armnn-backend-ref",
-    "CpuAcc": "armnn-backend-neon",
-    "Custom": "armnn-backend-custom",
-    "OpenVino": "armnn-backend-openvino",
-}
-"""The distributions that bring backends whose ids are well known."""
 
 _log = logging.getLogger(__name__)
 
@@ -137,7 +127,7 @@ class BackendRegistry:
         """Return the backend of that id; the reason in the entry if it may not be loaded."""
         rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
         if not rows:
-            raise self._unknown(backend_id)
+            raise unknown_backend(backend_id, self.entries())
         for found, entry in rows:
             if found.may_load and entry.state not in (BackendState.BLOCKED, BackendState.SHADOWED):
                 return found, entry
@@ -187,10 +177,7 @@ class BackendRegistry:
                 if score > 0:
                     ranked.append((entry.id == REFERENCE, -score, entry.id, backend))
         if not ranked:
-            raise BackendUnavailableError(
-                f"No backend can be used: {INSTALL_HINT} brings some, and 'armnn doctor' says what "
-                "is wrong with those that are installed."
-            )
+            raise none_usable(self.entries())
         return tuple(backend for *_, backend in sorted(ranked, key=lambda row: row[:3]))
 
     def _dynamic_backends(self) -> tuple[FoundBackend, ...]:
@@ -201,22 +188,6 @@ class BackendRegistry:
                 )
                 self._dynamic = tuple(found)
             return self._dynamic
-
-    def _unknown(self, backend_id: str) -> UnknownBackendError:
-        import difflib  # imported late: for a message only
-
-        entries = self.entries()
-        known = list(dict.fromkeys(entry.id for entry in entries if entry.id))
-        listed = f"known here: {', '.join(known)}" if known else "none is installed"
-        if backend_id in DISTRIBUTIONS:
-            remedy = f"; pip install {DISTRIBUTIONS[backend_id]} brings it."
-        elif close := difflib.get_close_matches(backend_id, known, 1, 0.7):
-            remedy = f"; did you mean {close[0]!r}?"
-        else:
-            remedy = "." if known else f"; {INSTALL_HINT} brings the usual ones."
-        if not all(entry.id for entry in entries):
-            remedy += " Some files were turned down: 'armnn doctor' says why."
-        return UnknownBackendError(f"There is no backend {backend_id!r} ({listed}){remedy}")
 
 
 def _lock_of(options: CreationOptions) -> Lock | None:

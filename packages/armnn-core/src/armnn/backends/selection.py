@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._spelling import closest
 from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
 
@@ -104,12 +105,18 @@ class Selection:
         if self.option is not None and entry.id not in self.option:
             return (
                 f"is blocked: allowed_backends is {list(self.option)!r}",
-                "add it to that list",
+                _instead(entry.id, self.option) or "add it to that list",
             )
         is_admitted = not self.admitted or entry.id in self.admitted
         if entry.id in self.excluded or not is_admitted:
             return (
                 f"is blocked by the environment variable {VARIABLE}={self.variable!r}",
-                "change or unset that variable",
+                _instead(entry.id, self.admitted) or "change or unset that variable",
             )
         return None
+
+
+def _instead(backend_id: str, written: tuple[str, ...]) -> str:
+    """Return the remedy if one of the ids that were written may stand for another."""
+    meant = closest(backend_id, written)
+    return f"did you mean it by {meant!r}? Then write {backend_id!r}" if meant else ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
+from armnn._installing import LOADER, install_command
 from armnn.backends.loading import describe_error
 from armnn.backends.selection import environment
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
@@ -38,7 +39,6 @@ UNREMARKABLE_STAGES = ("name", "duplicate")
 
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"
-LOADER = "armnn-dynamic-loader"
 
 _log = logging.getLogger(__name__)
 
@@ -257,5 +257,5 @@ def _check_probe(options: CreationOptions) -> None:
 def _missing(asked: str) -> BackendUnavailableError:
     return BackendUnavailableError(
         f"Dynamic backends cannot be loaded ({asked}), as the distribution {LOADER!r} is not "
-        f"installed: pip install {LOADER}."
+        f"installed: {install_command(LOADER)}."
     )

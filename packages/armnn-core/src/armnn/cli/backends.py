@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+from armnn._installing import USUAL, install_command
 from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
-from armnn.backends.registry import INSTALL_HINT
 from armnn.cli import lock_backends, new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
@@ -66,7 +66,7 @@ def list_backends(arguments: argparse.Namespace) -> int:
     elif entries:
         print_entries(entries)
     else:
-        print(f"No backend is installed. This brings the usual ones: {INSTALL_HINT}")
+        print(f"No backend is installed. The usual ones: {install_command(USUAL)}.")
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from armnn._installing import install_command
 from armnn.backends import BackendVersion, is_compatible
 from armnn.backends.ranges import DeclaredRange
 
@@ -27,7 +28,7 @@ def advice(entry: BackendEntry, recorded: dict[str, Any] | None = None) -> str:
             version = core["version"]
             return (
                 f"armnn-core {version} is the newest recorded release that takes backend "
-                f"{entry.id!r} ({entry.owner}): pip install armnn-core=={version}."
+                f"{entry.id!r} ({entry.owner}): {install_command(f'armnn-core=={version}')}."
             )
     last = cores[-1]["version"]
     return (

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 from armnn import _metadata
 from armnn.__about__ import __version__
+from armnn._installing import USUAL, install_command, reinstall_command
 from armnn.backends import (
     BACKEND_API_VERSION,
     BackendEntry,
@@ -20,7 +21,6 @@ from armnn.backends import (
 )
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.discovery import GROUP as BACKENDS_GROUP
-from armnn.backends.registry import INSTALL_HINT
 from armnn.backends.selection import VARIABLE, is_elevated, is_environment_honoured
 from armnn.backends.sources import (
     PATH_VARIABLE,
@@ -245,11 +245,11 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
         if entry.is_static and not entry.declared_range
     ]
     if not entries:
-        found.append(Finding(f"No backend is installed: {INSTALL_HINT} brings the usual ones."))
+        found.append(Finding(f"No backend is installed. The usual ones: {install_command(USUAL)}."))
     found += [
         Finding(
             f"The entry points of {distribution} in {distribution.location} cannot be read: "
-            f"{reason}; run pip install --force-reinstall {distribution.name}.",
+            f"{reason}; run {reinstall_command(distribution.name)}.",
         )
         for distribution, reason in _metadata.scan().unreadable
     ]
@@ -281,7 +281,7 @@ def _installation_findings(entry_point: _metadata.EntryPoint) -> list[Finding]:
         found.append(
             Finding(
                 f"{distribution} lacks {len(missing)} of its files, such as {missing[0]}; run "
-                f"pip install --force-reinstall {distribution.name}."
+                f"{reinstall_command(distribution.name)}."
             )
         )
     return found

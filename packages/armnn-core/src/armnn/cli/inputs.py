@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import zlib
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.errors import InvalidArgumentError
@@ -137,8 +137,8 @@ def _unknown_name(text: str, names: Collection[str], option: str) -> InvalidArgu
         return InvalidArgumentError(
             f"{option} got {text!r} without a name, expected NAME=... with one of {known}"
         )
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    meant = closest(name, names, 0.6)
+    hint = f"; did you mean {meant!r}?" if meant else ""
     return InvalidArgumentError(f"{option} got the name {name!r}, expected one of {known}{hint}")
 
 

@@ -140,7 +140,7 @@ def _opened(path: Path) -> Image:
     except ImportError as error:
         raise InvalidArgumentError(
             f"reading the picture {str(path)!r} takes Pillow, which is not installed: "
-            'pip install "armnn-core[image]"'
+            "pip install pillow"
         ) from error
     with _unreadable(path), path.open("rb") as file:
         with warnings.catch_warnings():

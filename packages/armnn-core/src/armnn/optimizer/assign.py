@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from armnn._installing import BACKENDS
+from armnn._spelling import closest
+from armnn.backends.registry import REFERENCE
 from armnn.errors import InvalidArgumentError, OptimizationError
 from armnn.optimizer.report import Refusal
 
@@ -58,10 +61,8 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
     names = [layer.name for layer in network.layers if layer.type not in UNASSIGNED]
     for name in layer_backends:
         if name not in names:
-            import difflib  # imported late: for a message only
-
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else "armnn inspect lists the layers"
+            meant = closest(name, names, 0.6)
+            hint = f"did you mean {meant!r}?" if meant else "armnn inspect lists the layers"
             raise InvalidArgumentError(
                 f"a backend was chosen for layer {name!r}, which the network {network.name!r} "
                 f"does not have; {hint}"
@@ -90,11 +91,11 @@ def assign_backends(
         if options.strict and layer in assignment.refusals:
             strays.append(layer)
     if homeless:
-        asked = ", ".join(candidate.id for candidate in assignment.candidates)
+        asked = [candidate.id for candidate in assignment.candidates]
         raise OptimizationError(
-            f"no backend of [{asked}] runs {len(homeless)} layer(s) of the network:\n"
+            f"no backend of [{', '.join(asked)}] runs {len(homeless)} layer(s) of the network:\n"
             f"{_list_refusals(homeless, assignment)}\n"
-            "Add a backend that runs them; CpuRef (armnn-backend-ref) runs every layer."
+            f"{_advice(homeless, assignment)}"
         )
     if strays:
         raise OptimizationError(
@@ -111,7 +112,11 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
         if backend_id in refused:
             continue
         if candidate is None:
-            assignment.refuse(layer, backend_id, "is not one of the backends of this runtime")
+            known = [each.id for each in (*assignment.candidates, *assignment.named)]
+            meant = closest(backend_id, known)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            reason = f"is not one of the backends of this runtime{hint}"
+            assignment.refuse(layer, backend_id, reason)
             continue
         answer = candidate.supports(layer)
         if answer:
@@ -129,6 +134,19 @@ def _order(
     for candidate in assignment.candidates:
         order.setdefault(candidate.id, candidate)
     return tuple(order.items())
+
+
+def _advice(layers: Sequence[Layer], assignment: Assignment) -> str:
+    """Return what to do about layers that no backend runs."""
+    if all(REFERENCE in assignment.refused_by(layer) for layer in layers):
+        return (
+            f"{REFERENCE}, which runs every type of layer, refused them as well: change in the "
+            "model what the reasons name."
+        )
+    return (
+        f"Add {REFERENCE} to the backends ({BACKENDS[REFERENCE]} brings it): it runs every type of "
+        "layer."
+    )
 
 
 def _list_refusals(layers: Sequence[Layer], assignment: Assignment) -> str:

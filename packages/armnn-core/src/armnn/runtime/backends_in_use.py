@@ -8,7 +8,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from armnn._spelling import closest
 from armnn.backends import TensorHandleFactories
+from armnn.backends.refusals import none_usable
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import (
     ArmnnError,
@@ -147,9 +149,7 @@ class BackendsInUse:
             except BackendUnavailableError as error:
                 _log.warning("Backend %s is left out: %s", backend.id, error)
         if not usable:
-            raise BackendUnavailableError(
-                "no backend can be used here: armnn doctor says what was found and why not"
-            )
+            raise none_usable(self.registry.entries())
         return usable
 
     def _named(self, backend_id: str) -> Backend:
@@ -190,9 +190,11 @@ class BackendsInUse:
         known = [backend.id for backend in (*chosen, *named)]
         for backend_id in backend_options:
             if backend_id not in known:
+                meant = closest(backend_id, known)
+                hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(
                     f"there are options for backend {backend_id!r}, which does not take part: the "
-                    f"backends are {', '.join(known)}"
+                    f"backends are {', '.join(known)}{hint}"
                 )
         factories = TensorHandleFactories()
         candidates = {}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What to type to install what is missing: the only place that says where armnn's wheels lie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from armnn._metadata import normalized
+
+USUAL: Final = "armnn-core[cpu]"
+"""The core with the usual backends and parsers."""
+
+LOADER: Final = "armnn-dynamic-loader"
+"""The distribution that brings backends which are files."""
+
+BACKENDS: Final = {
+    "CpuRef": "armnn-backend-ref",
+    "CpuAcc": "armnn-backend-neon",
+    "Custom": "armnn-backend-custom",
+    "OpenVino": "armnn-backend-openvino",
+}
+"""The distributions that bring backends whose ids are well known."""
+
+PARSERS: Final = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
+"""The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
+
+_OURS = ("armnn-core", "armnn-backend-api", LOADER, *BACKENDS.values(), *PARSERS.values())
+_FOLDER = (
+    "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"
+)
+
+
+def install_command(requirement: str) -> str:
+    """Return the command that installs one of armnn's distributions.
+
+    Args:
+        requirement: Its name, with extras or a version where these matter.
+    """
+    return f"pip install --find-links WHEELHOUSE {_quoted(requirement)} {_FOLDER}"
+
+
+def reinstall_command(distribution: str) -> str:
+    """Return the command that installs a distribution again, whoever made it."""
+    if normalized(distribution) not in _OURS:
+        return f"pip install --force-reinstall {distribution}"
+    return f"pip install --force-reinstall --find-links WHEELHOUSE {distribution} {_FOLDER}"
+
+
+def _quoted(requirement: str) -> str:
+    """Return a requirement as a shell takes it."""
+    return f'"{requirement}"' if "[" in requirement else requirement
