@@ -38,6 +38,15 @@ def test_a_table_without_rows_shows_its_headings(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.split()[:2] == ["first", "second"]
 
 
+def test_a_terminal_that_has_no_such_signs_gets_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+    print_table("Größe", ["name"], [("né",)])
+    stream.flush()
+    shown = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]  # BytesIO, see above
+    assert shown.splitlines() == ["Gr\\xf6\\xdfe", "", " name", " ----", " n\\xe9", ""]
+
+
 def test_json_has_only_what_json_has(capsys: pytest.CaptureFixture[str]) -> None:
     document = {"a": [1.5, math.nan, math.inf, -math.inf], 3: {"b": (True, None, "ü")}}
     print_json(document)

@@ -282,6 +282,20 @@ def test_the_report_says_who_refused_and_why(
     assert ["double_x", "Activation", "Half"] in table
 
 
+def test_a_report_of_all_layers_needs_no_other_option(
+    model: Callable[..., str],
+    document: Callable[..., dict[str, Any]],
+    text: Callable[..., str],
+) -> None:
+    assert [row["layer"] for row in document(model(), "--report-all")["report"]] == [
+        "double_x",
+        "plus_x",
+    ]
+    table = [line.split() for line in text(model(), "--report-all").splitlines()]
+    assert ["plus_x", "Activation", "Half", "Half:"] not in table
+    assert ["double_x", "Activation", "Half"] in table
+
+
 def test_the_report_of_open_shapes_says_for_which_it_holds(
     model: Callable[..., str], text: Callable[..., str]
 ) -> None:

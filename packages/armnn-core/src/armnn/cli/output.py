@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from armnn.cli.tables import ELLIPSIS, RULE, table_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -17,35 +20,46 @@ if TYPE_CHECKING:
 PROGRESS_DELAY_SECONDS = 2.0
 """How long something takes before its progress is shown."""
 
-_NATURAL_WIDTH = 100_000
-
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; in a file or a pipe, each row is one line, however long.
+    """Print a table; no word of it is broken.
+
+    On a terminal it is as wide as that allows. In a file or a pipe each row is one line, however
+    long.
 
     Args:
         title: What stands above it; empty for nothing.
         columns: The headings.
         rows: One cell per column.
     """
-    from rich.box import SIMPLE_HEAD
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if title:
+        _print_title(printable(title))
+    shown = [[printable(cell) for cell in row] for row in rows]
+    lines = ["", *table_lines(columns, shown, width), ""]
+    print(_encodable("\n".join(lines)))
+
+
+def _encodable(text: str) -> str:
+    """Return a text as the terminal's encoding has it; few terminals have another than UTF-8."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        plain = text.replace(RULE, "-").replace(ELLIPSIS, "~")
+        return plain.encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def _print_title(title: str) -> None:
+    if not sys.stdout.isatty():
+        print(_encodable(title))
+        return
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        # In a str, rich would look for markup such as [1, 3].
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_NATURAL_WIDTH)
-    if title:
-        # Not the table's own title: rich would fold that to the width of the columns.
-        console.print(Text(printable(title), style="bold"))
-    console.print(table)
+    # In a str, rich would look for markup such as [1, 3].
+    Console(highlight=False).print(Text(title, style="bold"))
 
 
 def printable(text: str) -> str:

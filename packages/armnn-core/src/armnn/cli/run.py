@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
             top_k=arguments.top_k,
             latency=latency,
             report=loaded.report,
-            show_report=arguments.report,
+            show_report=arguments.report or arguments.report_all,
+            all_layers=arguments.report_all,
             peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             files=_write_files(targets, outputs, arguments.profile, recorder),
         )

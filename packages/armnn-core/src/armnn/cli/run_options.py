@@ -107,7 +107,13 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
         "--no-print-output", action="store_true", help="do not show the outputs' values"
     )
     group.add_argument(
-        "--report", action="store_true", help="show which layer ran on which backend, and why"
+        "--report",
+        action="store_true",
+        help="show which layers ran on which backend, and why; layers that were compiled together "
+        "are one row",
+    )
+    group.add_argument(
+        "--report-all", action="store_true", help="the same with a row for every layer"
     )
     group.add_argument("--json", action="store_true", help="print everything as one JSON object")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armnn.cli.output import print_table, printable
+from armnn.cli.report_rows import COLUMNS, all_rows, folded_rows
 from armnn.cli.results import (
     Labels,
     RankedClass,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.cli.inputs import Feed
-    from armnn.optimizer import CompiledPart, Report, ReportRow
+    from armnn.optimizer import CompiledPart, Report
     from armnn.tensor import TensorInfo
 
 DEFAULT_TOP_K = 5
@@ -73,6 +74,7 @@ class RunResult:
         latency: Of the measured runs.
         report: Which layer ran where.
         show_report: Whether the report was asked for.
+        all_layers: Whether the report shall have a row for every layer.
         peak_memory_mb: The most memory that the process ever used, in MiB.
         files: What was written, by what it is.
     """
@@ -87,6 +89,7 @@ class RunResult:
     latency: Latency
     report: Report
     show_report: bool
+    all_layers: bool
     peak_memory_mb: float
     files: Mapping[str, str]
 
@@ -173,13 +176,9 @@ class RunResult:
     def _show_report(self) -> None:
         specialisations = dict.fromkeys(row.specialisation for row in self.report)
         for specialisation in specialisations:
-            rows = [
-                (row.layer, row.type, row.backend, _remarks(row))
-                for row in self.report
-                if row.specialisation == specialisation
-            ]
+            rows = [row for row in self.report if row.specialisation == specialisation]
             title = f"Layers for {specialisation}" if specialisation else "Layers"
-            print_table(title, ["layer", "type", "backend", "why"], rows)
+            print_table(title, COLUMNS, all_rows(rows) if self.all_layers else folded_rows(rows))
         parts = self.report.compiled_parts
         if parts:
             sizes = ["arena", "scratch in it", "weights"]
@@ -192,11 +191,6 @@ def _memory_of(part: CompiledPart) -> tuple[str, ...]:
     sizes = (memory.arena_bytes, memory.scratch_bytes, memory.weight_bytes)
     kibibytes = (f"{size / 1024:.1f}" for size in sizes)
     return (part.name, part.backend, str(part.layers), *kibibytes)
-
-
-def _remarks(row: ReportRow) -> str:
-    parts = [f"compiled into {row.compiled_into!r}"] if row.compiled_into else []
-    return "; ".join([*parts, row.reason] if row.is_fallback else parts)
 
 
 def _input_as_dict(feed: Feed) -> dict[str, Any]:
