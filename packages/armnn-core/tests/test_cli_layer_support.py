@@ -2,21 +2,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 import armnn
 from armnn.cli.main import main
 from armnn.testing.card import make_card, write_card
 from armnn.testing.fakes import misbehaving
 from armnn.testing.plugin_dirs import backend_plugin, installed
-
-if TYPE_CHECKING:
-    import pytest
+from armnn.types import DataType
 
 Install = Callable[[type], str]
 CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}
+
+
+@pytest.fixture
+def two_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backends are asked about two layer types: about all it takes seconds."""
+    name = "armnn.testing.support_table.layers_with_kernels"
+    monkeypatch.setattr(name, lambda: ("Softmax", "Pad"))
 
 
 def line_of(text: str, layer: str) -> list[str]:
@@ -29,11 +36,42 @@ def test_the_support_of_a_named_backend_is_shown(
     assert main(["backends", "--layers", install_backend(misbehaving.SmallBackend)]) == 0
     output = capsys.readouterr().out
     assert output.startswith("Small says that it supports\n")
-    columns = line_of(output, "layer")
-    softmax = dict(zip(columns, line_of(output, "Softmax"), strict=True))
-    assert (softmax["Float32"], softmax["Float16"], softmax["Boolean"]) == ("yes", "no", "-")
+    assert line_of(output, "layer") == ["layer", "supported", "not", "supported"]
+    softmax = " ".join(line_of(output, "Softmax"))
+    assert softmax == "Softmax Float32 Float16, quantised, BFloat16, Float64"
+    assert "  unsigned: Unsigned8, Unsigned16, Unsigned32, Unsigned64\n" in output
+    assert "Asked about the first sample of each kind of case" in output
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_on_a_terminal_each_word_is_whole(
+    install_backend: Install,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    rows = {
+        "UnidirectionalSequenceLstm": {"Float32": {"claimed": ["a"], "not_supported": {}}},
+        "Cast": {
+            each.arm_name: {"claimed": ["a"][each % 2 :], "not_supported": {"b": "no"}}
+            for each in DataType
+        },
+    }
+    monkeypatch.setattr("armnn.testing.support_table.support_rows", lambda *_, **__: rows)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    backend_id = install_backend(misbehaving.SmallBackend)
+    assert main(["backends", "--layers", backend_id, "--every-case"]) == 0
+    output = capsys.readouterr().out
+    table, _, note = output.partition("A group stands for")
+    assert {"UnidirectionalSequenceLstm", "Float8E4M3FNUZ", "Unsigned64"} <= set(
+        re.findall(r"\w+", table)
+    )
+    assert max(map(len, table.splitlines()[1:])) <= width
+    assert "Asked about every sample case" in note
+
+
+@pytest.mark.usefixtures("two_layers")
 def test_without_names_every_backend_that_can_be_loaded_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +86,7 @@ def test_without_names_every_backend_that_can_be_loaded_is_asked(
     assert found["Acme"]["Softmax"]["Float32"]["not_supported"] == {}
 
 
+@pytest.mark.usefixtures("two_layers")
 def test_the_reasons_are_in_the_json(
     install_backend: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,8 +112,8 @@ def test_a_card_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["backends", "--card", path]) == 0
     output = capsys.readouterr().out
     assert output.startswith("Acme (acme 2.1): loads passed, correct failed\n")
-    assert line_of(output, "layer") == ["layer", "Float32", "QAsymmU8"]
-    assert line_of(output, "Softmax") == ["Softmax", "yes", "failed"]
+    assert line_of(output, "layer") == ["layer", "supported", "failed"]
+    assert line_of(output, "Softmax") == ["Softmax", "Float32", "QAsymmU8"]
     assert f"Tested with armnn-core {armnn.__version__}, " in output
     assert main(["backends", "--card", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["backend"] == backend

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from armnn.testing import fakes
+from armnn.testing.cases import cases_of, samples_of
 from armnn.testing.fakes import misbehaving
 from armnn.testing.subject import Subject
-from armnn.testing.support_table import layers_with_kernels, support_rows, table
+from armnn.testing.support_table import layers_with_kernels, legend, support_rows, table
+from armnn.types import DataType
 
 MakeSubject = Callable[[type], Subject]
 
@@ -32,23 +35,77 @@ def test_a_backend_that_fails_to_answer_does_not_end_the_table(make_subject: Mak
 
 
 def test_all_layers_that_may_have_a_kernel_have_a_row(make_subject: MakeSubject) -> None:
-    assert set(support_rows(make_subject(misbehaving.SmallBackend))) == set(layers_with_kernels())
+    rows = support_rows(make_subject(misbehaving.SmallBackend), every_case=False)
+    assert set(rows) == set(layers_with_kernels())
     assert "Softmax" in layers_with_kernels()
     assert "Input" not in layers_with_kernels()
 
 
-def test_a_table_has_a_column_per_data_type_and_a_mark_per_cell() -> None:
+def test_the_first_case_of_each_kind_is_enough_for_a_survey(make_subject: MakeSubject) -> None:
+    subject = make_subject(misbehaving.SmallBackend)
+    seen: list[None] = []
+    rows = support_rows(
+        subject, ["Softmax", "Pad"], every_case=False, advance=lambda: seen.append(None)
+    )
+    assert len(seen) == 2
+    every = support_rows(subject, ["Softmax", "Pad"])
+    for layer, cells in rows.items():
+        for name, cell in cells.items():
+            kinds = [*samples_of(layer, DataType.from_arm_name(name))]
+            asked = [*cell["claimed"], *cell["not_supported"]]
+            assert sorted(asked) == sorted(case.name for case in kinds)
+            assert 0 < len(asked) <= sum(map(len, every[layer][name].values()))
+    assert sum(map(len, rows["Pad"]["Float32"].values())) < sum(
+        map(len, every["Pad"]["Float32"].values())
+    )
+
+
+def test_the_samples_have_one_case_of_each_generator() -> None:
+    cases = [case.name for case in cases_of("Resize", DataType.FLOAT32)]
+    samples = [case.name for case in samples_of("Resize", DataType.FLOAT32)]
+    assert samples[0] == cases[0]
+    assert 1 < len(samples) < len(cases)
+    assert set(samples) <= set(cases)
+    assert not [*samples_of("Resize", DataType.BOOLEAN)]
+
+
+YES = {"claimed": ["a", "b"], "not_supported": {}}
+SOME = {"claimed": ["a"], "not_supported": {"b": "no", "c": "no"}}
+NO: dict[str, Any] = {"claimed": [], "not_supported": {"a": "no"}}
+
+
+def test_a_table_has_a_row_per_layer_and_a_column_per_answer() -> None:
     rows = {
-        "Addition": {
-            "Float32": {"claimed": ["a", "b"], "not_supported": {}},
-            "Float16": {"claimed": [], "not_supported": {"a": "no"}},
-        },
-        "Softmax": {"Float32": {"claimed": ["a"], "not_supported": {"b": "no", "c": "no"}}},
+        "Addition": {"Float16": NO, "Float32": YES, "Signed32": SOME},
+        "Softmax": {"Float32": SOME},
     }
     assert table(rows) == (
-        ["layer", "Float16", "Float32"],
-        [["Addition", "no", "yes"], ["Softmax", "-", "1/3"]],
+        ["layer", "supported", "not supported"],
+        [["Addition", "Float32, Signed32 1/3", "Float16"], ["Softmax", "Float32 1/3", ""]],
     )
+
+
+def test_columns_that_nothing_is_in_are_left_out() -> None:
+    assert table({"Floor": {"Float32": YES}})[0] == ["layer", "supported"]
+    assert table({"Floor": {"Float32": NO}})[0] == ["layer", "not supported"]
+
+
+def test_data_types_that_are_answered_alike_go_by_the_name_of_their_group() -> None:
+    rows = {
+        "all": {"Float16": YES, "Signed8": NO, "Float32": YES, "Boolean": YES, "Signed64": NO},
+        "alike": {"QAsymmU8": SOME, "QSymmS8": SOME},
+        "mixed": {"QAsymmU8": SOME, "QSymmS8": YES, "Unsigned8": YES},
+    }
+    assert table(rows)[1] == [
+        ["all", "floats, Boolean", "signed"],
+        ["alike", "quantised 1/3", ""],
+        ["mixed", "QAsymmU8 1/3, QSymmS8, Unsigned8", ""],
+    ]
+
+
+def test_the_legend_has_every_data_type_once_but_boolean() -> None:
+    named = [name for members in legend().values() for name in members]
+    assert sorted([*named, "Boolean"]) == sorted(each.arm_name for each in DataType)
 
 
 def test_a_card_is_shown_in_the_same_form() -> None:
@@ -62,6 +119,6 @@ def test_a_card_is_shown_in_the_same_form() -> None:
         },
     }
     assert table({"Softmax": cells}) == (
-        ["layer", "Float32", "QAsymmU8"],
-        [["Softmax", "yes", "failed"]],
+        ["layer", "supported", "failed"],
+        [["Softmax", "Float32", "QAsymmU8"]],
     )

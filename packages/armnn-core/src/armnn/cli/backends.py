@@ -41,6 +41,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--layers", nargs="*", metavar="ID", help="show which layers the backends support"
     )
     parser.add_argument(
+        "--every-case",
+        action="store_true",
+        help="with --layers: ask about every sample case, not about the first of each kind",
+    )
+    parser.add_argument(
         "--card", metavar="FILE", help="show a conformance card (pytest --armnn-card)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -56,7 +61,9 @@ def list_backends(arguments: argparse.Namespace) -> int:
         return print_card(arguments.card, as_json=arguments.json)
     options = CreationOptions(dynamic_backends_path=arguments.dynamic_backends_path)
     if arguments.layers is not None:
-        return print_layers(arguments.layers, options, as_json=arguments.json)
+        return print_layers(
+            arguments.layers, options, as_json=arguments.json, every_case=arguments.every_case
+        )
     registry = BackendRegistry(options)
     if arguments.load:
         load_all(registry)

@@ -6,37 +6,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
-from armnn.cli.output import print_json, print_table
+from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import BackendError
+from armnn.runtime.collection import collection_waits
 
-_LEGEND = "Layers by data type: yes, no, 2/3 (of the sample cases), - (no case). Reasons: --json."
+_ASKED = (
+    "Asked about the first sample of each kind of case; --every-case asks about all of them, and "
+    "--json has the reasons of the refusals."
+)
+_ASKED_ALL = "Asked about every sample case; --json has the reasons of the refusals."
 
 
-def print_layers(backend_ids: Sequence[str], options: CreationOptions, *, as_json: bool) -> int:
+def print_layers(
+    backend_ids: Sequence[str], options: CreationOptions, *, as_json: bool, every_case: bool
+) -> int:
     """Print which layers backends say they support.
 
     Args:
         backend_ids: The backends; all that can be loaded if it is empty.
         options: Where backends are looked for.
         as_json: Whether a JSON object is printed, with the reasons of the refusals.
+        every_case: Whether they are asked about every case; JSON has all of them.
 
     Raises:
         BackendError: A backend that is named cannot be used.
     """
     from armnn.testing.subject import Subject
-    from armnn.testing.support_table import support_rows, table
+    from armnn.testing.support_table import layers_with_kernels, support_rows, table
 
+    asks_all = every_case or as_json
     found = {}
-    for backend_id in backend_ids or _loadable(options):
-        with Subject(backend_id, options) as subject:
-            found[backend_id] = support_rows(subject)
+    with collection_waits():
+        for backend_id in backend_ids or _loadable(options):
+            with (
+                Subject(backend_id, options) as subject,
+                progress(f"Asking {backend_id}", len(layers_with_kernels())) as advance,
+            ):
+                found[backend_id] = support_rows(subject, every_case=asks_all, advance=advance)
     if as_json:
         print_json(found)
         return 0
     for backend_id, rows in found.items():
         columns, body = table(rows)
         print_table(f"{backend_id} says that it supports", columns, body)
-    print(_LEGEND)
+    _print_legend()
+    print(_ASKED_ALL if every_case else _ASKED)
     return 0
 
 
@@ -59,8 +73,17 @@ def print_card(path: str, *, as_json: bool) -> int:
     levels = ", ".join(f"{level} {verdict}" for level, verdict in card["levels"].items())
     columns, body = table(card["layers"])
     print_table(f"{backend['id']} ({owner}): {levels}", columns, body)
+    _print_legend()
     print(f"Tested with {named}.")
     return 0
+
+
+def _print_legend() -> None:
+    from armnn.testing.support_table import legend
+
+    print("A group stands for those of its data types that a layer has sample cases for:")
+    for name, members in legend().items():
+        print(f"  {name}: {', '.join(members)}")
 
 
 def _loadable(options: CreationOptions) -> list[str]:

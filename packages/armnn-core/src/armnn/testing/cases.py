@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -216,6 +217,17 @@ def cases_of(layer: str, data_type: DataType | None = None) -> Iterator[LayerCas
         for registered in _generators().get(layer, ()):
             if column in registered.types:
                 yield from (made for made in registered.generate(column) if made.layer == layer)
+
+
+def samples_of(layer: str, data_type: DataType) -> Iterator[LayerCase]:
+    """Yield the first case of each kind that a layer type has of a data type.
+
+    A kind is what one generator makes; the others of it are not made.
+    """
+    for registered in _generators().get(layer, ()):
+        if data_type in registered.types:
+            found = (made for made in registered.generate(data_type) if made.layer == layer)
+            yield from itertools.islice(found, 1)
 
 
 def data_types_of(layer: str) -> tuple[DataType, ...]:

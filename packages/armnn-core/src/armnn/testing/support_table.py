@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn.errors import BackendError
 from armnn.layers import LAYERS
-from armnn.testing.cases import cases_of, data_types_of
+from armnn.testing.cases import cases_of, data_types_of, samples_of
 from armnn.testing.running import layer_of
 from armnn.testing.suite import Verdict
 from armnn.types import DataType
 
 if TYPE_CHECKING:
+    from armnn.testing.cases import LayerCase
     from armnn.testing.subject import Subject
 
 Rows = dict[str, dict[str, dict[str, Any]]]
@@ -25,46 +26,91 @@ def layers_with_kernels() -> tuple[str, ...]:
     return tuple(name for name, spec in LAYERS.items() if not spec.no_kernel)
 
 
-def support_rows(subject: Subject, layers: Iterable[str] | None = None) -> Rows:
-    """Ask a backend about the layers of all conformance cases.
+def support_rows(
+    subject: Subject,
+    layers: Iterable[str] | None = None,
+    *,
+    every_case: bool = True,
+    advance: Callable[[], None] = lambda: None,
+) -> Rows:
+    """Ask a backend about the layers of conformance cases.
 
     Args:
         subject: The backend.
         layers: The layer types; all that have kernels if left out.
+        every_case: Whether it is asked about every case; else about the first one of each kind,
+            which takes a tenth of the time.
+        advance: Called after each layer type.
 
     Returns:
         For each layer type and data type the names of the cases that are ``claimed``, and those
         that are ``not_supported`` with the reasons.
     """
+    asked = cases_of if every_case else samples_of
     rows: Rows = {}
     for layer in layers_with_kernels() if layers is None else layers:
         rows[layer] = {
-            data_type.arm_name: _answers(subject, layer, data_type)
+            data_type.arm_name: _answers(subject, asked(layer, data_type))
             for data_type in data_types_of(layer)
         }
+        advance()
     return rows
 
 
 def table(rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows of a table, layer by data type.
+    """Return the headings and the rows of a table, a layer type in each row.
 
     Args:
-        rows: From :func:`support_rows`, or the ``layers`` of a card. A cell is "yes", "no", or
-            "2/3" where some cases are; of a card also "failed". It is "-" where there is no case.
+        rows: From :func:`support_rows`, or the ``layers`` of a card. The columns have the data
+            types for which cases are supported ("Float16 2/3" if not all), those for which none
+            is, and of a card those that failed. A group of them has a name, see :func:`legend`.
     """
-    found = dict.fromkeys(name for columns in rows.values() for name in columns)
-    columns = [data_type.arm_name for data_type in DataType if data_type.arm_name in found]
-    body = [
-        [layer, *(_mark(cells[name]) if name in cells else "-" for name in columns)]
-        for layer, cells in rows.items()
-    ]
-    return ["layer", *columns], body
+    body = []
+    for layer, cells in rows.items():
+        found: dict[str, dict[str, str]] = {answer: {} for answer in _ANSWERS}
+        for name, cell in cells.items():
+            answer, note = _answer(cell)
+            found[answer][name] = note
+        body.append([layer, *(_named(found[answer], cells) for answer in _ANSWERS)])
+    used = [not index or any(row[index] for row in body) for index in range(len(_ANSWERS) + 1)]
+    return (
+        [name for name, is_used in zip(["layer", *_ANSWERS], used, strict=True) if is_used],
+        [[c for c, is_used in zip(row, used, strict=True) if is_used] for row in body],
+    )
 
 
-def _answers(subject: Subject, layer: str, data_type: DataType) -> dict[str, Any]:
+def legend() -> dict[str, list[str]]:
+    """Return the data types of each group that a table calls by one name."""
+    return {name: [each.arm_name for each in members] for name, members in _GROUPS.items()}
+
+
+_ANSWERS = ("supported", "not supported", "failed")
+_COMPUTED = [each for each in DataType if not each.is_storage_only]
+_GROUPS = {
+    "floats": [each for each in _COMPUTED if each.is_float],
+    "quantised": [each for each in _COMPUTED if each.is_quantized],
+    "signed": [each for each in _COMPUTED if each.arm_name.startswith("Signed")],
+    "unsigned": [each for each in _COMPUTED if each.arm_name.startswith("Unsigned")],
+    "packed": [each for each in DataType if each.is_storage_only],
+}
+
+
+def _named(chosen: Mapping[str, str], asked: Iterable[str]) -> str:
+    """Return data types as text; a group is one word where all of it is answered alike."""
+    asked = list(asked)
+    whole: dict[str, str] = {}
+    for group, members in legend().items():
+        here = [name for name in members if name in asked]
+        if len(here) > 1 and len({chosen.get(name) for name in here}) == 1:
+            whole.update(dict.fromkeys(here, group))
+    words = (f"{whole.get(name, name)} {note}".rstrip() for name, note in chosen.items())
+    return ", ".join(dict.fromkeys(words))
+
+
+def _answers(subject: Subject, cases: Iterable[LayerCase]) -> dict[str, Any]:
     claimed: list[str] = []
     refused: dict[str, str] = {}
-    for case in cases_of(layer, data_type):
+    for case in cases:
         try:
             answer = subject.supports(layer_of(case))
         except BackendError as error:
@@ -77,11 +123,12 @@ def _answers(subject: Subject, layer: str, data_type: DataType) -> dict[str, Any
     return {"claimed": claimed, "not_supported": refused}
 
 
-def _mark(cell: Mapping[str, Any]) -> str:
+def _answer(cell: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the column of a cell, and how many of how many cases are supported if not all."""
     if cell.get("verdict") == Verdict.FAILED:
-        return str(Verdict.FAILED)
+        return "failed", ""
     yes = len(cell.get("claimed", cell.get("passed", ())))
     no = len(cell["not_supported"])
-    if not no:
-        return "yes"
-    return f"{yes}/{yes + no}" if yes else "no"
+    if no and not yes:
+        return "not supported", ""
+    return "supported", f"{yes}/{yes + no}" if no else ""
