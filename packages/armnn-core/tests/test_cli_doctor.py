@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from armnn.__about__ import __version__
+from armnn.cli import processor
 from armnn.cli.main import main
 from armnn.testing import Plugin, backend_plugin, installed, write_plugin
 from armnn_backend_api import BACKEND_API_VERSION
@@ -23,8 +25,8 @@ BROKEN = backend_plugin("Broken", distribution="b-broken", source="raise SystemE
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ARMNN_BACKENDS", raising=False)
-    monkeypatch.delenv("ARMNN_DYNAMIC_BACKENDS_PATH", raising=False)
+    for name in [name for name in os.environ if name.startswith("ARMNN_")]:
+        monkeypatch.delenv(name)
 
 
 def examine(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
@@ -324,6 +326,153 @@ def test_libraries_with_threads_are_listed_and_several_of_a_kind_are_told(
         "starts threads of its own, so that they may wait for each other.",
         "is_problem": False,
     }
+
+
+def test_what_a_lock_file_keeps_out_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "acme.lock")
+    with installed(tmp_path / "site", GOOD, alone=True):
+        document = examine(capsys, "--lock-file", path, "--backends", "Acme", code=1)
+        assert [(b["state"], b["reason"]) for b in document["backends"]] == [
+            ("blocked", f"is locked out, as there is no lock file {path!r}")
+        ]
+        assert main(["backends", "lock", "--output", path]) == 0
+        capsys.readouterr()
+        document = examine(capsys, "--lock-file", path, "--backends", "Acme")
+    assert document["findings"] == []
+
+
+DESCRIBED = backend_plugin(
+    "Acme",
+    distribution="a-good",
+    source="""\
+from armnn.backends import BackendContext
+from armnn.testing import NullBackend
+
+closed = []
+
+class Context(BackendContext):
+    def close(self):
+        closed.append(self)
+
+class backend(NullBackend):
+    id = "Acme"
+    capabilities = {"Level": "sve2", "NumberOfThreads": 4}
+
+    def create_context(self, options):
+        return Context()
+""",
+)
+
+
+def test_backends_describe_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(tmp_path, DESCRIBED, alone=True):
+        document = examine(capsys)
+        import a_good  # type: ignore[import-not-found]  # the fake distribution
+
+        assert len(a_good.closed) == 1
+        assert main(["doctor"]) == 0
+    assert document["backend_facts"] == [
+        {"backend": "Acme", "name": "Level", "value": "sve2"},
+        {"backend": "Acme", "name": "NumberOfThreads", "value": "4"},
+    ]
+    assert document["findings"] == []
+    shown = capsys.readouterr().out
+    assert re.search(r"^ Acme +Level +sve2$", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "def create_context(self, options): raise OSError('no such device.')",
+            "OSError: no such device",
+        ),
+        (
+            "@property\n    def capabilities(self): return 1 / 0",
+            "ZeroDivisionError: division by zero",
+        ),
+        (
+            "capabilities = 5",
+            "BackendError: its capabilities are 5, expected a mapping",
+        ),
+    ],
+)
+def test_a_backend_whose_hardware_is_not_there_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], body: str, reason: str
+) -> None:
+    source = (
+        "from armnn.testing import NullBackend\nclass backend(NullBackend):\n"
+        f"    id = 'Acme'\n    {body}\n"
+    )
+    with installed(tmp_path, backend_plugin("Acme", source=source), alone=True):
+        document = examine(capsys, "--backends", "Acme", code=1)
+    assert document["findings"] == [
+        {
+            "text": f"Backend 'Acme' (armnn-backend-acme 0.3.0) cannot be used: {reason}.",
+            "is_problem": True,
+        }
+    ]
+    assert document["backends"][0]["state"] == "failed"
+    assert document["backend_facts"] == []
+
+
+def test_variables_of_backends_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_ACME_LEVEL", "sve2")
+    with installed(tmp_path, GOOD, alone=True):
+        rows = {row["name"]: row for row in examine(capsys)["environment"]}
+    assert list(rows)[:2] == ["ARMNN_BACKENDS", "ARMNN_DYNAMIC_BACKENDS_PATH"]
+    assert rows["ARMNN_ACME_LEVEL"] == {
+        "name": "ARMNN_ACME_LEVEL",
+        "value": "sve2",
+        "honoured": "not by armnn itself; a backend may read it",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("-acme", "names 'acme', which is no backend here; did you mean 'Acme'?"),
+        ("Acme,Nowhere", "names 'Nowhere', which is no backend here."),
+    ],
+)
+def test_an_id_in_the_variable_that_no_backend_has_is_worth_knowing(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    text: str,
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", variable)
+    with installed(tmp_path, GOOD, alone=True):
+        (finding,) = examine(capsys)["findings"]
+    assert finding == {"text": f"ARMNN_BACKENDS {text}", "is_problem": False}
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "start"),
+    [
+        ("processor\t: 0\nmodel name\t: Acme 9000 @ 3 GHz\n", "Acme 9000 @ 3 GHz ("),
+        ("processor\t: 0\nCPU part\t: 0xd0c\n", "0xd0c ("),
+        ("", f"{platform.machine()}, "),
+        (None, f"{platform.machine()}, "),
+    ],
+)
+def test_the_processor_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str | None, start: str
+) -> None:
+    path = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        path.write_text(cpuinfo)
+    monkeypatch.setattr(processor, "CPUINFO", path)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    described = processor.described_processor()
+    assert described.startswith(start)
+    assert described.endswith(", 8 CPUs, of which this process may use 2")
 
 
 def test_an_ignored_environment_says_why(

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 REFERENCE = "CpuRef"
 """The backend that is tried last when the user names none: it runs everything, slowly."""
 
+MORE_IN_DOCTOR = "'armnn doctor' says more"
+"""The remedy for a backend that was loaded and cannot be used after all."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -210,6 +213,5 @@ def _shadowed(entry: BackendEntry, winner: BackendEntry) -> BackendEntry:
 
 
 def _left_out(entry: BackendEntry, error: BaseException) -> BackendEntry:
-    reason = f"cannot be used: {describe_error(error)}"
-    remedy = "'armnn doctor' says more"
-    return replace(entry, state=BackendState.FAILED, reason=reason, remedy=remedy)
+    reason = f"cannot be used: {describe_error(error)}".rstrip(".")
+    return replace(entry, state=BackendState.FAILED, reason=reason, remedy=MORE_IN_DOCTOR)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -21,9 +20,8 @@ from armnn.backends import (
 )
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.discovery import GROUP as BACKENDS_GROUP
-from armnn.backends.selection import VARIABLE, is_elevated, is_environment_honoured
+from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.sources import (
-    PATH_VARIABLE,
     UNREMARKABLE_STAGES,
     SearchedFolder,
     asked_by,
@@ -32,12 +30,14 @@ from armnn.backends.sources import (
 )
 from armnn.cli.backends import as_document, load_all
 from armnn.cli.compatibility import advice
+from armnn.cli.environment import Variable, unknown_ids, variables
 from armnn.cli.import_times import ImportTime, measure
+from armnn.cli.processor import described_processor
+from armnn.cli.self_descriptions import Fact, opened_and_described
 from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError
 from armnn.parsing import installed_parsers
 
-_ISOLATED = "no: Python runs with -I or -E"
 _DEPENDENCIES = (
     CONTRACT,
     "numpy",
@@ -63,21 +63,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable of the environment that armnn reads.
-
-    Attributes:
-        name: Its name.
-        value: Its value, None if it is not set.
-        honoured: "yes", or why not.
-    """
-
-    name: str
-    value: str | None
-    honoured: str
-
-
-@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Everything that the doctor saw.
 
@@ -85,6 +70,7 @@ class Diagnosis:
         system: Versions and places.
         locations: The folders with installed distributions, and how many each has.
         entries: The backends.
+        facts: What the backends that can be used say of themselves.
         parsers: The parsers.
         sources: The backend sources.
         dynamic: What there is for sources to do, or why nothing.
@@ -99,6 +85,7 @@ class Diagnosis:
     system: dict[str, str]
     locations: tuple[tuple[str, int], ...]
     entries: tuple[BackendEntry, ...]
+    facts: tuple[Fact, ...]
     parsers: tuple[_metadata.EntryPoint, ...]
     sources: tuple[_metadata.EntryPoint, ...]
     dynamic: str
@@ -117,6 +104,7 @@ class Diagnosis:
                 {"folder": folder, "distributions": count} for folder, count in self.locations
             ],
             "backends": [as_document(entry) for entry in self.entries],
+            "backend_facts": [asdict(fact) for fact in self.facts],
             "parsers": [_entry_point_document(parser) for parser in self.parsers],
             "backend_sources": [_entry_point_document(source) for source in self.sources],
             "dynamic": self.dynamic,
@@ -140,14 +128,16 @@ def diagnose(
         times_imports: Whether to measure what importing each entry point takes.
     """
     entries: tuple[BackendEntry, ...] = ()
+    facts: tuple[Fact, ...] = ()
     try:
         registry = BackendRegistry(options)
         load_all(registry)
+        facts = opened_and_described(registry, options)
         entries = registry.entries()
         problems = _problems_of_named(registry, named)
     except ArmnnError as error:  # a switch that cannot be read, or a folder that cannot be scanned
         problems = dict.fromkeys(named or [""], Finding(str(error)))
-    known = [entry.message for entry in entries]
+    known = [_without_doctor(entry.message) for entry in entries]
     findings = [finding for finding in problems.values() if finding.text not in known]
     folders, pools = _folders(options), thread_pools()
     findings += [
@@ -156,18 +146,20 @@ def diagnose(
         if folder.problem
     ]
     findings += _findings(entries)
+    findings += [Finding(text, is_problem=False) for text in unknown_ids(e.id for e in entries)]
     findings += [Finding(text, is_problem=False) for text in clashes(pools)]
     return Diagnosis(
         system=_system(),
         locations=_metadata.scan().locations,
         entries=entries,
+        facts=facts,
         parsers=installed_parsers(),
         sources=installed_sources(),
         dynamic=asked_by(options) or "no folder to scan was given",
         folders=folders,
         pools=pools,
         import_times=measure(_entry_points()) if times_imports else (),
-        variables=_variables(options.dynamic_backends_path),
+        variables=variables(options.dynamic_backends_path),
         findings=tuple(dict.fromkeys(findings)),
         unusable=tuple(backend_id for backend_id in problems if backend_id),
     )
@@ -179,7 +171,7 @@ def _problems_of_named(registry: BackendRegistry, named: Sequence[str]) -> dict[
         try:
             registry.get(backend_id)
         except ArmnnError as error:
-            problems[backend_id] = Finding(str(error))
+            problems[backend_id] = Finding(_without_doctor(str(error)))
     return problems
 
 
@@ -205,26 +197,13 @@ def _system() -> dict[str, str]:
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "executable": sys.executable,
         "platform": platform.platform(),
+        "processor": described_processor(),
         **versions,
     }
 
 
-def _variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
-    ignored = "no: the process has another's rights" if is_elevated() else _ISOLATED
-    honoured = "yes" if is_environment_honoured() else ignored
-    overridden = dynamic_backends_path is not None and honoured == "yes"
-    return (
-        Variable(VARIABLE, os.environ.get(VARIABLE), honoured),
-        Variable(
-            PATH_VARIABLE,
-            os.environ.get(PATH_VARIABLE),
-            "no: --dynamic-backends-path overrides it" if overridden else honoured,
-        ),
-    )
-
-
 def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
-    found = [Finding(entry.message) for entry in entries if _is_problem(entry)]
+    found = [Finding(_without_doctor(entry.message)) for entry in entries if _is_problem(entry)]
     found += [
         Finding(entry.message, is_problem=False)
         for entry in entries
@@ -256,6 +235,11 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
     for entry_point in _entry_points():
         found += _installation_findings(entry_point)
     return found
+
+
+def _without_doctor(message: str) -> str:
+    """Return a message without the advice to ask the doctor, who is the one who gives it."""
+    return message.replace(f"; {MORE_IN_DOCTOR}", "")
 
 
 def _is_problem(entry: BackendEntry) -> bool:

@@ -7,6 +7,7 @@ import argparse
 
 from armnn.backends import CreationOptions
 from armnn.backends.sources import find_source
+from armnn.cli.arguments import add_lock_file_argument
 from armnn.cli.backends import print_entries
 from armnn.cli.diagnosis import Diagnosis, Finding, diagnose
 from armnn.cli.output import print_json, print_table, printable
@@ -17,6 +18,7 @@ examples:
   armnn doctor --backends CpuAcc                   exit with 1 unless CpuAcc can be used
   armnn doctor --dynamic-backends-path /opt/acme --json
   armnn doctor --dynamic-backends-path /opt/acme --reprobe
+  armnn doctor --lock-file acme.lock               what a lock file lets in
   armnn doctor --lint Acme_Npu_backend.so          read a file without running any of it
 """
 
@@ -32,11 +34,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--backends", metavar="ID[,ID...]", default="", help="backends that must be usable"
+        "--backends",
+        metavar="ID[,ID...]",
+        type=_named,
+        action="extend",
+        default=[],
+        help="backends that must be usable; given again, it adds more",
     )
     parser.add_argument(
         "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
     )
+    add_lock_file_argument(parser)
     parser.add_argument(
         "--reprobe", action="store_true", help="try shared libraries out again, even if known"
     )
@@ -70,18 +78,23 @@ def examine(arguments: argparse.Namespace) -> int:
     """
     if arguments.lint is not None:
         return _lint(arguments.lint, as_json=arguments.json)
-    named = [word.strip() for word in arguments.backends.split(",") if word.strip()]
     options = CreationOptions(
         dynamic_backends_path=arguments.dynamic_backends_path,
         probe="again" if arguments.reprobe else "on",
         probe_timeout=arguments.probe_timeout,
+        require_locked=arguments.lock_file is not None,
+        lock_file=arguments.lock_file,
     )
-    diagnosis = diagnose(named, options, times_imports=arguments.import_times)
+    diagnosis = diagnose(arguments.backends, options, times_imports=arguments.import_times)
     if arguments.json:
         print_json(diagnosis.as_document())
     else:
         _show(diagnosis)
     return 1 if diagnosis.unusable else 0
+
+
+def _named(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _lint(path: str, *, as_json: bool) -> int:
@@ -104,6 +117,12 @@ def _show(diagnosis: Diagnosis) -> None:
     )
     if diagnosis.entries:
         print_entries(diagnosis.entries, "Backends")
+    if diagnosis.facts:
+        print_table(
+            "What backends say of themselves",
+            ["backend", "what", "is"],
+            [(fact.backend, fact.name, fact.value) for fact in diagnosis.facts],
+        )
     if diagnosis.parsers:
         print_table(
             "Parsers",

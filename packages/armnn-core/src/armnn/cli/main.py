@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from armnn.__about__ import __version__
 from armnn.cli import backends, doctor, inspect, run
+from armnn.cli.arguments import Parser
 from armnn.errors import ArmnnError
 from armnn_backend_api import BACKEND_API_VERSION
 
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command with all of its subcommands."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="armnn",
         description="Run neural networks on backends that are pip packages.",
         epilog=_EXAMPLES,

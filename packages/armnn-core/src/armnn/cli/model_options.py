@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from armnn.backends import CreationOptions, OptionValue
 from armnn.backends.sources import PROBES
+from armnn.cli.arguments import add_lock_file_argument, backend_ids
 from armnn.errors import InvalidArgumentError
 
 
@@ -20,7 +21,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--backends",
         metavar="ID,...",
         type=backend_ids,
-        help="the backends to use, most preferred first (default: all that are installed)",
+        action="extend",
+        help="the backends to use, most preferred first (default: all that are installed); given "
+        "again, it adds more",
     )
     group.add_argument(
         "--dynamic-backends-path",
@@ -39,11 +42,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="whether shared libraries are tried out in a process of their own first "
         "(default: %(default)s, once for each state of a file)",
     )
-    group.add_argument(
-        "--lock-file",
-        metavar="FILE",
-        help="load only what this file lists, which 'armnn backends lock' wrote",
-    )
+    add_lock_file_argument(group)
     group.add_argument(
         "--layer-backend",
         metavar="NAME=ID",
@@ -63,14 +62,6 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fail where a layer would fall back to a less preferred backend",
     )
-
-
-def backend_ids(text: str) -> list[str]:
-    """Split a comma separated list of backend ids."""
-    ids = [part.strip() for part in text.split(",")]
-    if not all(ids):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in CpuAcc,CpuRef")
-    return ids
 
 
 def creation_options(arguments: argparse.Namespace) -> CreationOptions:

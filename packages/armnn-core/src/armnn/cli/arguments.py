@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""How the command line is read: an option that takes one value may be given once."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+
+class Parser(argparse.ArgumentParser):
+    """An ``ArgumentParser`` that refuses a second value for an option that takes one.
+
+    The standard library lets the last one win and says nothing.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Make a parser; the arguments are those of ``ArgumentParser``."""
+        super().__init__(*arguments, **options)
+        self.register("action", None, _StoreOnce)
+        self.register("action", "store", _StoreOnce)
+
+
+class _StoreOnce(argparse._StoreAction):
+    """Stores a value, the first time only."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        given = vars(namespace).setdefault("_given", set())
+        if option_string is not None and self.dest in given:
+            earlier = getattr(namespace, self.dest)
+            raise argparse.ArgumentError(
+                self, f"was given twice: got {earlier!r} first and {values!r} now, expected one"
+            )
+        given.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
+def backend_ids(text: str) -> list[str]:
+    """Split a comma separated list of backend ids."""
+    ids = [part.strip() for part in text.split(",")]
+    if not all(ids):
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in CpuAcc,CpuRef")
+    return ids
+
+
+def add_lock_file_argument(group: argparse._ActionsContainer) -> None:
+    """Add ``--lock-file``."""
+    group.add_argument(
+        "--lock-file",
+        metavar="FILE",
+        help="load only what this file lists, which 'armnn backends lock' wrote",
+    )

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What backends say of themselves: their capabilities, and the devices of those in C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from armnn.backends import Backend, BackendRegistry, BackendState, CreationOptions
+from armnn.backends.native import NativeBackend
+from armnn.errors import BackendError
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that a backend says of itself.
+
+    Attributes:
+        backend: The id of the backend.
+        name: A capability, or what is said of a device.
+        value: As text.
+    """
+
+    backend: str
+    name: str
+    value: str
+
+
+def opened_and_described(registry: BackendRegistry, options: CreationOptions) -> tuple[Fact, ...]:
+    """Open the backends that are loaded, as a runtime does, and return what they say.
+
+    A backend that cannot be opened or described is left out of the registry, which keeps the
+    reason: its hardware or its driver is not there.
+
+    Args:
+        registry: The backends.
+        options: What the registry was made with.
+    """
+    facts: list[Fact] = []
+    for entry in registry.entries():
+        if entry.state is BackendState.LOADED:
+            try:
+                facts += _described(registry.get(entry.id), options)
+            except Exception as error:  # whatever a plug-in raises, the doctor goes on
+                registry.leave_out(entry.id, error)
+    return tuple(facts)
+
+
+def _described(backend: Backend, options: CreationOptions) -> list[Fact]:
+    context = backend.create_context(options)
+    try:
+        return [Fact(backend.id, name, value) for name, value in _facts(backend)]
+    finally:
+        if context is not None:
+            context.close()
+
+
+def _facts(backend: Backend) -> Iterator[tuple[str, str]]:
+    if isinstance(backend, NativeBackend):
+        for device in backend.devices():
+            yield f"device {device.id}", f"{device.name} ({device.kind})"
+            for name, value in device.info.items():
+                yield f"device {device.id}: {name}", str(value)
+    capabilities = backend.capabilities
+    if not hasattr(capabilities, "items"):
+        raise BackendError(f"its capabilities are {capabilities!r}, expected a mapping")
+    for name, value in capabilities.items():
+        yield str(name), str(value)
