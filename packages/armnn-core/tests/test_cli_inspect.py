@@ -37,12 +37,74 @@ PARSER = Plugin(
 )
 
 
+# It fits where height and width are multiples of 32; its convolutions have the same weights. The
+# backend Maker compiles what it is given into one layer.
+PYRAMID = """\
+import numpy as np
+from armnn import Network, TensorInfo
+from armnn.graph import Operator
+from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support
+from armnn.layers.convolution import Convolution2dDescriptor
+from armnn.layers.reshaping import SpaceToDepthDescriptor
+from armnn.testing.fakes import NullBackend
+from armnn.types import DataLayout
+
+def parse(path, *, survey=None):
+    network = Network("pyramid", dict(line.split("=") for line in path.read_text().split()))
+    deep = "h" * 30
+    x = network.add_input("x", TensorInfo(("batch", deep, "width", 1)))
+    weights = network.add_constant(np.zeros((1, 1, 1, 1), np.float32), name="w")
+    nhwc = Convolution2dDescriptor(data_layout=DataLayout.NHWC)
+    for number in range(3):
+        network.origin = Operator("Conv", f"conv{number}")
+        if survey is not None:
+            survey.operators[network.origin] = ""
+        x = network.add("Convolution2d", [x, weights], nhwc, name=f"conv{number}").output
+    network.origin = Operator("Pack", "pack")
+    if survey is not None:
+        survey.operators[network.origin] = ""
+    descriptor = SpaceToDepthDescriptor(block_size=32)
+    network.add_output("y", network.add("SpaceToDepth", [x], descriptor, name="pack").output)
+    return network
+
+class backend(NullBackend):
+    id = "Maker"
+
+    def supports(self, layer, model):
+        if not layer.output.info.is_static:
+            return Support.no("shapes are not known")
+        return SUPPORTED if layer.type != "SpaceToDepth" else Support.no("no packing")
+
+    def optimize_subgraph(self, view, model):
+        replacement = view.replacement()
+        (made,) = view.outputs
+        given = [layer.output for layer in replacement.inputs]
+        (value,) = replacement.add_pre_compiled(
+            given, outputs=[made.info], name="all convolutions"
+        )
+        value.producer.compiled = object()
+        replacement.add_output("made", value)
+        return OptimizationViews(substitutions=[Substitution(view, replacement)])
+"""
+MAKER = Plugin(
+    "armnn-backend-maker",
+    "0.1",
+    requires=("armnn-backend-api>=1.0,<2",),
+    entry_points={
+        "armnn.parsers": {"pyramid": "armnn_maker:parse"},
+        "armnn.backends": {"Maker": "armnn_maker:backend"},
+    },
+    modules={"armnn_maker": PYRAMID},
+)
+
+
 @pytest.fixture(autouse=True)
 def toy(tmp_path: Path) -> Iterator[Path]:
     """The working folder, with model.toy; a parser and a backend are all that is installed."""
     (tmp_path / "model.toy").write_text("")
+    (tmp_path / "deep.pyramid").write_text("")
     with (
-        installed(tmp_path, PARSER, backend_plugin("Null"), alone=True),
+        installed(tmp_path, PARSER, MAKER, backend_plugin("Null"), alone=True),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.chdir(tmp_path)
@@ -89,6 +151,10 @@ def test_a_model_is_told_in_full(document: Callable[..., dict[str, Any]]) -> Non
         ],
         "metadata": {"author": "me", "notes": "a\x1b[2Jb"},
         "operators": [],
+        "assumed_shapes": {"x": {"shape": [1, 4], "reason": "a batch of 1"}},
+        "shape_error": "",
+        "compiled_parts": [],
+        "waiting_layers": 0,
     }
 
 
@@ -101,6 +167,7 @@ def test_with_shapes_multiply_adds_are_known(document: Callable[..., dict[str, A
         "layer": "dense",
         "type": "FullyConnected",
         "backend": None,
+        "compiled_into": "",
         "outputs": [{"name": "dense", "data_type": "Float32", "shape": [5, 3]}],
         "parameters": 15,
         "multiply_adds": 60,
@@ -161,3 +228,103 @@ def test_bad_input_gets_a_clear_error(
     assert printed.err.startswith("armnn: error: ")
     assert message in printed.err
     assert "Traceback" not in printed.err
+
+
+LONG = "h" * 30
+
+
+def test_backends_are_asked_for_the_smallest_shape_that_fits(
+    document: Callable[..., dict[str, Any]], text: Callable[..., str]
+) -> None:
+    found = document("deep.pyramid", "--backends", "Maker,Null")
+    assert {row["operator"]: row["runs_on"] for row in found["operators"]} == {
+        "Conv": {"Maker": 3},
+        "Pack": {"Null": 1},
+    }
+    assert found["inputs"][0]["shape"] == ["batch", LONG, "width", 1]
+    tried = "the first of 1, 8, 16, 32, 64, 224, 256, 320, 640 that fits"
+    assert found["assumed_shapes"] == {"x": {"shape": [1, 32, 32, 1], "reason": tried}}
+    lines = text("deep.pyramid").splitlines()
+    opened = f"[batch,{'h' * 21}...,width,1]"
+    assert (
+        f"Input x: unknown dimensions of {opened} taken as [1,32,32,1], {tried}; --shape says "
+        "others." in lines
+    )
+    assert lines[-1] == ("Multiply-adds: not known, as shapes are open; try --shape x=1x32x32x1")
+
+
+def test_the_metadata_says_which_size_a_model_was_made_for(
+    text: Callable[..., str], toy: Path
+) -> None:
+    (toy / "deep.pyramid").write_text("imgsz=[64,96] stride=32")
+    printed = text("deep.pyramid")
+    assert "taken as [1,64,96,1], imgsz in the model's metadata; --shape says others.\n" in printed
+    # Three convolutions of one product for each of 64 * 96 pixels.
+    optimised = text("deep.pyramid", "--backends", "Maker,Null")
+    assert optimised.endswith("Multiply-adds: 18,432 for --shape x=1x64x96x1\n")
+
+
+def test_a_shape_that_is_said_for_some_inputs_leaves_the_others_to_be_assumed(
+    document: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document("deep.pyramid", "--shape", "2x64x32x1")
+    assert found["assumed_shapes"] == {}
+    assert found["inputs"][0]["shape"] == [2, 64, 32, 1]
+    # A shape that the user said and that does not fit is no assumption, but an error.
+    assert main(["inspect", "deep.pyramid", "--shape", "2x64x33x1"]) == 1
+    assert "layer 'pack' (SpaceToDepth): " in capsys.readouterr().err
+
+
+def test_if_no_shape_fits_the_layer_is_named_and_a_shape_asked_for(
+    document: Callable[..., dict[str, Any]], text: Callable[..., str], toy: Path
+) -> None:
+    (source,) = toy.rglob("armnn_maker.py")
+    source.write_text(PYRAMID.replace("block_size=32", "block_size=41"))
+    printed = text("deep.pyramid")
+    (note,) = [line for line in printed.splitlines() if line.startswith("Backends were asked")]
+    assert "layer 'pack' (SpaceToDepth): the axis 1 of the shape [1,640,640,1] cannot" in note
+    advice = f"--shape x=BATCHx{LONG.upper()}xWIDTHx1"
+    assert note.endswith(f"; say it with {advice}.")
+    assert printed.endswith(f"try {advice}\n")
+    # What is not known is no refusal: Maker was asked about layers without shapes.
+    assert "0 of" not in printed
+    found = document("deep.pyramid", "--backends", "Maker,Null")
+    assert found["shape_error"].startswith("layer 'pack'")
+    assert [row["known_at_run"] for row in found["operators"]] == [
+        ["conv0", "conv1", "conv2"],
+        ["pack"],
+    ]
+
+
+def test_what_a_backend_compiled_is_shown_as_its_layers(
+    document: Callable[..., dict[str, Any]], text: Callable[..., str]
+) -> None:
+    found = document("deep.pyramid", "--backends", "Maker,Null", "--layers")
+    assert (found["layers"], found["parameters"]) == (4, 1)
+    assert found["multiply_adds"] == 3 * 32 * 32
+    layers = ["conv0", "conv1", "conv2"]
+    assert found["compiled_parts"] == [
+        {"name": "all convolutions", "backend": "Maker", "layers": layers, "footprint": None}
+    ]
+    rows = [(row["layer"], row["backend"], row["compiled_into"]) for row in found["layer_list"]]
+    assert rows == [
+        *((name, "Maker", "all convolutions") for name in layers),
+        ("pack", "Null", ""),
+    ]
+    printed = text("deep.pyramid", "--backends", "Maker,Null", "--layers")
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "all convolutions Maker 3" in lines
+    assert "conv0 Convolution2d Maker all convolutions Float32[1,32,32,1] 1 1,024" in lines
+    assert "Convolution2d 3 1 3,072" in lines  # the weights are shared
+    assert "Parameters: 1 (4 bytes)" in lines
+
+
+def test_a_compiled_part_is_drawn_as_a_box_around_its_layers(text: Callable[..., str]) -> None:
+    text("deep.pyramid", "--backends", "Maker,Null", "--dot", "parts.dot")
+    lines = Path("parts.dot").read_text(encoding="utf-8").splitlines()
+    start = lines.index("  subgraph cluster_0 {")
+    end = lines.index("  }", start)
+    assert lines[start + 1].startswith('    label="all convolutions on Maker: 3 layers"; ')
+    inside = [line.split('label="')[1].split("\\n")[:2] for line in lines[start + 2 : end]]
+    assert inside == [["Convolution2d on Maker", f"conv{number}"] for number in range(3)]
+    assert any("SpaceToDepth on Null" in line for line in lines if lines.index(line) < start)

@@ -139,7 +139,8 @@ def test_what_the_parser_does_not_support_is_told_and_not_raised(
     assert "Add 3 1 Rest 1 2 behind unsupported ones" in lines
     assert "Odd 1 nobody knows it" in lines
     assert "Odd Odd_1 the parser nobody knows it" in lines
-    assert "Unknown dimensions were taken as 1 (see --shape)." in lines
+    note = "Input x: unknown dimensions of [n,4] taken as 1; --shape says others."
+    assert note in lines
     _, found = rows(capsys, "Odd Add")
     assert found["Odd"]["unsupported"] == [{"name": "Odd_0", "reason": "nobody knows it"}]
     assert found["Add"]["behind_unsupported"] == ["Add_1"]

@@ -179,3 +179,18 @@ def test_a_recurrent_layer_takes_its_matrices_and_peepholes_in_every_step() -> N
     layer = network.add("UnidirectionalSequenceLstm", operands, descriptor)
     # Three gates of 4x3 and 4x4, and two peepholes of 4, for each of 2x5 steps.
     assert multiply_adds_of(layer) == 2 * 5 * (3 * 4 * 3 + 3 * 4 * 4 + 2 * 4)
+
+
+def test_a_constant_that_several_layers_compute_with_is_counted_once() -> None:
+    network = Network()
+    value = network.add_input("x", TensorInfo((1, 4), DataType.FLOAT32))
+    data = np.zeros((4, 4), np.float32)
+    shared = network.add_constant(data, name="shared")
+    again = network.add_constant(data, name="the same array again")
+    for weights in (shared, shared, again):
+        value = network.add("FullyConnected", [value, weights]).output
+    network.add_output("y", value)
+    found = statistics_of(network)
+    assert (found.parameters, found.parameter_bytes) == (16, 64)
+    assert [row.parameters for row in found.layers] == [16, 16, 16]
+    assert [row.own_parameters for row in found.layers] == [16, 0, 0]

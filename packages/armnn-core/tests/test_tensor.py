@@ -124,3 +124,10 @@ def test_arrays_have_an_info() -> None:
     assert info_of(np.zeros((2, 3), np.uint8)) == TensorInfo((2, 3), DataType.UNSIGNED8)
     with pytest.raises(InvalidArgumentError, match="complex128 cannot be a tensor"):
         info_of(np.zeros(2, complex))
+
+
+def test_a_long_name_of_a_dimension_is_cut() -> None:
+    limit = "DynamicDimension.1234567"
+    assert len(limit) == 24
+    assert str(TensorInfo(("n", limit))) == f"Float32[n,{limit}]"
+    assert str(TensorInfo((1, f"{limit} + 1", None))) == "Float32[1,DynamicDimension.1234...,?]"

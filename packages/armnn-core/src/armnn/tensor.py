@@ -24,6 +24,9 @@ Shape: TypeAlias = tuple[Dimension, ...]
 
 MAX_RANK = 8
 
+_NAME_LIMIT = 24
+"""Characters of a dimension's name that people are shown; exporters write formulas there."""
+
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 
@@ -192,10 +195,17 @@ def replace_shape(info: TensorInfo, shape: Shape | None) -> TensorInfo:
 
 
 def format_shape(shape: Iterable[Dimension] | None) -> str:
-    """Return a shape as people write it, unknown dimensions as ``?`` or by name."""
+    """Return a shape as people write it, unknown dimensions as ``?`` or by name.
+
+    Long names are cut, so that shapes that are not the same may read the same.
+    """
     if shape is None:
         return "[unknown rank]"
-    return "[" + ",".join("?" if dim is None else str(dim) for dim in shape) + "]"
+    return "[" + ",".join("?" if dim is None else _shortened(str(dim)) for dim in shape) + "]"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _NAME_LIMIT else text[: _NAME_LIMIT - 3] + "..."
 
 
 def completed_shape(inferred: Shape | None, declared: Shape | None) -> Shape | None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,15 @@ import numpy as np
 
 from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
+from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from armnn.tensor import Shape
 
 _NUMBER = r"(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|true|false)"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:,{_NUMBER})*", re.IGNORECASE)
@@ -65,17 +68,49 @@ class InputOptions:
     pictures: PictureOptions = field(default_factory=PictureOptions)
 
 
-def make_feeds(inputs: Mapping[str, TensorInfo], options: InputOptions) -> list[Feed]:
+def make_feeds(
+    inputs: Mapping[str, TensorInfo],
+    options: InputOptions,
+    metadata: Mapping[str, str] | None = None,
+    check: Callable[[Mapping[str, NDArray[Any]]], object] | None = None,
+) -> list[Feed]:
     """Return the data of every input of a network, in its order.
 
-    Inputs that no option names get random values.
+    Inputs that no option names get random values, and sizes that fit where none are known.
+
+    Args:
+        inputs: What the model says of them.
+        options: How the data is made.
+        metadata: What the model's file says about itself.
+        check: Raises a ShapeError if the layers of the network do not agree with data that was made
+            up; they are not asked if left out.
 
     Raises:
         InvalidArgumentError: An option names no input, or its data does not fit.
     """
     infos = with_shapes(inputs, options.shapes)
     sources = _sources(options.sources, infos)
-    return [_feed(name, sources.get(name), info, options) for name, info in infos.items()]
+    feeds = {
+        name: _given(name, source, infos[name], options)
+        for name, source in sources.items()
+        if source not in GENERATED
+    }
+    known = {name: info.shape for name, info in infos.items()}
+    known |= {name: feed.array.shape for name, feed in feeds.items()}
+    missing = [name for name in infos if name not in feeds]
+    made: dict[str, Feed] = {}
+
+    def make(shapes: Mapping[str, Shape | None]) -> None:
+        for name in missing:
+            made[name] = _made(name, sources.get(name), infos[name], shapes[name], options)
+        if check is not None and any(not infos[name].is_static for name in made):
+            check({name: feed.array for name, feed in {**feeds, **made}.items()})
+
+    assumed = assume_shapes(infos, metadata or {}, make, known)
+    for name, feed in made.items():
+        note = assumed.note(name, infos[name])
+        feeds[name] = replace(feed, notes=(*feed.notes, note)) if note else feed
+    return [feeds[name] for name in infos]
 
 
 def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict[str, TensorInfo]:
@@ -154,14 +189,29 @@ def _sources(texts: Iterable[str], infos: Mapping[str, TensorInfo]) -> dict[str,
     return split_named(named, infos, "--input")
 
 
-def _feed(name: str, source: str | None, info: TensorInfo, options: InputOptions) -> Feed:
-    if source is None or source in GENERATED:
-        shape, notes = _assumed_shape(name, info)
-        if source == "zeros":
-            return Feed(name, info, _zeros(info, shape), source, tuple(notes))
-        array = random_array(name, info.with_shape(shape), options.seed)
-        reason = ["not given"] if source is None else []
-        return Feed(name, info, array, "random", (*reason, f"seed {options.seed}", *notes))
+def _made(
+    name: str, source: str | None, info: TensorInfo, shape: Shape | None, options: InputOptions
+) -> Feed:
+    """Return random values or zeros of a shape."""
+    if shape is None:
+        raise InvalidArgumentError(
+            f"the model does not say the shape of the input {name!r}; say it with --shape"
+        )
+    known = info.with_shape(shape)
+    if known.size_bytes > ARRAY_BYTES_LIMIT:
+        raise InvalidArgumentError(
+            f"the input {name!r} of shape {format_shape(shape)} is too large: expected at most "
+            f"{ARRAY_BYTES_LIMIT} bytes"
+        )
+    if source == "zeros":
+        return Feed(name, info, _zeros(known), source)
+    array = random_array(name, known, options.seed)
+    reason = ["not given"] if source is None else []
+    return Feed(name, info, array, "random", (*reason, f"seed {options.seed}"))
+
+
+def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> Feed:
+    """Return the data that an option has or names."""
     if _NUMBERS.fullmatch(source):
         numbers = _numbers(name, source, info)
         array, said = fitted(numbers, info, f"the input {name!r}, {source}")
@@ -231,24 +281,7 @@ def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
     return generator.integers(0, 2, shape).astype(dtype)
 
 
-def _zeros(info: TensorInfo, shape: tuple[int, ...]) -> NDArray[Any]:
+def _zeros(info: TensorInfo) -> NDArray[Any]:
     """Return what stands for zero, which is not always stored as one."""
     stored = info.zero_points[0] if info.zero_points else 0
-    return np.full(shape, stored, info.data_type.numpy_dtype)
-
-
-def _assumed_shape(name: str, info: TensorInfo) -> tuple[tuple[int, ...], list[str]]:
-    """Return a shape for generated values, with one for each unknown dimension."""
-    if info.shape is None:
-        raise InvalidArgumentError(
-            f"the model does not say the shape of the input {name!r}; say it with --shape"
-        )
-    shape = tuple(size if isinstance(size, int) else 1 for size in info.shape)
-    if math.prod(shape) * info.data_type.numpy_dtype.itemsize > ARRAY_BYTES_LIMIT:
-        raise InvalidArgumentError(
-            f"the input {name!r} of shape {format_shape(shape)} is too large: expected at most "
-            f"{ARRAY_BYTES_LIMIT} bytes"
-        )
-    if info.is_static:
-        return shape, []
-    return shape, [f"unknown dimensions of {format_shape(info.shape)} taken as 1"]
+    return np.full(info.static_shape, stored, info.data_type.numpy_dtype)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn.backends import CreationOptions
 from armnn.backends.registry import BackendRegistry
+from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.inspection import Inspection
 from armnn.cli.model_options import (
@@ -18,7 +20,8 @@ from armnn.cli.model_options import (
     creation_options,
     layer_backends,
 )
-from armnn.cli.operators import OperatorTable, operator_table
+from armnn.cli.operators import operator_table, with_all_read
+from armnn.cli.optimized_layers import OptimizedLayers
 from armnn.cli.output import print_json, progress
 from armnn.cli.run_options import add_shape_argument
 from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
@@ -27,10 +30,11 @@ from armnn.graph.dot import to_dot
 from armnn.graph.statistics import statistics_of
 from armnn.optimizer import Candidate
 from armnn.optimizer.candidates import Evaluator
+from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.specialise import specialise
 from armnn.parsing import survey
 from armnn.runtime import Runtime
-from armnn.tensor import TensorInfo, format_shape
+from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armnn.graph import Survey
@@ -83,17 +87,27 @@ def inspect(arguments: argparse.Namespace) -> int:
     with Runtime(creation_options(arguments)) as runtime:
         with progress(f"Reading {arguments.model}"):
             network, found = survey(arguments.model)
-            shapes = _shapes(network, arguments.shape)
-            operators = _operators(network, found, shapes, runtime, arguments)
+            sized = _sized(network, arguments.shape)
+            operators = operator_table(
+                sized.network, found, _candidates(found, runtime, arguments), sized.note
+            )
+            shown = network
+            layers = OptimizedLayers(network)
             if operators.is_complete:
-                network = _prepared(network, shapes, runtime, arguments)
+                if arguments.shape and not sized.is_open:
+                    shown = specialise(network, sized.assumed.shapes, {}, _evaluator())
+                    layers = OptimizedLayers(shown)
+                if arguments.backends is not None:
+                    layers = _optimized(network, sized, runtime, arguments)
         if arguments.dot is not None:
-            _write_dot(network, Path(arguments.dot))
+            _write_dot(layers, Path(arguments.dot))
     inspection = Inspection(
         arguments.model,
-        network,
-        statistics_of(network),
+        shown,
+        layers,
+        statistics_of(layers.network),
         arguments.layers,
+        sized.assumed,
         operators,
         arguments.reasons,
     )
@@ -104,15 +118,55 @@ def inspect(arguments: argparse.Namespace) -> int:
     return 0 if operators.is_complete else 1
 
 
-def _prepared(
-    network: Network,
-    shapes: Mapping[str, tuple[int, ...]] | None,
-    runtime: Runtime,
-    arguments: argparse.Namespace,
-) -> Network:
-    """Return the network for its shapes, optimised for the backends if some are named."""
-    if arguments.backends is None:
-        return network if shapes is None else specialise(network, shapes, {}, _evaluator())
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sized:
+    """What the parser made of a file, for input shapes that are known or assumed.
+
+    Attributes:
+        network: With everything in it read, so that nothing was dropped; as parsed where its layers
+            do not agree with the shapes.
+        assumed: The shapes.
+        note: What was assumed, "" if nothing.
+    """
+
+    network: Network
+    assumed: AssumedShapes
+    note: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no sizes of what is open were found."""
+        ranks = all(shape is not None for shape in self.assumed.shapes.values())
+        return not ranks or (self.assumed.error is not None and bool(self.assumed.reasons))
+
+
+def _sized(network: Network, texts: Sequence[str]) -> _Sized:
+    """Give a network the shapes that the command line says, and others where it says none."""
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    known = {name: info.shape for name, info in with_shapes(infos, texts).items()}
+    whole, evaluate = with_all_read(network), _evaluator()
+    made = whole
+
+    def check(shapes: Mapping[str, Shape | None]) -> None:
+        nonlocal made
+        made = specialise(whole, shapes, {}, evaluate)
+
+    assumed = assume_shapes(infos, network.metadata, check, known)
+    opened = [name for name, shape in known.items() if name in assumed.reasons or shape is None]
+    if assumed.error is not None:
+        hints = " ".join(example_of(name, known[name]) for name in opened)
+        advice = f"; say it with {hints}" if hints else ""
+        note = f"Backends were asked without knowing all shapes: {assumed.error}{advice}."
+        return _Sized(whole, assumed, note)
+    notes = {name: assumed.note(name, infos[name].with_shape(known[name])) for name in opened}
+    said = [f"Input {name}: {note}; --shape says others." for name, note in notes.items() if note]
+    return _Sized(made, assumed, "\n".join(said))
+
+
+def _optimized(
+    network: Network, sized: _Sized, runtime: Runtime, arguments: argparse.Namespace
+) -> OptimizedLayers:
+    """Return the layers as the backends that are named get them, each with its backend."""
     optimized = runtime.optimize(
         network,
         arguments.backends,
@@ -120,48 +174,33 @@ def _prepared(
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
     )
-    return optimized.network if shapes is None else optimized.specialise(shapes, {}).network
-
-
-def _operators(
-    network: Network,
-    found: Survey,
-    shapes: Mapping[str, tuple[int, ...]] | None,
-    runtime: Runtime,
-    arguments: argparse.Namespace,
-) -> OperatorTable:
-    """Ask the backends that are named, or all that can be used, about the operators."""
-    if not found.operators:
-        return OperatorTable()
-    known: dict[str, Shape | None] = {
-        layer.name: layer.output.info.shape for layer in network.inputs
+    if sized.is_open:
+        return OptimizedLayers(optimized.network)
+    shapes = {
+        name: info.with_shape(sized.assumed.shapes[name]).static_shape
+        for name, info in optimized.inputs.items()
     }
-    known |= shapes or {}
+    report = optimized.specialise(shapes, {}).report
+    segments = layers_before_backends(network, shapes, optimized.participants, optimized.options)
+    return OptimizedLayers.of(segments, report)
+
+
+def _candidates(
+    found: Survey, runtime: Runtime, arguments: argparse.Namespace
+) -> tuple[Candidate, ...]:
+    """Return the backends to ask about operators: those that are named, or all that can be used."""
+    if not found.operators:
+        return ()
     probe = Network()
     probe.add_output("y", probe.add_input("x", TensorInfo((1,))))
-    candidates: tuple[Candidate, ...] = ()
     try:
-        candidates = runtime.optimize(
+        return runtime.optimize(
             probe, arguments.backends, backend_options=backend_options(arguments.option)
         ).participants.candidates
     except BackendUnavailableError:
         if arguments.backends is not None:
             raise
-    return operator_table(network, found, known, candidates, _evaluator())
-
-
-def _shapes(network: Network, texts: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
-    """Return the shape of every input if ``--shape`` was given, else None."""
-    if not texts:
-        return None
-    infos = with_shapes({layer.name: layer.output.info for layer in network.inputs}, texts)
-    for name, info in infos.items():
-        if not info.is_static:
-            raise InvalidArgumentError(
-                f"--shape says nothing of the input {name!r}, expected a shape for it, too, as the "
-                f"model says only {format_shape(info.shape)}"
-            )
-    return {name: info.static_shape for name, info in infos.items()}
+        return ()
 
 
 def _evaluator() -> Evaluator:
@@ -173,9 +212,9 @@ def _evaluator() -> Evaluator:
     return Evaluator((Candidate(backend, backend.create_model_context({})),))
 
 
-def _write_dot(network: Network, path: Path) -> None:
+def _write_dot(layers: OptimizedLayers, path: Path) -> None:
     try:
-        path.write_text(to_dot(network), encoding="utf-8")
+        path.write_text(to_dot(layers.network, layers.part_of), encoding="utf-8")
     except OSError as error:
         raise InvalidArgumentError(
             f"--dot got {str(path)!r}, which cannot be written ({error.strerror}); expected a file "

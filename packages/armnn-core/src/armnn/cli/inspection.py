@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armnn.cli.assumed_shapes import AssumedShapes, example_of
 from armnn.cli.operators import OperatorTable
 from armnn.cli.output import print_table, printable
 from armnn.tensor import completed_shape
 
 if TYPE_CHECKING:
-    from armnn.graph import Layer, Network
+    from armnn.cli.optimized_layers import OptimizedLayers
+    from armnn.graph import Network
     from armnn.graph.statistics import LayerStatistics, NetworkStatistics
     from armnn.tensor import TensorInfo
 
@@ -24,7 +26,7 @@ class TypeCount:
     Attributes:
         type: The layer type.
         count: How many there are.
-        parameters: Of all of them.
+        parameters: Of all of them, without what layers before them compute with, too.
         multiply_adds: Of all of them, None if it is not known for one.
     """
 
@@ -40,17 +42,21 @@ class Inspection:
 
     Attributes:
         model: Its path.
-        network: What is in it.
-        statistics: Its size.
+        network: What it is: its inputs, outputs and metadata.
+        layers: What is in it, as optimised if backends were named.
+        statistics: The size of that.
         show_layers: Whether every layer was asked for.
+        assumed: The shapes of its inputs that backends were asked for.
         operators: The operators of its file.
         show_reasons: Whether it was asked why backends do not run some of them.
     """
 
     model: str
     network: Network
+    layers: OptimizedLayers
     statistics: NetworkStatistics
     show_layers: bool
+    assumed: AssumedShapes
     operators: OperatorTable = field(default_factory=OperatorTable)
     show_reasons: bool = False
 
@@ -78,10 +84,24 @@ class Inspection:
             ],
             "metadata": dict(self.network.metadata),
             "operators": [row.as_dict() for row in self.operators.rows],
+            **self._assumed_as_dict(),
+            "compiled_parts": [part.as_dict() for part in self.layers.parts],
+            "waiting_layers": self.layers.waiting,
         }
         if self.show_layers:
-            found["layer_list"] = [_layer_as_dict(row) for row in self.statistics.layers]
+            found["layer_list"] = [
+                _layer_as_dict(row, self.layers.part_of) for row in self.statistics.layers
+            ]
         return found
+
+    def _assumed_as_dict(self) -> dict[str, Any]:
+        """An error says why the layers do not agree with what was assumed."""
+        error = self.assumed.error
+        shapes = {
+            name: {"shape": list(self.assumed.shapes[name] or ()), "reason": reason}
+            for name, reason in self.assumed.reasons.items()
+        }
+        return {"assumed_shapes": shapes, "shape_error": "" if error is None else str(error)}
 
     def show(self) -> None:
         """Print all of it."""
@@ -95,6 +115,7 @@ class Inspection:
             for row in count_by_type(self.statistics.layers)
         ]
         print_table("Layers by type", ["type", "layers", "parameters", "multiply-adds"], rows)
+        self.layers.show_parts()
         if self.show_layers:
             self._show_layers()
         if self.network.metadata:
@@ -103,31 +124,44 @@ class Inspection:
 
     def _show_layers(self) -> None:
         assigned = any(row.layer.backend is not None for row in self.statistics.layers)
+        part_of = self.layers.part_of
         rows = [
             (
                 row.layer.name,
                 row.layer.type,
                 *([row.layer.backend or ""] if assigned else []),
+                *([part_of.get(row.layer.name, "")] if part_of else []),
                 ", ".join(map(str, row.layer.output_infos)),
                 _amount(row.parameters),
                 _amount(row.multiply_adds),
             )
             for row in self.statistics.layers
         ]
-        columns = ["layer", "type", *(["backend"] if assigned else []), "output"]
-        print_table("Layers", [*columns, "parameters", "multiply-adds"], rows)
+        columns = ["layer", "type", *(["backend"] if assigned else [])]
+        columns += ["compiled into"] if part_of else []
+        print_table("Layers", [*columns, "output", "parameters", "multiply-adds"], rows)
 
     def _show_totals(self) -> None:
         statistics = self.statistics
         print(f"Layers: {len(statistics.layers)}")
         print(f"Parameters: {statistics.parameters:,} ({statistics.parameter_bytes:,} bytes)")
         if statistics.multiply_adds is not None:
-            print(f"Multiply-adds: {statistics.multiply_adds:,}")
+            where = f" for {hints}" if (hints := self._hints()) else ""
+            print(f"Multiply-adds: {statistics.multiply_adds:,}{where}")
             return
-        open_inputs = [layer for layer in self.network.inputs if not layer.output.info.is_static]
-        hints = " ".join(f"--shape {layer.name}={_example(layer)}" for layer in open_inputs)
-        advice = f"; try {printable(hints)}" if hints else ""
+        advice = f"; try {hints}" if (hints := self._hints()) else ""
         print(f"Multiply-adds: not known, as shapes are open{advice}")
+
+    def _hints(self) -> str:
+        """The shapes that are open as --shape takes them: those that fit, if any are known."""
+        shapes = {
+            layer.name: layer.output.info.shape
+            for layer in self.network.inputs
+            if not layer.output.info.is_static
+        }
+        if self.assumed.error is None:
+            shapes = {name: self.assumed.shapes[name] for name in shapes}
+        return printable(" ".join(example_of(name, shape) for name, shape in shapes.items()))
 
 
 def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
@@ -139,7 +173,7 @@ def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
     for layer_type, members in by_type.items():
         known = [row.multiply_adds for row in members if row.multiply_adds is not None]
         total = sum(known) if len(known) == len(members) else None
-        parameters = sum(row.parameters for row in members)
+        parameters = sum(row.own_parameters for row in members)
         counts.append(TypeCount(layer_type, len(members), parameters, total))
     return sorted(counts, key=lambda row: (-row.count, row.type))
 
@@ -167,11 +201,12 @@ def _info_as_dict(name: str, info: TensorInfo) -> dict[str, Any]:
     return found
 
 
-def _layer_as_dict(row: LayerStatistics) -> dict[str, Any]:
+def _layer_as_dict(row: LayerStatistics, part_of: Mapping[str, str]) -> dict[str, Any]:
     return {
         "layer": row.layer.name,
         "type": row.layer.type,
         "backend": row.layer.backend,
+        "compiled_into": part_of.get(row.layer.name, ""),
         "outputs": [_info_as_dict(value.name, value.info) for value in row.layer.outputs],
         "parameters": row.parameters,
         "multiply_adds": row.multiply_adds,
@@ -180,11 +215,3 @@ def _layer_as_dict(row: LayerStatistics) -> dict[str, Any]:
 
 def _amount(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
-
-
-def _example(layer: Layer) -> str:
-    """A shape that the input could have, as --shape takes it."""
-    shape = layer.output.info.shape
-    if shape is None:
-        return "..."
-    return "x".join(str(size if isinstance(size, int) else 1) for size in shape)

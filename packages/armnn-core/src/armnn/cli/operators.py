@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from armnn.cli.output import print_table
+from armnn.cli.output import print_table, printable
 from armnn.errors import ArmnnError
 from armnn.optimizer.deferred import deferred_operator
-from armnn.optimizer.specialise import specialise
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network, Operator, Survey
     from armnn.optimizer import Candidate
-    from armnn.optimizer.specialise import Evaluate
-    from armnn.tensor import Shape
 
 _WITHOUT_BACKEND = ("Input", "Output", "Constant")
 
@@ -30,7 +27,8 @@ class OperatorRow:
         count: How many the file has.
         refused: The reasons why the parser cannot convert some, by name.
         cut_off: Names of those that read what a refused one would make.
-        waiting: Names of those that become layers when more is known than the shapes.
+        waiting: Names of those of which more must be known before backends can answer: they become
+            layers then, or their shapes are not known yet.
         layerless: How many need no backend: constants, branches that are not taken.
         reasons: For each backend why it does not run some, by name.
         runs_on: How many run on each backend: the first one that runs all of their layers. Those
@@ -103,7 +101,7 @@ class OperatorTable:
         columns = ["operator", "count", *self.backends, "runs on", "not supported"]
         print_table("Operators", columns, [self._cells(row) for row in self.rows])
         if self.assumed:
-            print(f"{self.assumed}\n")
+            print("\n".join(map(printable, self.assumed.splitlines())), end="\n\n")
         if with_reasons:
             reasons = [
                 (row.type, name, who, reason)
@@ -137,31 +135,18 @@ def _share(number: int, asked: int) -> str:
 
 
 def operator_table(
-    network: Network,
-    survey: Survey,
-    shapes: Mapping[str, Shape | None],
-    candidates: Sequence[Candidate],
-    evaluate: Evaluate,
+    network: Network, survey: Survey, candidates: Sequence[Candidate], assumed: str = ""
 ) -> OperatorTable:
     """Ask backends about the operators of a file.
 
     Args:
-        network: What the parser made of the file.
+        network: What the parser made of the file, for known input shapes as far as they are.
         survey: What the parser noted of the file.
-        shapes: The shapes of inputs; an unknown dimension is taken as 1.
         candidates: The backends, in the order of preference.
-        evaluate: Computes layers whose inputs are constant.
+        assumed: What had to be assumed of the shapes, "" if nothing.
     """
-    network = _with_all_read(network)
-    assumed = {name: _with_ones(shape) for name, shape in shapes.items()}
-    notes = [] if assumed == dict(shapes) else ["Unknown dimensions were taken as 1 (see --shape)."]
-    try:
-        known = specialise(network, assumed, {}, evaluate)
-    except ArmnnError as error:
-        known = network
-        notes = [f"Backends were asked without knowing all shapes: {error}"]
     layers: dict[Operator, list[Layer]] = {operator: [] for operator in survey.operators}
-    for layer in known.layers:
+    for layer in network.layers:
         if layer.origin in layers and layer.type not in _WITHOUT_BACKEND:
             layers[layer.origin].append(layer)
     waiting = tuple(
@@ -179,7 +164,7 @@ def operator_table(
         else:
             _add(row, operator, survey, made, candidates)
     ordered = sorted(rows.values(), key=lambda row: (-row.count, row.type))
-    return OperatorTable(tuple(ordered), tuple(c.id for c in candidates), " ".join(notes))
+    return OperatorTable(tuple(ordered), tuple(c.id for c in candidates), assumed)
 
 
 def _add(
@@ -218,8 +203,8 @@ def _ask(
                 homes.setdefault(layer, candidate.id)
         if refusals:
             answers[candidate.id] = "; ".join(refusals)
-    if len(homes) < len(layers) and not all(map(_is_static, layers)):
-        row.waiting.append(operator.name)  # of a layer without shapes nothing can be said
+    if answers and not all(map(_is_static, layers)):
+        row.waiting.append(operator.name)  # without shapes a refusal says nothing
         return
     for backend, reason in answers.items():
         row.reasons[backend][operator.name] = reason
@@ -242,7 +227,7 @@ def _refusal(candidate: Candidate, layer: Layer) -> str:
     return "" if answer else answer.reason or "gave no reason"
 
 
-def _with_all_read(network: Network) -> Network:
+def with_all_read(network: Network) -> Network:
     """Return a copy in which what nothing reads is an output, so that nothing is dropped."""
     copy = network.clone()
     for layer in copy.layers:
@@ -250,9 +235,3 @@ def _with_all_read(network: Network) -> Network:
             if not value.uses and layer.data is None:
                 copy.add_output(f"{value.name} (unread)", value)
     return copy
-
-
-def _with_ones(shape: Shape | None) -> Shape | None:
-    if shape is None:
-        return None
-    return tuple(dim if isinstance(dim, int) else 1 for dim in shape)

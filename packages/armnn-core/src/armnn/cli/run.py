@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             loaded = _load(runtime, arguments, recorder)
         load_seconds = time.perf_counter() - start
         targets = _targets(arguments, loaded)
-        feeds = make_feeds(loaded.inputs, input_options(arguments))
+        feeds = make_feeds(loaded.inputs, input_options(arguments), loaded.metadata, loaded.prepare)
         with _explaining_assumed_shapes(feeds):
             outputs, latency = _measure(loaded, feeds, arguments, recorder)
         labels = _labels(labels, loaded, outputs)

@@ -137,8 +137,8 @@ def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
         type=natural_number,
         default=1,
         metavar="N",
-        help="how often to run before that (default: 1; with 0, the first measured run also "
-        "prepares a model whose shapes are open)",
+        help="how often to run before that (default: 1; with 0, the first measured run may also "
+        "prepare a model whose shapes are open)",
     )
     group.add_argument(
         "--profile",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -22,27 +22,52 @@ _VALUE_LIMIT = 60
 """Characters of a parameter's value that a label shows."""
 
 
-def to_dot(network: Network) -> str:
+def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
     """Return a directed graph in the DOT language (Arm NN: ``SerializeToDot``).
 
     A node shows a layer's type, name, backend (also as its colour), those parameters that differ
     from their defaults, and the constants that it reads. An edge shows what flows along it.
+
+    Args:
+        network: What is drawn.
+        parts: The part that a layer was compiled into, by the layer's name; each part is a box
+            around its layers.
     """
     order = [layer for layer in network.topological_order() if not _is_written_at_readers(layer)]
     backends = dict.fromkeys(layer.backend for layer in order if layer.backend is not None)
     colors = {name: _COLORS[i % len(_COLORS)] for i, name in enumerate(backends)}
+    boxes: dict[str, list[Layer]] = {"": []}
+    for layer in order:
+        bound = layer.type in ("Input", "Output")  # they have names of their own
+        boxes.setdefault("" if bound else (parts or {}).get(layer.name, ""), []).append(layer)
     lines = [
         f"digraph {_quoted(network.name)} {{",
         '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=10];',
         '  edge [fontname="sans-serif", fontsize=9];',
     ]
-    for layer in order:
-        color = _NO_BACKEND if layer.backend is None else colors[layer.backend]
-        label = _quoted("\n".join(_label_lines(layer)))
-        lines.append(f'  n{layer.guid} [label={label}, fillcolor="{color}"];')
+    lines += (f"  {_node(layer, colors)}" for layer in boxes.pop(""))
+    for number, (part, layers) in enumerate(boxes.items()):
+        lines += _box(number, part, layers, colors)
     for layer in order:
         lines += _edges(layer)
     return "\n".join([*lines, "}", ""])
+
+
+def _box(
+    number: int, part: str, layers: Sequence[Layer], colors: Mapping[str, str]
+) -> Iterator[str]:
+    """A name that begins with "cluster" is what makes Graphviz draw a box."""
+    label = f"{part} on {layers[0].backend}: {len(layers)} layers"
+    yield f"  subgraph cluster_{number} {{"
+    yield f'    label={_quoted(label)}; style=dashed; fontname="sans-serif"; fontsize=10;'
+    yield from (f"    {_node(layer, colors)}" for layer in layers)
+    yield "  }"
+
+
+def _node(layer: Layer, colors: Mapping[str, str]) -> str:
+    color = _NO_BACKEND if layer.backend is None else colors[layer.backend]
+    label = _quoted("\n".join(_label_lines(layer)))
+    return f'n{layer.guid} [label={label}, fillcolor="{color}"];'
 
 
 def _is_written_at_readers(layer: Layer) -> bool:

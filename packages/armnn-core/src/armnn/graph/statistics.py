@@ -22,6 +22,7 @@ class LayerStatistics:
     Attributes:
         layer: The layer.
         parameters: The elements of the constants that it computes with.
+        own_parameters: Those of them that no layer before it computes with.
         multiply_adds: The multiplications whose products it adds up, None where a shape that they
             depend on is not known. Only layers that sum products (convolutions, matrix products,
             recurrent layers) have any; zero padding counts as data, as is usual.
@@ -29,6 +30,7 @@ class LayerStatistics:
 
     layer: Layer
     parameters: int
+    own_parameters: int
     multiply_adds: int | None
 
 
@@ -56,16 +58,20 @@ def statistics_of(network: Network) -> NetworkStatistics:
         for layer in network.topological_order()
         if layer.type not in ("Input", "Output", "Constant")
     ]
-    rows = tuple(
-        LayerStatistics(layer, _count(_parameters(layer)), multiply_adds_of(layer))
-        for layer in layers
-    )
-    distinct = dict.fromkeys(value for layer in layers for value in _parameters(layer))
+    seen: dict[int, Value] = {}  # by the data itself: two constants may be one array
+    rows = []
+    for layer in layers:
+        values = _parameters(layer)
+        own = {id(v.constant): v for v in values if id(v.constant) not in seen}
+        seen |= own
+        rows.append(
+            LayerStatistics(layer, _count(values), _count(own.values()), multiply_adds_of(layer))
+        )
     known = [row.multiply_adds for row in rows if row.multiply_adds is not None]
     return NetworkStatistics(
-        rows,
-        _count(distinct),
-        sum(value.info.size_bytes for value in distinct),
+        tuple(rows),
+        _count(seen.values()),
+        sum(value.info.size_bytes for value in seen.values()),
         sum(known) if len(known) == len(rows) else None,
     )
 

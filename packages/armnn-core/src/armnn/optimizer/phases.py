@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.sharing import SharedConstants
+    from armnn.tensor import Shape
     from armnn.types import QuantizedArithmetic
 
 
@@ -143,18 +144,13 @@ def prepare_specialisation(
         OptimizationError: Some layers cannot run on the backends, or one of these failed.
     """
     sink = participants.profiler
-    evaluate = Evaluator(participants.evaluators)
-    with phase(sink, "specialise"):
-        concrete = specialise(network, shapes, values, evaluate)
-        segments = split(concrete)
-        _check_progress(network, segments)
-        head = segments.head
-        if may_change and segments.rest is None:
-            network.clear()
-            head.lets_constants_go = True
+    segments = _cut(network, shapes, values, participants)
+    head = segments.head
+    if may_change and segments.rest is None:
+        network.clear()
+        head.lets_constants_go = True
     with phase(sink, "rewrite"):
-        if options.rewrite:
-            rewrite(head, evaluate, Successors(participants.candidates, participants.named))
+        _rewrite_head(segments, participants, options)
         for part in (head, segments.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
@@ -171,6 +167,46 @@ def prepare_specialisation(
         placement = place_tensors(head, preferences, participants.factories)
     report = _report(layers, assignment, replaced, label)
     return Prepared(head, placement, report, replace(segments, head=head))
+
+
+def layers_before_backends(
+    network: Network,
+    shapes: Mapping[str, Shape | None],
+    participants: Participants,
+    options: OptimizerOptions,
+) -> Segments:
+    """Return the layers of a network as backends are handed them, none of them assigned.
+
+    They bear the names of the rows of the report. Backends put compiled parts in their places.
+
+    Raises:
+        ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
+    """
+    prepared = prepare_network(network.clone(), participants, options)
+    segments = _cut(prepared, shapes, {}, participants)
+    _rewrite_head(segments, participants, options)
+    return segments
+
+
+def _cut(
+    network: Network,
+    shapes: Mapping[str, Shape | None],
+    values: Mapping[str, NDArray[Any]],
+    participants: Participants,
+) -> Segments:
+    with phase(participants.profiler, "specialise"):
+        evaluate = Evaluator(participants.evaluators)
+        segments = split(specialise(network, shapes, values, evaluate))
+        _check_progress(network, segments)
+    return segments
+
+
+def _rewrite_head(
+    segments: Segments, participants: Participants, options: OptimizerOptions
+) -> None:
+    if options.rewrite:
+        accepts = Successors(participants.candidates, participants.named)
+        rewrite(segments.head, Evaluator(participants.evaluators), accepts)
 
 
 def _hint(network: Network, options: OptimizerOptions) -> None:
