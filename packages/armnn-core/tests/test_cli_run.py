@@ -26,8 +26,6 @@ from armnn import ActivationFunction, DataType, Network, TensorInfo
 from armnn.backends import SUPPORTED, Backend, BackendVersion, ModelContext, Support, Workload
 from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn.layers.activation import ActivationDescriptor
-from armnn.layers.reshaping import SpaceToDepthDescriptor
-from armnn.types import DataLayout
 
 def parse(path):
     try:
@@ -44,10 +42,6 @@ def parse(path):
         for layer, a, b in ((f"double_{name}", 2.0, 0.0), (f"plus_{name}", 1.0, 1.0)):
             line = ActivationDescriptor(function=ActivationFunction.LINEAR, a=a, b=b)
             value = network.add("Activation", [value], line, name=layer, outputs=[info]).output
-        if "fold" in model:  # fits where height and width are multiples of it
-            size = model["fold"]
-            blocks = SpaceToDepthDescriptor(block_size=size, data_layout=DataLayout.NCHW)
-            value = network.add("SpaceToDepth", [value], blocks, name="fold").output
         network.add_output(f"out_{name}", value)
     return network
 
@@ -61,10 +55,6 @@ class Line(Workload):
             y.map()[...] = (x.map() * self.a + self.b).astype(y.map().dtype)
         return step
 
-class Nothing(Workload):
-    def bind(self, inputs, outputs):
-        return lambda: None
-
 class Toy(Backend):
     id = "Toy"
     api_version = BackendVersion(1, 0)
@@ -73,7 +63,7 @@ class Toy(Backend):
         return SUPPORTED
 
     def create_workload(self, layer, model):
-        return Nothing() if layer.type == "SpaceToDepth" else Line(layer.descriptor)
+        return Line(layer.descriptor)
 
     def create_model_context(self, options):
         if options and options != {"Speed": 3, "Safe": True, "Word": "a=b", "Ratio": 0.5}:
@@ -462,33 +452,6 @@ def test_bad_input_gets_a_clear_error(
     Path("two.txt").write_text("a\nb\n")
     Path("empty.txt").write_text("")
     assert message in error(*arguments)
-
-
-def test_a_made_up_shape_that_does_not_fit_is_said_to_be_made_up(
-    model: Callable[..., str], error: Callable[..., str]
-) -> None:
-    path = model({"x": [[1, 1, None, None], "Float32"]}, fold=1000)
-    hint = "; the input 'x' was taken as [1,1,640,640]: --shape says otherwise\n"
-    message = error(path, "--backends", "Toy")
-    assert message.startswith("layer 'fold' (SpaceToDepth): ")
-    assert message.endswith(hint)
-    # What the user said is not called made up.
-    assert "--shape says otherwise" not in error(path, "--backends", "Toy", "--shape", "1x1x1x1")
-
-
-def test_a_made_up_shape_is_one_that_the_layers_agree_with(
-    model: Callable[..., str], document: Callable[..., dict[str, Any]]
-) -> None:
-    path = model({"x": [[1, 1, None, None], "Float32"]}, fold=16)
-    (fed,) = document(path, "--backends", "Toy")["inputs"]
-    assert fed["shape"] == [1, 1, 16, 16]
-    assert fed["notes"][-1] == (
-        "unknown dimensions of [1,1,?,?] taken as [1,1,16,16], the first of 1, 8, 16, 32, 64, 224, "
-        "256, 320, 640 that fits"
-    )
-    path = model({"x": [[1, 1, None, None], "Float32"]}, fold=16, metadata={"imgsz": "32"})
-    (fed,) = document(path, "--backends", "Toy")["inputs"]
-    assert fed["shape"] == [1, 1, 32, 32]
 
 
 def test_a_file_that_turns_out_not_to_be_writable_is_named(
