@@ -71,9 +71,31 @@ def test_it_is_found_with_the_version_that_it_needs(distribution: Path) -> None:
 
 
 def test_its_own_tests_pass(distribution: Path) -> None:
-    tests = run(distribution, "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    tests = run(distribution, "pytest", "-p", "no:cacheprovider")
     assert tests.returncode == 0, tests.stdout
-    assert "1 passed" in tests.stdout
+    # Each case is seen, and no more of them run than there is something to run.
+    claimed = "test_what_is_claimed_is_computed_rightly"
+    assert f"{claimed}[Addition-Float32] PASSED" in tests.stdout
+    assert f"{claimed}[Subtraction-" not in tests.stdout
+    refused = "test_what_is_not_claimed_is_refused_with_a_reason"
+    assert f"{refused}[Convolution2d] PASSED" in tests.stdout
+    assert "test_additions_are_claimed PASSED" in tests.stdout
+
+
+def test_it_installs_editable(distribution: Path, tmp_path: Path) -> None:
+    """The advice of the template; a change counts without another installation."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin" / "python"
+    site = next(environment.glob("lib/python*/site-packages"))
+    (site / "outer.pth").write_text("\n".join(filter(None, sys.path)))
+    subprocess.run(
+        [*PIP, "--python", python, "install", *UNISOLATED, "-e", distribution], check=True
+    )
+    package = distribution / "src" / "armnn_backend_acmenpu" / "backend.py"
+    shown = "import armnn_backend_acmenpu.backend as found; print(found.__file__)"
+    found = subprocess.run([python, "-c", shown], capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()) == package
 
 
 def test_the_native_file_works_through_the_dynamic_door(tmp_path: Path) -> None:

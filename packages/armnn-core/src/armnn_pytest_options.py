@@ -14,6 +14,8 @@ import pytest
 
 KIT = "armnn.testing"
 
+_EMPTY = "[NOTSET]"
+
 LEVELS = {
     "conformance_loads": "the backend keeps the contract",
     "conformance_correct": "what the backend claims is computed rightly",
@@ -34,7 +36,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--armnn-layers",
         metavar="TYPE[,TYPE...]",
-        help="only these layer types, such as Softmax,Convolution2d",
+        help="only these layer types, such as Softmax,Convolution2d; or the word claimed: those of "
+        "which the backend claims one of the first cases, while the others must give a reason",
+    )
+    group.addoption(
+        "--armnn-in-process",
+        action="store_true",
+        help="run the checks in pytest's own process, for debuggers; a crash then ends it",
     )
     group.addoption(
         "--armnn-card", metavar="FILE.json", help="write what was found as a conformance card"
@@ -46,8 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in LEVELS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     card = config.getoption("--armnn-card")
-    if card is not None and not _is_worker(config):
-        config.pluginmanager.register(CardWriter(card, config.getoption("--armnn-backend")))
+    if not _is_worker(config):
+        config.pluginmanager.register(CaseCounter())
+        if card is not None:
+            config.pluginmanager.register(CardWriter(card, config.getoption("--armnn-backend")))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Check the options wherever tests of the kit were collected."""
     if not _is_worker(config) and any(_level(item.keywords) for item in items):
         _check_options(config)
+    # Of a test without parameters pytest makes one that is skipped.
+    items[:] = [item for item in items if not (_level(item.keywords) and _EMPTY in item.name)]
 
 
 def _check_options(config: pytest.Config) -> None:
@@ -79,11 +91,12 @@ def _check_options(config: pytest.Config) -> None:
     from armnn.testing.subject import Subject
 
     known = covered_layers()
-    for layer in (config.getoption("--armnn-layers") or "").split(","):
-        if layer and layer not in known:
+    asked = config.getoption("--armnn-layers")
+    for layer in () if asked in (None, "claimed") else asked.split(","):
+        if layer not in known:
             raise pytest.UsageError(
-                f"--armnn-layers: there are no cases for {layer!r}, expected some of "
-                f"{', '.join(known)}"
+                f"--armnn-layers: there are no cases for {layer!r}, expected the word claimed or "
+                f"some of {', '.join(known)}"
             )
     try:
         Subject(wish).close()
@@ -120,6 +133,29 @@ class CardWriter:
         with Subject(self._wish) as subject:
             card = make_card(subject_document(subject), self._cells, self._outcomes)
         write_card(self._path, card)
+
+
+class CaseCounter:
+    """Says how many cases the tests of layers stand for."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count the cases of a layer type and data type."""
+        if report.when == "call" and _level(report.keywords):
+            from armnn.testing.card import CELL
+
+            properties: list[tuple[str, Any]] = report.user_properties
+            for cell in (cell for name, cell in properties if name == CELL):
+                for outcome in ("passed", "failed", "not_supported"):
+                    self._counts[outcome] = self._counts.get(outcome, 0) + len(cell[outcome])
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the numbers of cases, if there were any."""
+        counts = [f"{n} {outcome.replace('_', ' ')}" for outcome, n in self._counts.items() if n]
+        if counts:
+            terminalreporter.write_line(f"armnn conformance cases: {', '.join(counts)}")
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from armnn import _metadata
+from armnn.testing.cases import covered_layers
 from armnn.testing.fakes import misbehaving
 
 pytest_plugins = ["pytester"]
@@ -99,6 +100,25 @@ def test_a_bad_backend_gets_a_bad_card(pytester: pytest.Pytester, install_backen
     assert card["levels"] == {"correct": "failed"}
     assert card["layers"]["Softmax"]["Float32"]["verdict"] == "failed"
     assert card["layers"]["Softmax"]["Float16"]["verdict"] == "not supported"
+
+
+def test_only_what_is_claimed_is_run_if_that_is_asked_for(
+    pytester: pytest.Pytester, install_backend: Install
+) -> None:
+    options = ["--armnn-backend", install_backend(misbehaving.SilentBackend)]
+    options += ["--armnn-layers", "claimed", "-v", "-m", "conformance_correct"]
+    result = pytester.runpytest_inprocess(*KIT, *options)
+    lines = [line.split("::")[-1] for line in result.outlines if "::test_" in line]
+    run = {line.split("[")[1].split("-")[0] for line in lines if "computed_rightly[" in line}
+    refused = {line.split("[")[1].split("]")[0] for line in lines if "with_a_reason[" in line}
+    assert run == set(misbehaving.SilentBackend.functions)
+    assert refused == set(covered_layers()) - run
+    # It says no without a reason, to layers that it never runs as well.
+    name = "test_what_is_not_claimed_is_refused_with_a_reason[[]Floor]"
+    result.stdout.fnmatch_lines([f"*{name} FAILED*"])
+    result.stdout.fnmatch_lines(["the refusal has no reason: say what is not supported"])
+    result.stdout.fnmatch_lines(["*computed_rightly[[]Softmax-Float32] PASSED*"])
+    result.stdout.fnmatch_lines(["armnn conformance cases: * passed, * failed"])
 
 
 def test_other_tests_are_left_alone(pytester: pytest.Pytester) -> None:

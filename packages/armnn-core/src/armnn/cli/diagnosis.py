@@ -32,11 +32,13 @@ from armnn.cli.backends import as_document, load_all
 from armnn.cli.compatibility import advice
 from armnn.cli.environment import Variable, unknown_ids, variables
 from armnn.cli.import_times import ImportTime, measure
+from armnn.cli.output import printable
 from armnn.cli.processor import described_processor
 from armnn.cli.self_descriptions import Fact, opened_and_described
 from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError
 from armnn.parsing import installed_parsers
+from armnn.testing.crashes import remembered_crashes
 
 _DEPENDENCIES = (
     CONTRACT,
@@ -147,6 +149,7 @@ def diagnose(
     ]
     findings += _findings(entries)
     findings += [Finding(text, is_problem=False) for text in unknown_ids(e.id for e in entries)]
+    findings += [Finding(printable(text)) for text in remembered_crashes(entries)]
     findings += [Finding(text, is_problem=False) for text in clashes(pools)]
     return Diagnosis(
         system=_system(),

@@ -32,7 +32,7 @@ examples:
   armnn backends new Acme --id AcmeNpu --native           in C
 
 then, in the new folder:
-  pip install ".[test]" && pytest tests && armnn backends
+  pip install -e ".[test]" && pytest && armnn backends
 """
 
 
@@ -64,7 +64,7 @@ def new_backend(arguments: argparse.Namespace) -> int:
     kind: Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
-    print(f'  cd {folder} && pip install ".[test]" && pytest tests && armnn backends')
+    print(f'  cd {folder} && pip install -e ".[test]" && pytest && armnn backends')
     return 0
 
 

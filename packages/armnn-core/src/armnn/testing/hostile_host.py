@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.backends.native.memory import end_of
 from armnn.testing.bare_session import BareSession, Outcome
 from armnn.testing.cases import LayerCase, cases_of, covered_layers
+from armnn.testing.child import child_environment, ending_of
 from armnn.testing.running import NonconformityError, layer_of
 from armnn_backend_api import ctypes_mirror as abi
 
@@ -175,13 +175,12 @@ def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
     """
     named = list(covered_layers() if layers is None else layers)
     command = [sys.executable, "-m", __name__, path, *named]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=_CHILD_SECONDS,
-        env=environment,
+        env=child_environment(),
         check=False,
     )
     lines = [json.loads(line) for line in child.stdout.splitlines()]
@@ -189,7 +188,7 @@ def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
     if child.returncode:
         last = lines[-1] if lines else {"layer": "none", "trick": "loads it"}
         problems.append(
-            f"{last['layer']}: the process ended with {child.returncode} when the host "
+            f"{last['layer']}: the process ended with {ending_of(child.returncode)} when the host "
             f"{last['trick']}: {child.stderr[-500:]}"
         )
     if problems:

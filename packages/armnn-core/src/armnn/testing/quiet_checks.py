@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from armnn.testing.cases import covered_layers
+from armnn.testing.child import CrashError, child_environment, ending_of
 from armnn.testing.running import NonconformityError
 from armnn.testing.subject import Subject
 from armnn.testing.suite import check_case, claimed_case
@@ -39,24 +40,22 @@ def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
         layers: The layer types of which one claimed case each is run; all if left out.
 
     Raises:
-        NonconformityError: The interpreter died, or the backend left a trace.
+        CrashError: The interpreter died.
+        NonconformityError: The backend left a trace.
     """
     named = list(covered_layers() if layers is None else layers)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        # It must see what this process sees, whatever put it there.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, wish, str(report), *named],
             capture_output=True,
             timeout=_CHILD_SECONDS,
-            env=environment,
+            env=child_environment(),
             check=False,
         )
         if child.returncode != 0:
-            raise NonconformityError(
-                f"an interpreter with the backend ended with {child.returncode}: {_text(child)}"
-            )
+            now = report.read_text(encoding="utf-8") if report.exists() else ""
+            raise CrashError(now, ending_of(child.returncode), _text(child))
         if child.stdout or child.stderr:
             raise NonconformityError(f"the backend wrote to stdout or stderr: {_text(child)}")
         left = json.loads(report.read_text(encoding="utf-8"))
@@ -85,6 +84,7 @@ def observe(wish: str, report: str, layers: Iterable[str]) -> None:
         for layer in layers:
             case = claimed_case(subject, layer)
             if case is not None:
+                Path(report).write_text(case.id, encoding="utf-8")  # what crashes it, if it does
                 check_case(subject, case)
     left = {
         "threads": _stays(_threads, threads_before),

@@ -67,11 +67,13 @@ class Cell:
         layer: The name of the layer type.
         data_type: The data type.
         outcomes: By the name of the case.
+        crashes: How the process ended, by the name of the case that ended it.
     """
 
     layer: str
     data_type: DataType
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    crashes: dict[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:

@@ -4,38 +4,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
 from armnn.backends.native import NativeBackend
-from armnn.testing import contract_checks, stress_checks
+from armnn.testing import crashes
 from armnn.testing.card import CELL, cell_document
-from armnn.testing.cases import LayerCase, all_cells, covered_layers
+from armnn.testing.cases import all_cells, covered_layers
+from armnn.testing.checks import NotSupportedError
+from armnn.testing.child import ChecksHere, ChecksInChild, CrashError
 from armnn.testing.hostile_host import check_hostile_host
 from armnn.testing.quiet_checks import check_quiet
-from armnn.testing.running import works_in_host_memory
+from armnn.testing.running import NonconformityError
 from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict, check_cell, claimed_case
+from armnn.testing.suite import Verdict
 
 if TYPE_CHECKING:
     from armnn.types import DataType
 
+AnyChecks: TypeAlias = ChecksHere | ChecksInChild
+
+CLAIMED = "claimed"
+"""What ``--armnn-layers`` takes for the layers that the backend claims."""
+
+_ASKED: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
+_CHECKS: pytest.StashKey[AnyChecks] = pytest.StashKey()
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test per layer, or per layer and data type, of those that were asked for."""
-    layers = _layers(metafunc.config)
-    if "data_type" in metafunc.fixturenames:
-        cells = list(all_cells(layers))
+    if "refused_layer" in metafunc.fixturenames:
+        asked = _layers(metafunc.config)
+        is_partial = metafunc.config.getoption("--armnn-layers") == CLAIMED
+        others = [layer for layer in covered_layers() if is_partial and layer not in asked]
+        metafunc.parametrize("refused_layer", others)
+    elif "data_type" in metafunc.fixturenames:
+        cells = list(all_cells(_layers(metafunc.config)))
         ids = [f"{layer}-{data_type.arm_name}" for layer, data_type in cells]
         metafunc.parametrize(("layer", "data_type"), cells, ids=ids)
     elif "layer" in metafunc.fixturenames:
-        metafunc.parametrize("layer", layers)
+        metafunc.parametrize("layer", _layers(metafunc.config))
 
 
 def _layers(config: pytest.Config) -> tuple[str, ...]:
-    asked = config.getoption("--armnn-layers")
-    return covered_layers() if asked is None else tuple(asked.split(","))
+    if _ASKED not in config.stash:
+        asked = config.getoption("--armnn-layers")
+        config.stash[_ASKED] = (
+            covered_layers()
+            if asked is None
+            else _claimed_layers(config)
+            if asked == CLAIMED
+            else tuple(asked.split(","))
+        )
+    return config.stash[_ASKED]
+
+
+def _claimed_layers(config: pytest.Config) -> tuple[str, ...]:
+    """Return the layers that the backend claims, and those of which it cannot say it."""
+    found = []
+    for layer in covered_layers():
+        try:
+            found += _checks(config).run("layers_claimed_at_once", {"layers": [layer]})
+        except NonconformityError:  # it crashed or failed: the layer's own tests tell
+            found.append(layer)
+    return tuple(found)
+
+
+def _checks(config: pytest.Config) -> AnyChecks:
+    if _CHECKS not in config.stash:
+        kind = ChecksHere if config.getoption("--armnn-in-process") else ChecksInChild
+        config.stash[_CHECKS] = kind(config.getoption("--armnn-backend"))
+        config.add_cleanup(config.stash[_CHECKS].close)
+    return config.stash[_CHECKS]
 
 
 @pytest.fixture(scope="session")
@@ -46,39 +87,61 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 
 @pytest.fixture(scope="session")
-def claimed(subject: Subject, request: pytest.FixtureRequest) -> LayerCase:
-    """The first case that the backend claims."""
-    for layer in _layers(request.config):
-        case = claimed_case(subject, layer)
-        if case is not None:
-            return case
-    pytest.skip("the backend claims no layer that was asked for")
+def checks(request: pytest.FixtureRequest) -> AnyChecks:
+    """What runs the checks."""
+    return _checks(request.config)
+
+
+@pytest.fixture(scope="session")
+def run(checks: AnyChecks, subject: Subject) -> Callable[..., Any]:
+    """Runs a check by its name; skips the test if there is nothing to check."""
+
+    def run_check(check: str, /, **arguments: Any) -> Any:
+        try:
+            return checks.run(check, arguments)
+        except NotSupportedError as error:
+            pytest.skip(str(error))
+        except CrashError as error:
+            crashes.remember(subject.entry, error.case, error.ending)
+            pytest.fail(str(error), pytrace=False)
+        except AssertionError as error:
+            pytest.fail(str(error), pytrace=False)
+
+    return run_check
 
 
 @pytest.mark.conformance_loads
 @pytest.mark.parametrize(
     "check",
     [
-        contract_checks.check_identity,
-        contract_checks.check_description,
-        contract_checks.check_extensions,
-        contract_checks.check_unknown_layer,
-        contract_checks.check_future_items,
+        "check_identity",
+        "check_description",
+        "check_extensions",
+        "check_unknown_layer",
+        "check_future_items",
     ],
 )
-def test_the_backend_keeps_the_contract(subject: Subject, check: Callable[[Subject], None]) -> None:
-    check(subject)
+def test_the_backend_keeps_the_contract(
+    run: Callable[..., Any], subject: Subject, check: str
+) -> None:
+    run("contract", check=check)
+    crashes.forget(subject.entry, [check])
 
 
 @pytest.mark.conformance_correct
 def test_what_is_claimed_is_computed_rightly(
+    checks: AnyChecks,
     subject: Subject,
     layer: str,
     data_type: DataType,
     record_property: Callable[[str, object], None],
 ) -> None:
-    cell = check_cell(subject, layer, data_type)
+    cell = checks.check_cell(layer, data_type)
     record_property(CELL, cell_document(cell))
+    place = f"{layer}-{data_type.arm_name}-"
+    crashes.forget(subject.entry, [place + name for name in cell.outcomes])
+    for name, ending in cell.crashes.items():
+        crashes.remember(subject.entry, place + name, ending)
     failed = cell.details(Verdict.FAILED)
     if failed:
         pytest.fail("\n".join(f"{name}: {detail}" for name, detail in failed.items()), False)
@@ -86,38 +149,43 @@ def test_what_is_claimed_is_computed_rightly(
         pytest.skip(next(iter(cell.details(Verdict.NOT_SUPPORTED).values()), "no case"))
 
 
-@pytest.mark.conformance_robust
-def test_threads_do_not_disturb_each_other(subject: Subject, layer: str) -> None:
-    case = claimed_case(subject, layer)
-    if case is None:
-        pytest.skip(f"{layer} is not supported, or nothing is fed to it")
-    stress_checks.check_concurrent_runs(subject, case)
+@pytest.mark.conformance_correct
+def test_what_is_not_claimed_is_refused_with_a_reason(
+    run: Callable[..., Any], refused_layer: str
+) -> None:
+    run("refusal", layer=refused_layer)
 
 
 @pytest.mark.conformance_robust
-def test_running_out_of_memory_is_survived(subject: Subject, claimed: LayerCase) -> None:
-    stress_checks.check_out_of_memory(subject, claimed)
+def test_threads_do_not_disturb_each_other(run: Callable[..., Any], layer: str) -> None:
+    run("threads", layer=layer)
 
 
 @pytest.mark.conformance_robust
-def test_interrupted_runs_leave_nothing_behind(subject: Subject, claimed: LayerCase) -> None:
-    stress_checks.check_interrupted_runs(subject, claimed)
+@pytest.mark.parametrize("check", ["memory", "interruptions", "handles"])
+def test_a_run_that_fails_leaves_nothing_behind(
+    run: Callable[..., Any], check: str, request: pytest.FixtureRequest
+) -> None:
+    run(check, layers=_layers(request.config))
 
 
 @pytest.mark.conformance_robust
-def test_missing_tensors_are_an_error(subject: Subject, claimed: LayerCase) -> None:
-    if not works_in_host_memory(subject):
-        pytest.skip("the backend does not work in host memory")
-    contract_checks.check_handle_counts(subject, claimed)
-
-
-@pytest.mark.conformance_robust
-def test_a_hostile_host_is_survived(subject: Subject, request: pytest.FixtureRequest) -> None:
+def test_a_hostile_host_is_survived(
+    run: Callable[..., Any], subject: Subject, request: pytest.FixtureRequest
+) -> None:
     if not isinstance(subject.backend, NativeBackend):
         pytest.skip("the backend is not a shared library")
-    check_hostile_host(subject.backend.library.path, _layers(request.config))
+    layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
+    check_hostile_host(subject.backend.library.path, layers)
 
 
 @pytest.mark.conformance_quiet
-def test_the_backend_leaves_no_trace(request: pytest.FixtureRequest) -> None:
-    check_quiet(request.config.getoption("--armnn-backend"), _layers(request.config))
+def test_the_backend_leaves_no_trace(
+    run: Callable[..., Any], subject: Subject, request: pytest.FixtureRequest
+) -> None:
+    layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
+    try:
+        check_quiet(request.config.getoption("--armnn-backend"), layers)
+    except CrashError as error:
+        crashes.remember(subject.entry, error.case, error.ending)
+        raise

@@ -6,6 +6,7 @@ All of them are kinds of :class:`SmallBackend`, which breaks nothing.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import time
@@ -272,3 +273,23 @@ class DyingBackend(SmallBackend):
     def create_context(self, options: CreationOptions) -> BackendContext | None:
         """End the process."""
         os._exit(3)
+
+
+def _softmax_that_segfaults(d: Any, x: NDArray[Any]) -> NDArray[Any]:
+    return _softmax(d, x) if d.beta == 1 else np.frombuffer(ctypes.string_at(0))
+
+
+class SegfaultingBackend(SmallBackend):
+    """Reads where there is no memory if softmax is scaled."""
+
+    functions: ClassVar = {**_FUNCTIONS, "Softmax": _softmax_that_segfaults}
+
+
+class SegfaultingAnswerBackend(SmallBackend):
+    """Reads where there is no memory when it is asked about Floor."""
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        """Crash, or answer."""
+        if layer.type == "Floor":
+            ctypes.string_at(0)
+        return super().supports(layer, model)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""A process of its own for the kit's checks, so that a backend that crashes fails one case.
+
+One process serves many checks; after a crash, a fresh one goes on with the next case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from armnn.testing.checks import Checks, NotSupportedError
+from armnn.testing.running import NonconformityError
+from armnn.testing.subject import Subject
+from armnn.testing.suite import Cell, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from armnn.types import DataType
+
+_CHILD: Final = "import sys; from armnn.testing.child import main; main(sys.argv[1:])"
+_TRACE_CHARACTERS: Final = 3000
+_PATIENCE_SECONDS: Final = 60
+"""How long the backend may take to be closed."""
+
+
+class CrashError(NonconformityError):
+    """A backend ended the process that it ran in.
+
+    Attributes:
+        case: What was being tried, "" if it was being loaded.
+        ending: How the process ended, "SIGSEGV" for one.
+    """
+
+    def __init__(self, case: str, ending: str, trace: str) -> None:
+        super().__init__(
+            f"{case or 'loading the backend'}: the process ended with {ending}\n{trace}".rstrip()
+        )
+        self.case = case
+        self.ending = ending
+
+
+def ending_of(status: int) -> str:
+    """Return how a process ended: the name of a signal, or its exit code."""
+    if status >= 0:
+        return f"exit code {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+def child_environment() -> dict[str, str]:
+    """Return an environment in which a child sees the modules that this process sees."""
+    folders = os.pathsep.join(filter(None, sys.path))
+    return {**os.environ, "PYTHONPATH": folders, "PYTHONFAULTHANDLER": "1"}
+
+
+class ChecksHere:
+    """The same as :class:`ChecksInChild` in this process, for debuggers."""
+
+    def __init__(self, wish: str) -> None:
+        self._checks = Checks(Subject(wish))
+
+    def run(self, check: str, arguments: dict[str, Any]) -> Any:
+        """Run a check; see :meth:`ChecksInChild.run`."""
+        return self._checks.run(check, arguments)
+
+    def check_cell(self, layer: str, data_type: DataType) -> Cell:
+        """Run all cases of a layer type and data type."""
+        return Cell(layer, data_type, dict(self._checks.cell(layer, data_type.arm_name)))
+
+    def close(self) -> None:
+        """Close the runtime."""
+        self._checks.subject.close()
+
+
+class ChecksInChild:
+    """The checks of one backend, in a process of their own.
+
+    Attributes:
+        wish: The id of the backend, or the path of its file.
+    """
+
+    def __init__(self, wish: str) -> None:
+        """Take note of the backend; the process is started when it is needed.
+
+        Args:
+            wish: Its id, or the path of its file.
+        """
+        self.wish = wish
+        self._process: subprocess.Popen[str] | None = None
+        self._replies: IO[str] | None = None
+        self._written: IO[bytes] | None = None
+        self._shown = 0
+
+    def run(self, check: str, arguments: dict[str, Any]) -> Any:
+        """Run a check of :class:`~armnn.testing.checks.Checks` that gives one answer.
+
+        Raises:
+            CrashError: The backend ended the process.
+            NonconformityError: The backend does not pass the check.
+            NotSupportedError: There is nothing to check.
+        """
+        for kind, content in self._ask(check, arguments):
+            if kind == "done":
+                return content
+        raise AssertionError("a check ended without an answer")
+
+    def check_cell(self, layer: str, data_type: DataType) -> Cell:
+        """Run all cases of a layer type and data type; one that crashes has failed."""
+        cell = Cell(layer, data_type)
+        while True:
+            arguments = {
+                "layer": layer,
+                "data_type": data_type.arm_name,
+                "known": list(cell.outcomes),
+            }
+            try:
+                for kind, content in self._ask("cell", arguments):
+                    if kind == "outcome":
+                        name, verdict, detail = content
+                        cell.outcomes[name] = Outcome(Verdict(verdict), detail)
+            except CrashError as error:
+                name = error.case.removeprefix(f"{layer}-{data_type.arm_name}-")
+                if name in cell.outcomes or not name:
+                    raise
+                cell.outcomes[name] = Outcome(Verdict.FAILED, str(error))
+                cell.crashes[name] = error.ending
+            else:
+                return cell
+
+    def close(self) -> None:
+        """End the process."""
+        process = self._process
+        self._forget()  # closes its standard input, at which it ends
+        if process is not None:
+            try:
+                process.wait(_PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _ask(self, check: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield what the process says of a check, to the end of it."""
+        process, replies = self._started()
+        announced = ""
+        with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
+            print(json.dumps([check, arguments]), file=process.stdin, flush=True)
+        for line in replies:
+            kind, content = json.loads(line)
+            if kind == "case":
+                announced = content
+                continue
+            self._show_output()
+            if kind == "failed":
+                raise NonconformityError(content)
+            if kind == "not supported":
+                raise NotSupportedError(content)
+            yield kind, content
+            if kind == "done":
+                return
+        status = process.wait()
+        written = self._new_output()
+        self._forget()
+        raise CrashError(announced, ending_of(status), written[-_TRACE_CHARACTERS:])
+
+    def _started(self) -> tuple[subprocess.Popen[str], IO[str]]:
+        if self._process is None or self._replies is None:
+            reading, writing = os.pipe()
+            self._written = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+            self._shown = 0
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _CHILD, self.wish, str(writing)],
+                    stdin=subprocess.PIPE,
+                    stdout=self._written,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[writing],
+                    text=True,
+                    env=child_environment(),
+                )
+            finally:
+                os.close(writing)
+            self._replies = os.fdopen(reading, encoding="utf-8")
+        return self._process, self._replies
+
+    def _show_output(self) -> None:
+        """Hand on what the backend wrote: pytest shows it with a test that fails."""
+        text = self._new_output()
+        if text:
+            sys.stdout.write(text)
+
+    def _new_output(self) -> str:
+        assert self._written is not None  # it was started
+        data = os.pread(self._written.fileno(), 1 << 20, self._shown)
+        self._shown += len(data)
+        return data.decode(errors="replace")
+
+    def _forget(self) -> None:
+        stdin = None if self._process is None else self._process.stdin
+        for file in (stdin, self._replies, self._written):
+            if file is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    file.close()
+        self._process = self._replies = self._written = None
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve checks: one request per line of standard input, replies to a file descriptor."""
+    wish, descriptor = arguments
+    faulthandler.enable()
+    with (
+        open(int(descriptor), "w", encoding="utf-8", buffering=1) as replies,
+        Subject(wish) as subject,
+    ):
+
+        def say(kind: str, content: object) -> None:
+            replies.write(json.dumps([kind, content]) + "\n")
+
+        checks = Checks(subject, lambda case: say("case", case))
+        for line in sys.stdin:
+            check, wanted = json.loads(line)
+            _answer(checks, check, wanted, say)
+
+
+def _answer(checks: Checks, check: str, arguments: dict[str, Any], say: Any) -> None:
+    try:
+        answer = checks.run(check, arguments)
+        if check == "cell":
+            for name, outcome in answer:
+                say("outcome", [name, str(outcome.verdict), outcome.detail])
+            answer = None
+        sys.stdout.flush()
+        say("done", answer)
+    except NotSupportedError as error:
+        say("not supported", str(error))
+    except NonconformityError as error:
+        say("failed", str(error))
+    except Exception:
+        say("failed", traceback.format_exc())

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""A backend that crashes fails the case that crashed it; the kit goes on, and doctor remembers."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnn import _metadata
+from armnn.cli.main import main
+from armnn.testing import crashes
+from armnn.testing.checks import NotSupportedError
+from armnn.testing.child import ChecksHere, ChecksInChild, CrashError, ending_of
+from armnn.testing.fakes import misbehaving
+from armnn.testing.running import NonconformityError
+from armnn.testing.subject import Subject
+from armnn.testing.suite import Verdict
+from armnn.types import DataType
+
+pytest_plugins = ["pytester"]
+
+Install = Callable[[type], str]
+CRASHING_CASE = "Softmax-Float32-middle axis with beta"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which crashes are kept."""
+    _metadata.scan()  # imports its library for good, before pytester looks
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "armnn"
+
+
+def test_one_crash_fails_one_case(install_backend: Install) -> None:
+    checks = ChecksInChild(install_backend(misbehaving.SegfaultingBackend))
+    cell = checks.check_cell("Softmax", DataType.FLOAT32)
+    failed = cell.details(Verdict.FAILED)
+    assert list(failed) == ["middle axis with beta"]
+    text = failed["middle axis with beta"]
+    assert text.startswith(f"{CRASHING_CASE}: the process ended with SIGSEGV\n")
+    assert "Fatal Python error: Segmentation fault" in text
+    assert "in _softmax_that_segfaults" in text
+    assert cell.crashes == {"middle axis with beta": "SIGSEGV"}
+    # The cases after it were tried, too, as where nothing crashes.
+    checks.close()
+    here = ChecksHere(install_backend(misbehaving.SmallBackend))
+    assert list(here.check_cell("Softmax", DataType.FLOAT32).outcomes) == list(cell.outcomes)
+    here.close()
+    assert len(cell.details(Verdict.PASSED)) == len(cell.outcomes) - 1
+
+
+def test_a_crash_while_it_is_loaded_or_asked_names_that(install_backend: Install) -> None:
+    asked = ChecksInChild(install_backend(misbehaving.SegfaultingAnswerBackend))
+    with pytest.raises(CrashError, match=r"^Floor-\w+-.*: the process ended with SIGSEGV"):
+        asked.run("refusal", {"layer": "Floor"})
+    assert asked.run("refusal", {"layer": "Pad"}).startswith("no function for Pad")
+    asked.close()
+    loaded = ChecksInChild("Nowhere")
+    with pytest.raises(
+        CrashError, match=r"^loading the backend: the process ended with exit code 1\n"
+    ):
+        loaded.check_cell("Softmax", DataType.FLOAT32)
+    loaded.close()
+
+
+def test_the_answers_of_a_child_are_those_of_the_checks(install_backend: Install) -> None:
+    backend_id = install_backend(misbehaving.SilentBackend)
+    for checks in (ChecksInChild(backend_id), ChecksHere(backend_id)):
+        assert checks.run("layers_with_a_claimed_case", {"layers": ["Pad", "Softmax"]}) == [
+            "Softmax"
+        ]
+        assert checks.run("layers_claimed_at_once", {"layers": ["Pad", "Softmax"]}) == ["Softmax"]
+        with pytest.raises(NonconformityError, match="the refusal has no reason"):
+            checks.run("refusal", {"layer": "Pad"})
+        with pytest.raises(NotSupportedError, match="it is not supported, or nothing is fed"):
+            checks.run("threads", {"layer": "Pad"})
+        assert checks.run("threads", {"layer": "Softmax"}) is None
+        checks.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [(-signal.SIGSEGV, "SIGSEGV"), (-signal.SIGABRT, "SIGABRT"), (3, "exit code 3")],
+)
+def test_an_ending_has_a_name(status: int, ending: str) -> None:
+    assert ending_of(status) == ending
+    assert ending_of(-99) == "signal 99"
+
+
+def findings(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What the doctor finds wrong with Small."""
+    capsys.readouterr()
+    main(["doctor", "--json"])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return [row["text"] for row in document["findings"] if "crash" in row["text"]]
+
+
+def test_doctor_remembers_a_crash_until_the_case_passes(
+    pytester: pytest.Pytester,
+    install_backend: Install,
+    cache: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    backend_id = install_backend(misbehaving.SegfaultingBackend)
+    kit = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider", "--armnn-backend", backend_id]
+    kit += ["--armnn-layers", "Softmax", "-m", "conformance_correct"]
+    result = pytester.runpytest_inprocess(*kit)
+    result.assert_outcomes(failed=1, skipped=7, deselected=11)
+    result.stdout.fnmatch_lines([f"*{CRASHING_CASE}: the process ended with SIGSEGV"])
+    (told,) = findings(capsys)
+    assert told.startswith("The conformance kit saw backend 'Small' (armnn-backend-acme")
+    assert f"{CRASHING_CASE} ended with SIGSEGV; once that is mended, " in told
+    assert "pytest --pyargs armnn.testing --armnn-backend Small --armnn-layers Softmax" in told
+    # Of a file that others may write, nothing is believed.
+    (cache / "crashes.json").chmod(0o666)
+    assert findings(capsys) == []
+    (cache / "crashes.json").chmod(0o600)
+    with Subject(backend_id) as subject:
+        entry = subject.entry
+    (crash,) = crashes.remembered()
+    assert crash.is_of(entry)
+    assert not replace(crash, version="another").is_of(entry)
+    crashes.forget(entry, ["Softmax-Float32-last axis"])
+    assert len(findings(capsys)) == 1
+    crashes.forget(entry, [CRASHING_CASE])
+    assert findings(capsys) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 2}', '{"format": 1, "crashes": [{}]}'])
+def test_a_file_that_is_something_else_counts_as_nothing(cache: Path, text: str) -> None:
+    cache.mkdir(parents=True)
+    (cache / "crashes.json").write_text(text)
+    (cache / "crashes.json").chmod(0o600)
+    assert crashes.remembered() == ()
