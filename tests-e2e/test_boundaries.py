@@ -30,6 +30,7 @@ PLUGINS = [name for name in SOURCES if name not in ("armnn-core", "armnn-backend
 CORE_ORDER = [
     [
         "__about__",
+        "_arguments",
         "_digest",
         "_distributions",
         "_installing",

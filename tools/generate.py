@@ -103,6 +103,7 @@ def builders(specs: Iterable[Any]) -> str:
         f'{HEADER}"""One typed method per layer type; Network inherits them."""\n\n'
         "from __future__ import annotations\n\n"
         "from typing import TYPE_CHECKING, Any, Protocol\n\n"
+        "from armnn.graph._operands import operands\n"
         + "".join(imports)
         + _import("armnn.types", enums)
         + "\nif TYPE_CHECKING:\n"
@@ -110,23 +111,24 @@ def builders(specs: Iterable[Any]) -> str:
         "    from numpy.typing import NDArray\n\n"
         "    from armnn.graph.layer import Layer\n"
         "    from armnn.graph.value import Value\n"
-        "    from armnn.layers import Descriptor, Requested\n\n"
+        "    from armnn.layers import Descriptor, LayerType, RequestedLike\n\n"
         "    Operand = Value | NDArray[Any]\n\n\n"
         "class LayerBuilders(Protocol):\n"
         '    """The ``add_<layer>`` methods of a network.\n\n'
         "    Inputs are values of the network, or arrays, which become constants. An input named\n"
         "    ``computed_<parameter>`` takes the place of that parameter. All raise ShapeError if\n"
         "    the inputs do not fit each other or the parameters, and InvalidArgumentError if a\n"
-        "    parameter is outside of its range or the name is taken.\n"
+        "    parameter is of another kind or outside of its range, or the name is taken. A member\n"
+        "    of an enumeration may be given by its name or number.\n"
         '    """\n\n'
         "    def add(\n"
         "        self,\n"
-        "        layer_type: str,\n"
+        "        layer_type: LayerType | str | int,\n"
         "        inputs: Sequence[Operand | None] = ...,\n"
         "        descriptor: Descriptor | None = ...,\n"
         "        *,\n"
         "        name: str | None = ...,\n"
-        "        outputs: Sequence[Requested] | None = ...,\n"
+        "        outputs: Sequence[RequestedLike] | None = ...,\n"
         "    ) -> Layer:\n"
         '        """Add a layer of any type."""\n'
         "        ...\n\n" + body
@@ -171,12 +173,12 @@ def _builder(spec: Any) -> str:
         lines += _field_lines(field, _type_text(hints[field.name]))
     lines.append("        name: str | None = None,")
     if single:
-        lines.append("        output: Requested = None,")
+        lines.append("        output: RequestedLike = None,")
     elif spec.outputs:
-        lines.append("        outputs: Sequence[Requested] | None = None,")
+        lines.append("        outputs: Sequence[RequestedLike] | None = None,")
     lines.append(f"    ) -> {returns}:")
     lines += [f"        {line}".rstrip() for line in _docstring(spec)]
-    lines += _body(spec, hints)
+    lines += _body(spec)
     return "\n".join(lines) + "\n"
 
 
@@ -202,8 +204,8 @@ def _docstring(spec: Any) -> list[str]:
     arguments["name"] = "Unique in the network; made from the type if left out."
     if _has_one_output(spec):
         arguments["output"] = (
-            "What the output must be: a TensorInfo, a DataType (the shape is inferred), or None "
-            "to leave it to the layer."
+            "What the output must be: a TensorInfo, a DataType (the shape is inferred) "
+            "or its name, or None to leave it to the layer."
         )
     elif spec.outputs:
         arguments["outputs"] = "The same for each output: a TensorInfo, a DataType, or None."
@@ -230,10 +232,10 @@ def _wrapped(text: str, first: str, rest: str) -> list[str]:
     return textwrap.wrap(text, WIDTH - 8, initial_indent=first, subsequent_indent=rest)
 
 
-def _body(spec: Any, hints: dict[str, Any]) -> list[str]:
+def _body(spec: Any) -> list[str]:
     names = [_parameter(input_slot) for input_slot in spec.inputs]
     if spec.is_variadic:
-        names[-1] = f"*{names[-1]}"
+        names[-1] = f'*operands({names[-1]}, "{names[-1]}")'
     inputs = f"            [{', '.join(names)}],"
     if len(inputs) > WIDTH:
         listed = "\n".join(f"                {name}," for name in names)
@@ -242,8 +244,8 @@ def _body(spec: Any, hints: dict[str, Any]) -> list[str]:
     descriptor = [f"            {spec.descriptor.__name__}(),"]
     if fields:
         descriptor = [
-            f"            {spec.descriptor.__name__}(",
-            *(f"                {field.name}={_argument(field, hints)}," for field in fields),
+            f"            {spec.descriptor.__name__}.of(",
+            *(f"                {field.name}={field.name}," for field in fields),
             "            ),",
         ]
     arguments = [f'            "{spec.name}",', inputs, *descriptor, "            name=name,"]
@@ -256,12 +258,8 @@ def _body(spec: Any, hints: dict[str, Any]) -> list[str]:
     return ["        return self.add(", *arguments, "        ).outputs"]
 
 
-def _argument(field: Any, hints: dict[str, Any]) -> str:
-    return f"tuple({field.name})" if get_origin(hints[field.name]) is tuple else str(field.name)
-
-
 def _type_text(hint: Any, *, item: bool = False) -> str:
-    """Return a type as a parameter has it: any sequence will do where a tuple is stored."""
+    """Return a type as a parameter has it: what the descriptor converts to what it stores."""
     if get_origin(hint) is tuple and not item:
         (element, *_) = get_args(hint)
         return f"Sequence[{_type_text(element, item=True)}]"
@@ -269,17 +267,22 @@ def _type_text(hint: Any, *, item: bool = False) -> str:
         return f"tuple[{', '.join(_type_text(part, item=True) for part in get_args(hint))}]"
     if get_origin(hint) in (Union, types.UnionType):
         return " | ".join(_type_text(part) for part in get_args(hint))
+    if hasattr(hint, "from_arm_name"):
+        return f"{hint.__name__} | str | int"
     return "None" if hint is type(None) else str(hint.__name__)
 
 
 def _field_lines(field: Any, type_text: str) -> list[str]:
-    """Return a parameter of a method; a tuple that is too long has its items below each other."""
+    """Return a parameter of a method; what is too long has its parts below each other."""
     if field.default is dataclasses.MISSING:
         raise TypeError(f"the field {field.name!r} needs a default")
     head = f"        {field.name}: {type_text} = "
     line = f"{head}{_literal(field.default)},"
-    if len(line) <= WIDTH or not isinstance(field.default, tuple):
+    if len(line) <= WIDTH:
         return [line]
+    if not isinstance(field.default, tuple):  # as ruff breaks it
+        first, *rest = line.split(" | ")
+        return [first, *(f"        | {each}" for each in rest)]
     items = [f"            {_literal(item)}," for item in field.default]
     return [f"{head}(", *items, "        ),"]
 

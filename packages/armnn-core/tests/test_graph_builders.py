@@ -90,7 +90,7 @@ def test_inputs_come_first_then_parameters_by_name() -> None:
     assert str(inspect.signature(LayerBuilders.add_reshape)) == (
         "(self, input: 'Operand', computed_target_shape: 'Operand | None' = None, *, "
         "target_shape: 'Sequence[int]' = (), zero_copies: 'bool' = False, "
-        "name: 'str | None' = None, output: 'Requested' = None) -> 'Value'"
+        "name: 'str | None' = None, output: 'RequestedLike' = None) -> 'Value'"
     )
 
 

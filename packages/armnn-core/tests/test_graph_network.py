@@ -89,7 +89,7 @@ def test_wrong_arguments_are_refused() -> None:
     x = network.add_input("x", INFO)
     with pytest.raises(InvalidArgumentError, match="there is no layer type 'Conv'"):
         network.add("Conv", [x])
-    with pytest.raises(InvalidArgumentError, match="takes a ActivationDescriptor: got PreluDes"):
+    with pytest.raises(InvalidArgumentError, match="is a PreluDescriptor, expected an Activat"):
         network.add("Activation", [x], PreluDescriptor())
     with pytest.raises(ShapeError, match="got 2 inputs, expected at most 1"):
         network.add("Activation", [x, x])

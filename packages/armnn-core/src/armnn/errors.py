@@ -17,6 +17,12 @@ class InvalidArgumentError(ArmnnError, ValueError):
     """A value that the caller passed cannot be used."""
 
 
+class UnknownNameError(InvalidArgumentError, KeyError):
+    """Nothing has the name that was asked for."""
+
+    __str__ = Exception.__str__  # a KeyError's would put the message in quotes
+
+
 class GraphError(ArmnnError, ValueError):
     """A network is not well formed, or an edit would leave it so."""
 

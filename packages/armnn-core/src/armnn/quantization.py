@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._arguments import array, instance, refused
 from armnn.errors import InvalidArgumentError
+from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from armnn.tensor import TensorInfo
 
 
 def quantize(values: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
@@ -29,9 +29,11 @@ def quantize(values: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
         An array of the storage type of ``info``.
 
     Raises:
-        InvalidArgumentError: ``info`` is not quantised or has no scale.
+        InvalidArgumentError: ``info`` is not quantised or has no scale, or the values are no
+            numbers or not of its shape.
     """
     scales, zero_points = quantization_arrays(info)
+    values = _fitting(values, np.dtype(np.float32), info, "the real values")
     limits = np.iinfo(info.data_type.numpy_dtype)
     # No type has more than 16 bits, so float32 holds all distances from the zero point exactly.
     low, high = (np.asarray(limit - zero_points, np.float32) for limit in (limits.min, limits.max))
@@ -51,10 +53,25 @@ def dequantize(stored: NDArray[Any], info: TensorInfo) -> NDArray[np.float32]:
         info: The quantised type, with its scales.
 
     Raises:
-        InvalidArgumentError: ``info`` is not quantised or has no scale.
+        InvalidArgumentError: ``info`` is not quantised or has no scale, or the values are no
+            numbers or not of its shape.
     """
     scales, zero_points = quantization_arrays(info)
+    stored = _fitting(stored, info.data_type.numpy_dtype, info, "the stored values")
     return (stored.astype(np.int32) - zero_points).astype(np.float32) * scales
+
+
+def _fitting(values: object, dtype: np.dtype[Any], info: TensorInfo, what: str) -> NDArray[Any]:
+    """Return values as an array of numbers along which the scales lie."""
+    found = array(values, dtype, what)
+    if found.dtype.kind not in "biufV":
+        raise refused(what, found, "numbers")
+    if info.axis is not None and not info.accepts(found.shape):
+        raise InvalidArgumentError(
+            f"{what} have shape {format_shape(found.shape)}, expected {format_shape(info.shape)}, "
+            f"as the scales lie along axis {info.axis}"
+        )
+    return found
 
 
 def round_half_away(values: NDArray[Any]) -> NDArray[Any]:
@@ -75,6 +92,7 @@ def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[
     Raises:
         InvalidArgumentError: ``info`` is not quantised or has no scale.
     """
+    instance(info, TensorInfo, "the info of quantised values")
     if not info.is_quantized or not info.scales:
         raise InvalidArgumentError(f"{info} has no scale: give it one to tell its real values")
     scales = np.array(info.scales, np.float32)

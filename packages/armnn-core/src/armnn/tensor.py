@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from armnn._arguments import instance, integer, items, real, refused, shown
 from armnn.errors import InvalidArgumentError
 from armnn.types import DataType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from armnn.types import DataTypeLike
 
 Dimension: TypeAlias = int | str | None
 """The size of one axis: a number, the name of an unknown number, or unknown."""
@@ -26,6 +29,9 @@ MAX_RANK = 8
 
 _NAME_LIMIT = 24
 """Characters of a dimension's name that people are shown; exporters write formulas there."""
+_MOST = 2**63 - 1  # of a dimension, as NumPy has it
+
+_N = TypeVar("_N", float, int)
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
@@ -36,7 +42,8 @@ class TensorInfo:
 
     Attributes:
         shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
-        data_type: What one element is.
+        data_type: What one element is. Its name, its number, or a type of NumPy's is accepted:
+            "QAsymmU8", "float32", ``np.float32``; of the latter the plain type.
         scales: Empty (not quantised, or not said yet), one scale, or one per index of ``axis``.
             A single number is accepted.
         zero_points: The stored values that mean zero: one, or one per scale. A single number is
@@ -45,7 +52,7 @@ class TensorInfo:
         axis: The axis of per-axis quantisation, counted from the front; ``None`` if per tensor.
 
     Raises:
-        InvalidArgumentError: The fields do not agree with each other.
+        InvalidArgumentError: A field is of another kind, or they do not agree with each other.
     """
 
     shape: Shape | None
@@ -57,19 +64,17 @@ class TensorInfo:
     def __init__(
         self,
         shape: Iterable[Dimension] | None,
-        data_type: DataType = DataType.FLOAT32,
+        data_type: DataTypeLike = DataType.FLOAT32,
         scales: float | Iterable[float] = (),
         zero_points: int | Iterable[int] = (),
         axis: int | None = None,
     ) -> None:
         assign = object.__setattr__  # the documented way to fill a frozen dataclass
         assign(self, "shape", None if shape is None else _checked_shape(shape))
-        assign(self, "data_type", data_type)
-        scales = (scales,) if isinstance(scales, (int, float)) else scales
-        zero_points = (zero_points,) if isinstance(zero_points, int) else zero_points
-        assign(self, "scales", tuple(map(float, scales)))
-        assign(self, "zero_points", tuple(map(int, zero_points)))
-        assign(self, "axis", axis)
+        assign(self, "data_type", DataType.of(data_type, "the data type of a tensor"))
+        assign(self, "scales", _numbers(scales, real, "the scale", "scales"))
+        assign(self, "zero_points", _numbers(zero_points, integer, "the zero point", "zero points"))
+        assign(self, "axis", None if axis is None else integer(axis, "the quantisation axis"))
         if self.scales and not self.zero_points:
             assign(self, "zero_points", (0,) * len(self.scales))
         _check_quantization(self)
@@ -153,16 +158,17 @@ class TensorInfo:
         _check_axis(made)
         return made
 
-    def with_data_type(self, data_type: DataType) -> TensorInfo:
+    def with_data_type(self, data_type: DataTypeLike) -> TensorInfo:
         """Return this info with another, not quantised, data type."""
         return TensorInfo(self.shape, data_type)
 
     def with_quantization_of(self, other: TensorInfo) -> TensorInfo:
         """Return this shape with the data type and quantisation of ``other``."""
-        return replace_shape(other, self.shape)
+        return replace_shape(instance(other, TensorInfo, "the other info"), self.shape)
 
     def is_type_space_match(self, other: TensorInfo) -> bool:
         """Whether both store the same real value as the same bits (Arm NN: IsTypeSpaceMatch)."""
+        instance(other, TensorInfo, "the other info")
         return (self.data_type, self.scales, self.zero_points, self.axis) == (
             other.data_type,
             other.scales,
@@ -172,6 +178,7 @@ class TensorInfo:
 
     def accepts(self, shape: Sequence[int]) -> bool:
         """Whether an array of that shape fits the known dimensions."""
+        shape = items(shape, "the shape of an array")
         return self.shape is None or (
             len(shape) == len(self.shape)
             and all(
@@ -219,8 +226,10 @@ def info_of(array: NDArray[Any]) -> TensorInfo:
     """Return the info of an array of plain (not quantised) values.
 
     Raises:
-        InvalidArgumentError: No data type is stored like the array's elements.
+        InvalidArgumentError: It is no array, or no data type is stored like its elements.
     """
+    if not isinstance(array, (np.ndarray, np.generic)):
+        raise refused("the array", array, "an array of NumPy's")
     try:
         data_type = DataType.from_numpy(array.dtype)
     except KeyError:
@@ -232,26 +241,44 @@ def info_of(array: NDArray[Any]) -> TensorInfo:
 
 
 def _checked_shape(shape: Iterable[Dimension]) -> Shape:
-    dims = tuple(shape)
-    if len(dims) <= MAX_RANK and all(type(dim) is int and dim >= 0 for dim in dims):
+    dims = tuple(items(shape, "the shape of a tensor", "a list of dimensions such as (1, 3)"))
+    if len(dims) <= MAX_RANK and all(type(dim) is int and 0 <= dim <= _MOST for dim in dims):
         return dims  # as nearly all are
-    dims = tuple(int(dim) if isinstance(dim, np.integer) else dim for dim in dims)
+    dims = tuple(_dimension(dim, dims) for dim in dims)
     if len(dims) > MAX_RANK:
         raise InvalidArgumentError(
             f"a tensor of shape {format_shape(dims)} has rank {len(dims)}: expected at most "
             f"{MAX_RANK}"
         )
-    for dim in dims:
-        if isinstance(dim, bool) or not isinstance(dim, (int, str, type(None))):
-            raise InvalidArgumentError(
-                f"{dim!r} cannot be a dimension of {dims!r}: expected an integer, a name or None"
-            )
-        if isinstance(dim, int) and dim < 0:
-            raise InvalidArgumentError(
-                f"the shape {format_shape(dims)} has a negative dimension: write None for one "
-                "that is not known"
-            )
+    if any(isinstance(dim, int) and dim < 0 for dim in dims):
+        raise InvalidArgumentError(
+            f"the shape {format_shape(dims)} has a negative dimension: write None for one that is "
+            "not known"
+        )
     return dims
+
+
+def _dimension(dim: object, dims: Sequence[object]) -> Dimension:
+    if dim is None or isinstance(dim, str):
+        return dim
+    try:
+        return integer(dim, "a dimension")
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f"{shown(dim)} cannot be a dimension of {shown(tuple(dims))}: expected an integer of "
+            "64 bits, a name or None"
+        ) from None
+
+
+def _numbers(
+    value: object, convert: Callable[[object, str], _N], what: str, plural: str
+) -> tuple[_N, ...]:
+    """Return one number, or several, as a tuple."""
+    if isinstance(value, tuple) and not value:
+        return ()  # as nearly all are
+    single = isinstance(value, (int, float, np.generic, np.ndarray)) and not np.ndim(value)
+    listed = (value,) if single else items(value, f"the {plural}", "a number or a list of them")
+    return tuple([convert(each, what) for each in listed])
 
 
 def _check_quantization(info: TensorInfo) -> None:

@@ -3,19 +3,29 @@
 
 Names and numbers are Arm NN's (``include/armnn/Types.hpp``); what Arm NN lacks starts at 1000.
 Each member knows ``arm_name``, its spelling in Arm NN and in files, and ``since``, the Backend API
-version that introduced it.
+version that introduced it. Wherever a member is expected, ``ArmnnEnum.of`` says what will do.
 """
 
 from __future__ import annotations
 
 import functools
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
+from armnn._arguments import close_name, refused, shown
+from armnn.errors import UnknownNameError
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
+
+
+DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
+"""What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
+
+_MOST_LISTED = 12
+"""An enumeration of more members is not listed in a message that knows which one was meant."""
 
 
 class ArmnnEnum(IntEnum):
@@ -37,12 +47,57 @@ class ArmnnEnum(IntEnum):
         """Return the member that Arm NN spells ``arm_name``.
 
         Raises:
-            KeyError: There is none.
+            UnknownNameError: There is none; it is a KeyError.
         """
         for member in cls:
             if member.arm_name == arm_name:
                 return member
-        raise KeyError(arm_name)
+        raise UnknownNameError(f"there is no {cls.__name__} {arm_name!r}{cls._hint(arm_name)}")
+
+    @classmethod
+    def of(cls, value: object, what: str = "") -> Self:
+        """Return the member that is meant by a member, a name or a number.
+
+        A name is ``arm_name`` or Python's, exactly: "Max" or "MAX". A number is an ``int`` or a
+        NumPy integer, not ``True``, and not a member of another enumeration.
+
+        Args:
+            value: The member, its name or its number.
+            what: What the message calls it.
+
+        Raises:
+            InvalidArgumentError: None is meant; the message lists the names.
+        """
+        found = value if isinstance(value, cls) else cls._meant_by(value)
+        if found is None:
+            hint = cls._hint(value)
+            names = f"one of {', '.join(each.arm_name for each in cls)}"
+            if hint and len(cls) > _MOST_LISTED:
+                names = f"a member of {cls.__name__}"
+            raise refused(what or f"the {cls.__name__}", value, f"{names}{hint}")
+        return found
+
+    @classmethod
+    def _meant_by(cls, value: object) -> Self | None:
+        if isinstance(value, str):
+            return next((each for each in cls if value in (each.arm_name, each.name)), None)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, IntEnum)):
+            return next((each for each in cls if each.value == value), None)
+        return None
+
+    @classmethod
+    def _hint(cls, value: object) -> str:
+        """Return the rest of a message: the name that may have been meant."""
+        if not isinstance(value, str):
+            return ""
+        names = {name: each.arm_name for each in cls for name in (each.name, each.arm_name)}
+        close = close_name(value, names)
+        return f"; did you mean {names[close]!r}?" if close else ""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        """Let the enumeration be called with what :meth:`of` takes."""
+        return cls.of(value)
 
 
 class DataType(ArmnnEnum):
@@ -131,9 +186,23 @@ class DataType(ArmnnEnum):
         """Return the plain (never quantised) data type that a NumPy type stands for.
 
         Raises:
-            KeyError: No data type is stored like that.
+            UnknownNameError: No data type is stored like that; it is a KeyError.
         """
-        return _plain_type(np.dtype(dtype))
+        try:
+            known = np.dtype(dtype)
+        except (TypeError, ValueError, AttributeError) as error:  # np.dtype() raises all of them
+            raise UnknownNameError(f"{shown(dtype)} is no NumPy type: {error}") from error
+        return _plain_type(known)
+
+    @classmethod
+    def _meant_by(cls, value: object) -> DataType | None:
+        """Know NumPy's types, too, as objects, classes and names: always the plain data type."""
+        found = super()._meant_by(value)
+        dtype = _dtype_of(value) if isinstance(value, type) else value
+        name = dtype.name if isinstance(dtype, np.dtype) else dtype
+        if found is not None or not isinstance(name, str):
+            return found
+        return next((e for e in cls if e.numpy_name == name and not e.is_quantized), None)
 
 
 _QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)
@@ -145,7 +214,18 @@ def _plain_type(dtype: np.dtype[Any]) -> DataType:
     for member in DataType:
         if member.numpy_name == dtype.name and not member.is_quantized:
             return member
-    raise KeyError(dtype.name)
+    known = ", ".join(dict.fromkeys(kind.numpy_name for kind in DataType))
+    raise UnknownNameError(f"there is no data type for {dtype}: expected one of {known}")
+
+
+def _dtype_of(kind: type) -> np.dtype[Any] | None:
+    """Return the NumPy type of a class of numbers; None for others."""
+    if kind in (bool, int, float):
+        return np.dtype(kind)
+    try:
+        return kind(0).dtype if issubclass(kind, np.generic) else None
+    except (TypeError, ValueError):  # an abstract one, such as np.floating
+        return None
 
 
 def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:

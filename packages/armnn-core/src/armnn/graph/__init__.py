@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from armnn.graph._operands import Operand
 from armnn.graph.deferred import DeferredOperator
 from armnn.graph.layer import Layer
-from armnn.graph.network import Network, Operand
+from armnn.graph.network import Network
 from armnn.graph.survey import Operator, Survey
 from armnn.graph.value import Value
 

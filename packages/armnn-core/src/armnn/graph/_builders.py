@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from armnn.graph._operands import operands
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
 from armnn.layers.convolution import (
@@ -156,7 +157,7 @@ if TYPE_CHECKING:
 
     from armnn.graph.layer import Layer
     from armnn.graph.value import Value
-    from armnn.layers import Descriptor, Requested
+    from armnn.layers import Descriptor, LayerType, RequestedLike
 
     Operand = Value | NDArray[Any]
 
@@ -167,17 +168,18 @@ class LayerBuilders(Protocol):
     Inputs are values of the network, or arrays, which become constants. An input named
     ``computed_<parameter>`` takes the place of that parameter. All raise ShapeError if
     the inputs do not fit each other or the parameters, and InvalidArgumentError if a
-    parameter is outside of its range or the name is taken.
+    parameter is of another kind or outside of its range, or the name is taken. A member
+    of an enumeration may be given by its name or number.
     """
 
     def add(
         self,
-        layer_type: str,
+        layer_type: LayerType | str | int,
         inputs: Sequence[Operand | None] = ...,
         descriptor: Descriptor | None = ...,
         *,
         name: str | None = ...,
-        outputs: Sequence[Requested] | None = ...,
+        outputs: Sequence[RequestedLike] | None = ...,
     ) -> Layer:
         """Add a layer of any type."""
         ...
@@ -186,11 +188,11 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        function: ActivationFunction = ActivationFunction.SIGMOID,
+        function: ActivationFunction | str | int = ActivationFunction.SIGMOID,
         a: float = 0.0,
         b: float = 0.0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an Activation layer.
 
@@ -211,8 +213,8 @@ class LayerBuilders(Protocol):
             a: Upper bound, slope or factor, as above.
             b: Lower bound, offset or inner factor, as above.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -220,7 +222,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Activation",
             [input],
-            ActivationDescriptor(
+            ActivationDescriptor.of(
                 function=function,
                 a=a,
                 b=b,
@@ -235,7 +237,7 @@ class LayerBuilders(Protocol):
         alpha: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Prelu layer.
 
@@ -245,8 +247,8 @@ class LayerBuilders(Protocol):
             input: The x.
             alpha: The slope below zero; broadcasts.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -271,7 +273,7 @@ class LayerBuilders(Protocol):
         causal_from_end: bool = False,
         softcap: float = 0.0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an Attention layer.
 
@@ -292,8 +294,8 @@ class LayerBuilders(Protocol):
                 sees the keys up to i + L - S: those before the queries come from a cache.
             softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [N,H,S,V].
@@ -301,7 +303,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Attention",
             [query, key, value, mask],
-            AttentionDescriptor(
+            AttentionDescriptor.of(
                 scale=scale,
                 causal=causal,
                 causal_from_end=causal_from_end,
@@ -319,7 +321,7 @@ class LayerBuilders(Protocol):
         *,
         interleaved: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a RotaryEmbedding layer.
 
@@ -334,8 +336,8 @@ class LayerBuilders(Protocol):
             sin: Of the same shape: the sines.
             interleaved: Whether a pair stands side by side, else P numbers apart.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -343,7 +345,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "RotaryEmbedding",
             [input, cos, sin],
-            RotaryEmbeddingDescriptor(
+            RotaryEmbeddingDescriptor.of(
                 interleaved=interleaved,
             ),
             name=name,
@@ -364,9 +366,9 @@ class LayerBuilders(Protocol):
         stride_y: int = 1,
         dilation_x: int = 1,
         dilation_y: int = 1,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Convolution2d layer.
 
@@ -387,8 +389,8 @@ class LayerBuilders(Protocol):
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -396,7 +398,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Convolution2d",
             [input, weights, bias],
-            Convolution2dDescriptor(
+            Convolution2dDescriptor.of(
                 pad_left=pad_left,
                 pad_right=pad_right,
                 pad_top=pad_top,
@@ -425,9 +427,9 @@ class LayerBuilders(Protocol):
         stride_y: int = 1,
         dilation_x: int = 1,
         dilation_y: int = 1,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a DepthwiseConvolution2d layer.
 
@@ -447,8 +449,8 @@ class LayerBuilders(Protocol):
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -456,7 +458,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "DepthwiseConvolution2d",
             [input, weights, bias],
-            DepthwiseConvolution2dDescriptor(
+            DepthwiseConvolution2dDescriptor.of(
                 pad_left=pad_left,
                 pad_right=pad_right,
                 pad_top=pad_top,
@@ -483,11 +485,11 @@ class LayerBuilders(Protocol):
         pad_bottom: int = 0,
         stride_x: int = 0,
         stride_y: int = 0,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         output_shape_enabled: bool = False,
         output_shape: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a TransposeConvolution2d layer.
 
@@ -512,8 +514,8 @@ class LayerBuilders(Protocol):
             output_shape_enabled: Whether ``output_shape`` says the shape of the output.
             output_shape: The shape of the output, in the same layout.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -521,7 +523,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "TransposeConvolution2d",
             [input, weights, bias],
-            TransposeConvolution2dDescriptor(
+            TransposeConvolution2dDescriptor.of(
                 pad_left=pad_left,
                 pad_right=pad_right,
                 pad_top=pad_top,
@@ -530,7 +532,7 @@ class LayerBuilders(Protocol):
                 stride_y=stride_y,
                 data_layout=data_layout,
                 output_shape_enabled=output_shape_enabled,
-                output_shape=tuple(output_shape),
+                output_shape=output_shape,
             ),
             name=name,
             outputs=[output],
@@ -554,9 +556,9 @@ class LayerBuilders(Protocol):
         dilation_x: int = 1,
         dilation_y: int = 1,
         dilation_z: int = 1,
-        data_layout: DataLayout = DataLayout.NDHWC,
+        data_layout: DataLayout | str | int = DataLayout.NDHWC,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Convolution3d layer.
 
@@ -581,8 +583,8 @@ class LayerBuilders(Protocol):
             dilation_z: Planes from one element of a window to the next.
             data_layout: NDHWC or NCDHW.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -590,7 +592,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Convolution3d",
             [input, weights, bias],
-            Convolution3dDescriptor(
+            Convolution3dDescriptor.of(
                 pad_left=pad_left,
                 pad_right=pad_right,
                 pad_top=pad_top,
@@ -624,9 +626,9 @@ class LayerBuilders(Protocol):
         stride_y: int = 1,
         dilation_x: int = 1,
         dilation_y: int = 1,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ConvolutionInteger layer.
 
@@ -650,8 +652,8 @@ class LayerBuilders(Protocol):
             dilation_y: Rows from one element of a window to the next.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -659,7 +661,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ConvolutionInteger",
             [input, weights, input_zero_point, weights_zero_point],
-            ConvolutionIntegerDescriptor(
+            ConvolutionIntegerDescriptor.of(
                 pad_left=pad_left,
                 pad_right=pad_right,
                 pad_top=pad_top,
@@ -692,7 +694,7 @@ class LayerBuilders(Protocol):
         scale_w: float = 0.0,
         scale_h: float = 0.0,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a DetectionPostProcess layer.
 
@@ -725,7 +727,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "DetectionPostProcess",
             [box_encodings, scores, anchors],
-            DetectionPostProcessDescriptor(
+            DetectionPostProcessDescriptor.of(
                 max_detections=max_detections,
                 max_classes_per_detection=max_classes_per_detection,
                 detections_per_class=detections_per_class,
@@ -755,7 +757,7 @@ class LayerBuilders(Protocol):
         score_threshold: float = 0.0,
         center_point_box: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a NonMaxSuppression layer.
 
@@ -778,8 +780,8 @@ class LayerBuilders(Protocol):
             score_threshold: Only boxes with a score above this are kept; -inf for all.
             center_point_box: Whether a box is given as x and y of its centre, width and height.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [number of boxes kept,3]: item of the batch, class and box.
@@ -793,7 +795,7 @@ class LayerBuilders(Protocol):
                 computed_iou_threshold,
                 computed_score_threshold,
             ],
-            NonMaxSuppressionDescriptor(
+            NonMaxSuppressionDescriptor.of(
                 max_output_boxes_per_class=max_output_boxes_per_class,
                 iou_threshold=iou_threshold,
                 score_threshold=score_threshold,
@@ -808,7 +810,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Rank layer.
 
@@ -817,8 +819,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. A scalar.
@@ -836,7 +838,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Shape layer.
 
@@ -845,8 +847,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [rank of the input].
@@ -865,7 +867,7 @@ class LayerBuilders(Protocol):
         *,
         value: float = 0.0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Fill layer.
 
@@ -875,8 +877,8 @@ class LayerBuilders(Protocol):
             input: The wanted shape, [rank], integers.
             value: The value of each element; an integer stays exact.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -884,7 +886,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Fill",
             [input],
-            FillDescriptor(
+            FillDescriptor.of(
                 value=value,
             ),
             name=name,
@@ -898,7 +900,7 @@ class LayerBuilders(Protocol):
         delta: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Range layer.
 
@@ -909,8 +911,8 @@ class LayerBuilders(Protocol):
             limit: The number that is not reached, a scalar.
             delta: The step, a scalar; negative to count down.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -929,7 +931,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an Addition layer.
 
@@ -939,8 +941,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -959,7 +961,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Subtraction layer.
 
@@ -969,8 +971,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -989,7 +991,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Multiplication layer.
 
@@ -999,8 +1001,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1019,7 +1021,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Division layer.
 
@@ -1029,8 +1031,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1049,7 +1051,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Maximum layer.
 
@@ -1059,8 +1061,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1079,7 +1081,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Minimum layer.
 
@@ -1089,8 +1091,8 @@ class LayerBuilders(Protocol):
             input: The first operand.
             other: The second operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1108,9 +1110,9 @@ class LayerBuilders(Protocol):
         input: Operand,
         other: Operand,
         *,
-        operation: BinaryOperation = BinaryOperation.ADD,
+        operation: BinaryOperation | str | int = BinaryOperation.ADD,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an ElementwiseBinary layer.
 
@@ -1124,8 +1126,8 @@ class LayerBuilders(Protocol):
                 FloorDiv the quotient rounded down. The bitwise ones and the shifts take integers; a
                 shift by the width or more leaves nothing but the sign.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1133,7 +1135,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ElementwiseBinary",
             [input, other],
-            ElementwiseBinaryDescriptor(
+            ElementwiseBinaryDescriptor.of(
                 operation=operation,
             ),
             name=name,
@@ -1144,9 +1146,9 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        operation: UnaryOperation = UnaryOperation.ABS,
+        operation: UnaryOperation | str | int = UnaryOperation.ABS,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an ElementwiseUnary layer.
 
@@ -1157,8 +1159,8 @@ class LayerBuilders(Protocol):
             operation: The function. Round takes halves to the even neighbour, angles are in
                 radians, BitwiseNot takes integers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1166,7 +1168,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ElementwiseUnary",
             [input],
-            ElementwiseUnaryDescriptor(
+            ElementwiseUnaryDescriptor.of(
                 operation=operation,
             ),
             name=name,
@@ -1178,9 +1180,9 @@ class LayerBuilders(Protocol):
         input: Operand,
         other: Operand,
         *,
-        operation: ComparisonOperation = ComparisonOperation.EQUAL,
+        operation: ComparisonOperation | str | int = ComparisonOperation.EQUAL,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Comparison layer.
 
@@ -1191,8 +1193,8 @@ class LayerBuilders(Protocol):
             other: The second operand.
             operation: The relation.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1200,7 +1202,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Comparison",
             [input, other],
-            ComparisonDescriptor(
+            ComparisonDescriptor.of(
                 operation=operation,
             ),
             name=name,
@@ -1212,9 +1214,9 @@ class LayerBuilders(Protocol):
         input: Operand,
         other: Operand,
         *,
-        operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND,
+        operation: LogicalBinaryOperation | str | int = LogicalBinaryOperation.LOGICAL_AND,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a LogicalBinary layer.
 
@@ -1225,8 +1227,8 @@ class LayerBuilders(Protocol):
             other: The second operand.
             operation: The function.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1234,7 +1236,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "LogicalBinary",
             [input, other],
-            LogicalBinaryDescriptor(
+            LogicalBinaryDescriptor.of(
                 operation=operation,
             ),
             name=name,
@@ -1246,7 +1248,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Floor layer.
 
@@ -1255,8 +1257,8 @@ class LayerBuilders(Protocol):
         Args:
             input: The operand.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1274,9 +1276,9 @@ class LayerBuilders(Protocol):
         inputs: Sequence[Operand],
         *,
         num_output_slots: int = 2,
-        fused_kernel_type: FusedKernelType = FusedKernelType.ADD_MUL_ADD,
+        fused_kernel_type: FusedKernelType | str | int = FusedKernelType.ADD_MUL_ADD,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Fused layer.
 
@@ -1297,8 +1299,8 @@ class LayerBuilders(Protocol):
         """
         return self.add(
             "Fused",
-            [*inputs],
-            FusedDescriptor(
+            [*operands(inputs, "inputs")],
+            FusedDescriptor.of(
                 num_output_slots=num_output_slots,
                 fused_kernel_type=fused_kernel_type,
             ),
@@ -1313,7 +1315,7 @@ class LayerBuilders(Protocol):
         y: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Where layer.
 
@@ -1324,8 +1326,8 @@ class LayerBuilders(Protocol):
             x: What is taken where the condition holds.
             y: What is taken elsewhere.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1343,7 +1345,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an IsNaN layer.
 
@@ -1352,8 +1354,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Floating point numbers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1373,7 +1375,7 @@ class LayerBuilders(Protocol):
         detect_positive: bool = True,
         detect_negative: bool = True,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an IsInf layer.
 
@@ -1384,8 +1386,8 @@ class LayerBuilders(Protocol):
             detect_positive: Whether positive infinity counts.
             detect_negative: Whether negative infinity counts.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1393,7 +1395,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "IsInf",
             [input],
-            IsInfDescriptor(
+            IsInfDescriptor.of(
                 detect_positive=detect_positive,
                 detect_negative=detect_negative,
             ),
@@ -1408,7 +1410,7 @@ class LayerBuilders(Protocol):
         *,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Gather layer.
 
@@ -1419,8 +1421,8 @@ class LayerBuilders(Protocol):
             indices: Integers of any rank; counted from the end if negative.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1428,7 +1430,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Gather",
             [input, indices],
-            GatherDescriptor(
+            GatherDescriptor.of(
                 axis=axis,
             ),
             name=name,
@@ -1441,7 +1443,7 @@ class LayerBuilders(Protocol):
         indices: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a GatherNd layer.
 
@@ -1451,8 +1453,8 @@ class LayerBuilders(Protocol):
             input: Of any rank but 0.
             indices: [..., K], integers: each row fixes the first K axes of the input.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1472,11 +1474,11 @@ class LayerBuilders(Protocol):
         updates: Operand,
         shape: Operand | None = None,
         *,
-        function: ScatterNdFunction = ScatterNdFunction.UPDATE,
+        function: ScatterNdFunction | str | int = ScatterNdFunction.UPDATE,
         axis: int = 0,
         axis_enabled: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ScatterNd layer.
 
@@ -1494,8 +1496,8 @@ class LayerBuilders(Protocol):
             axis: Only used if ``axis_enabled``.
             axis_enabled: Whether ``axis`` is used; no backend of Arm NN knows how.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1503,7 +1505,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ScatterNd",
             [input, indices, updates, shape],
-            ScatterNdDescriptor(
+            ScatterNdDescriptor.of(
                 function=function,
                 axis=axis,
                 axis_enabled=axis_enabled,
@@ -1521,7 +1523,7 @@ class LayerBuilders(Protocol):
         begin: Sequence[int] = (),
         size: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Slice layer.
 
@@ -1534,8 +1536,8 @@ class LayerBuilders(Protocol):
             begin: Its first position along each axis.
             size: How many positions it has along each axis; -1 for all that follow.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1543,9 +1545,9 @@ class LayerBuilders(Protocol):
         return self.add(
             "Slice",
             [input, computed_begin, computed_size],
-            SliceDescriptor(
-                begin=tuple(begin),
-                size=tuple(size),
+            SliceDescriptor.of(
+                begin=begin,
+                size=size,
             ),
             name=name,
             outputs=[output],
@@ -1566,9 +1568,9 @@ class LayerBuilders(Protocol):
         shrink_axis_mask: int = 0,
         ellipsis_mask: int = 0,
         new_axis_mask: int = 0,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a StridedSlice layer.
 
@@ -1594,8 +1596,8 @@ class LayerBuilders(Protocol):
             new_axis_mask: Where a new axis of one element is made.
             data_layout: Without effect, kept from Arm NN.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1603,10 +1605,10 @@ class LayerBuilders(Protocol):
         return self.add(
             "StridedSlice",
             [input, computed_begin, computed_end, computed_stride],
-            StridedSliceDescriptor(
-                begin=tuple(begin),
-                end=tuple(end),
-                stride=tuple(stride),
+            StridedSliceDescriptor.of(
+                begin=begin,
+                end=end,
+                stride=stride,
                 begin_mask=begin_mask,
                 end_mask=end_mask,
                 shrink_axis_mask=shrink_axis_mask,
@@ -1623,7 +1625,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a NonZero layer.
 
@@ -1632,8 +1634,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Of any rank.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [rank of the input, number of elements found].
@@ -1652,7 +1654,7 @@ class LayerBuilders(Protocol):
         *,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Concat layer.
 
@@ -1662,16 +1664,16 @@ class LayerBuilders(Protocol):
             inputs: Alike in all axes but ``axis``.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
         """
         return self.add(
             "Concat",
-            [*inputs],
-            ConcatDescriptor(
+            [*operands(inputs, "inputs")],
+            ConcatDescriptor.of(
                 axis=axis,
             ),
             name=name,
@@ -1684,7 +1686,7 @@ class LayerBuilders(Protocol):
         *,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Stack layer.
 
@@ -1694,16 +1696,16 @@ class LayerBuilders(Protocol):
             inputs: All of one shape.
             axis: Where the new axis is in the output; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
         """
         return self.add(
             "Stack",
-            [*inputs],
-            StackDescriptor(
+            [*operands(inputs, "inputs")],
+            StackDescriptor.of(
                 axis=axis,
             ),
             name=name,
@@ -1717,7 +1719,7 @@ class LayerBuilders(Protocol):
         axis: int = 0,
         sizes: Sequence[int] = (),
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Splitter layer.
 
@@ -1736,9 +1738,9 @@ class LayerBuilders(Protocol):
         return self.add(
             "Splitter",
             [input],
-            SplitterDescriptor(
+            SplitterDescriptor.of(
                 axis=axis,
-                sizes=tuple(sizes),
+                sizes=sizes,
             ),
             name=name,
             outputs=outputs,
@@ -1752,7 +1754,7 @@ class LayerBuilders(Protocol):
         *,
         transpose_weight_matrix: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a FullyConnected layer.
 
@@ -1764,8 +1766,8 @@ class LayerBuilders(Protocol):
             bias: [out], added to the product.
             transpose_weight_matrix: Whether the weights lie as [out, in].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [N, out].
@@ -1773,7 +1775,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "FullyConnected",
             [input, weights, bias],
-            FullyConnectedDescriptor(
+            FullyConnectedDescriptor.of(
                 transpose_weight_matrix=transpose_weight_matrix,
             ),
             name=name,
@@ -1789,10 +1791,10 @@ class LayerBuilders(Protocol):
         transpose_y: bool = False,
         adjoint_x: bool = False,
         adjoint_y: bool = False,
-        data_layout_x: DataLayout = DataLayout.NCHW,
-        data_layout_y: DataLayout = DataLayout.NCHW,
+        data_layout_x: DataLayout | str | int = DataLayout.NCHW,
+        data_layout_y: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a BatchMatMul layer.
 
@@ -1810,8 +1812,8 @@ class LayerBuilders(Protocol):
             data_layout_x: Where the matrices on the left are.
             data_layout_y: Where the matrices on the right are.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1819,7 +1821,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "BatchMatMul",
             [input, other],
-            BatchMatMulDescriptor(
+            BatchMatMulDescriptor.of(
                 transpose_x=transpose_x,
                 transpose_y=transpose_y,
                 adjoint_x=adjoint_x,
@@ -1837,7 +1839,7 @@ class LayerBuilders(Protocol):
         *,
         equation: str = "",
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an Einsum layer.
 
@@ -1852,16 +1854,16 @@ class LayerBuilders(Protocol):
             inputs: One tensor for each term of the equation.
             equation: The labels of the axes of each input and of the output.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
         """
         return self.add(
             "Einsum",
-            [*inputs],
-            EinsumDescriptor(
+            [*operands(inputs, "inputs")],
+            EinsumDescriptor.of(
                 equation=equation,
             ),
             name=name,
@@ -1876,7 +1878,7 @@ class LayerBuilders(Protocol):
         other_zero_point: Operand | None = None,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a MatMulInteger layer.
 
@@ -1890,8 +1892,8 @@ class LayerBuilders(Protocol):
             input_zero_point: What is taken off the left ones: one number, [M] or [...,M,1].
             other_zero_point: What is taken off the right ones: one number, [N] or [...,1,N].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1909,7 +1911,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Determinant layer.
 
@@ -1918,8 +1920,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Square matrices, [...,M,M].
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [...].
@@ -1941,9 +1943,9 @@ class LayerBuilders(Protocol):
         gamma: Operand,
         *,
         eps: float = 0.0001,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a BatchNormalization layer.
 
@@ -1958,8 +1960,8 @@ class LayerBuilders(Protocol):
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -1967,7 +1969,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "BatchNormalization",
             [input, mean, variance, beta, gamma],
-            BatchNormalizationDescriptor(
+            BatchNormalizationDescriptor.of(
                 eps=eps,
                 data_layout=data_layout,
             ),
@@ -1982,9 +1984,9 @@ class LayerBuilders(Protocol):
         gamma: float = 1.0,
         beta: float = 0.0,
         eps: float = 1e-12,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an InstanceNormalization layer.
 
@@ -1999,8 +2001,8 @@ class LayerBuilders(Protocol):
             eps: Keeps the divisor from zero.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2008,7 +2010,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "InstanceNormalization",
             [input],
-            InstanceNormalizationDescriptor(
+            InstanceNormalizationDescriptor.of(
                 gamma=gamma,
                 beta=beta,
                 eps=eps,
@@ -2023,9 +2025,9 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         eps: float = 1e-12,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an L2Normalization layer.
 
@@ -2036,8 +2038,8 @@ class LayerBuilders(Protocol):
             eps: The least sum of squares.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2045,7 +2047,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "L2Normalization",
             [input],
-            L2NormalizationDescriptor(
+            L2NormalizationDescriptor.of(
                 eps=eps,
                 data_layout=data_layout,
             ),
@@ -2057,15 +2059,19 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        norm_channel_type: NormalizationAlgorithmChannel = NormalizationAlgorithmChannel.ACROSS,
-        norm_method_type: NormalizationAlgorithmMethod = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS,
+        norm_channel_type: NormalizationAlgorithmChannel
+        | str
+        | int = NormalizationAlgorithmChannel.ACROSS,
+        norm_method_type: NormalizationAlgorithmMethod
+        | str
+        | int = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS,
         norm_size: int = 0,
         alpha: float = 0.0,
         beta: float = 0.0,
         k: float = 0.0,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Normalization layer.
 
@@ -2081,8 +2087,8 @@ class LayerBuilders(Protocol):
             k: What is added to the sum.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2090,7 +2096,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Normalization",
             [input],
-            NormalizationDescriptor(
+            NormalizationDescriptor.of(
                 norm_channel_type=norm_channel_type,
                 norm_method_type=norm_method_type,
                 norm_size=norm_size,
@@ -2110,7 +2116,7 @@ class LayerBuilders(Protocol):
         beta: float = 1.0,
         axis: int = -1,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Softmax layer.
 
@@ -2121,8 +2127,8 @@ class LayerBuilders(Protocol):
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2130,7 +2136,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Softmax",
             [input],
-            SoftmaxDescriptor(
+            SoftmaxDescriptor.of(
                 beta=beta,
                 axis=axis,
             ),
@@ -2145,7 +2151,7 @@ class LayerBuilders(Protocol):
         beta: float = 1.0,
         axis: int = -1,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a LogSoftmax layer.
 
@@ -2156,8 +2162,8 @@ class LayerBuilders(Protocol):
             beta: The factor in the exponent.
             axis: The axis of the sum; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2165,7 +2171,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "LogSoftmax",
             [input],
-            LogSoftmaxDescriptor(
+            LogSoftmaxDescriptor.of(
                 beta=beta,
                 axis=axis,
             ),
@@ -2182,7 +2188,7 @@ class LayerBuilders(Protocol):
         axis: int = -1,
         eps: float = 1e-05,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a LayerNormalization layer.
 
@@ -2197,8 +2203,8 @@ class LayerBuilders(Protocol):
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2206,7 +2212,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "LayerNormalization",
             [input, gamma, beta],
-            LayerNormalizationDescriptor(
+            LayerNormalizationDescriptor.of(
                 axis=axis,
                 eps=eps,
             ),
@@ -2222,7 +2228,7 @@ class LayerBuilders(Protocol):
         axis: int = -1,
         eps: float = 1e-05,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a RmsNormalization layer.
 
@@ -2236,8 +2242,8 @@ class LayerBuilders(Protocol):
             axis: The first of the axes; counted from the end if negative.
             eps: Keeps the divisor from zero.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2245,7 +2251,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "RmsNormalization",
             [input, gamma],
-            RmsNormalizationDescriptor(
+            RmsNormalizationDescriptor.of(
                 axis=axis,
                 eps=eps,
             ),
@@ -2261,9 +2267,9 @@ class LayerBuilders(Protocol):
         *,
         num_groups: int = 1,
         eps: float = 1e-05,
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a GroupNormalization layer.
 
@@ -2279,8 +2285,8 @@ class LayerBuilders(Protocol):
             eps: Keeps the divisor from zero.
             data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2288,7 +2294,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "GroupNormalization",
             [input, gamma, beta],
-            GroupNormalizationDescriptor(
+            GroupNormalizationDescriptor.of(
                 num_groups=num_groups,
                 eps=eps,
                 data_layout=data_layout,
@@ -2302,7 +2308,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Debug layer.
 
@@ -2311,8 +2317,8 @@ class LayerBuilders(Protocol):
         Args:
             input: What to look at.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2330,7 +2336,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a MemCopy layer.
 
@@ -2339,8 +2345,8 @@ class LayerBuilders(Protocol):
         Args:
             input: What to copy.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2358,7 +2364,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a MemImport layer.
 
@@ -2367,8 +2373,8 @@ class LayerBuilders(Protocol):
         Args:
             input: What to import.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2387,7 +2393,7 @@ class LayerBuilders(Protocol):
         other: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Merge layer.
 
@@ -2397,8 +2403,8 @@ class LayerBuilders(Protocol):
             input: What one branch makes.
             other: What the other branch makes, of the same shape.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2417,7 +2423,7 @@ class LayerBuilders(Protocol):
         condition: Operand,
         *,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Switch layer.
 
@@ -2489,7 +2495,7 @@ class LayerBuilders(Protocol):
         *,
         num_output_slots: int = 1,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a PreCompiled layer.
 
@@ -2506,8 +2512,8 @@ class LayerBuilders(Protocol):
         """
         return self.add(
             "PreCompiled",
-            [*inputs],
-            PreCompiledDescriptor(
+            [*operands(inputs, "inputs")],
+            PreCompiledDescriptor.of(
                 num_output_slots=num_output_slots,
             ),
             name=name,
@@ -2520,7 +2526,7 @@ class LayerBuilders(Protocol):
         *,
         num_outputs: int = 0,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a StandIn layer.
 
@@ -2537,8 +2543,8 @@ class LayerBuilders(Protocol):
         """
         return self.add(
             "StandIn",
-            [*inputs],
-            StandInDescriptor(
+            [*operands(inputs, "inputs")],
+            StandInDescriptor.of(
                 num_outputs=num_outputs,
             ),
             name=name,
@@ -2549,7 +2555,7 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX,
+        pool_type: PoolingAlgorithm | str | int = PoolingAlgorithm.MAX,
         pad_left: int = 0,
         pad_right: int = 0,
         pad_top: int = 0,
@@ -2558,13 +2564,13 @@ class LayerBuilders(Protocol):
         pool_height: int = 0,
         stride_x: int = 0,
         stride_y: int = 0,
-        output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR,
-        padding_method: PaddingMethod = PaddingMethod.EXCLUDE,
-        data_layout: DataLayout = DataLayout.NCHW,
+        output_shape_rounding: OutputShapeRounding | str | int = OutputShapeRounding.FLOOR,
+        padding_method: PaddingMethod | str | int = PaddingMethod.EXCLUDE,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         dilation_x: int = 1,
         dilation_y: int = 1,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Pooling2d layer.
 
@@ -2593,8 +2599,8 @@ class LayerBuilders(Protocol):
             dilation_x: Columns from one element of a window to the next.
             dilation_y: Rows from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2602,7 +2608,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Pooling2d",
             [input],
-            Pooling2dDescriptor(
+            Pooling2dDescriptor.of(
                 pool_type=pool_type,
                 pad_left=pad_left,
                 pad_right=pad_right,
@@ -2626,7 +2632,7 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX,
+        pool_type: PoolingAlgorithm | str | int = PoolingAlgorithm.MAX,
         pad_left: int = 0,
         pad_right: int = 0,
         pad_top: int = 0,
@@ -2639,14 +2645,14 @@ class LayerBuilders(Protocol):
         stride_x: int = 0,
         stride_y: int = 0,
         stride_z: int = 0,
-        output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR,
-        padding_method: PaddingMethod = PaddingMethod.EXCLUDE,
-        data_layout: DataLayout = DataLayout.NCDHW,
+        output_shape_rounding: OutputShapeRounding | str | int = OutputShapeRounding.FLOOR,
+        padding_method: PaddingMethod | str | int = PaddingMethod.EXCLUDE,
+        data_layout: DataLayout | str | int = DataLayout.NCDHW,
         dilation_x: int = 1,
         dilation_y: int = 1,
         dilation_z: int = 1,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Pooling3d layer.
 
@@ -2674,8 +2680,8 @@ class LayerBuilders(Protocol):
             dilation_y: Rows from one element of a window to the next.
             dilation_z: Planes from one element of a window to the next.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2683,7 +2689,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Pooling3d",
             [input],
-            Pooling3dDescriptor(
+            Pooling3dDescriptor.of(
                 pool_type=pool_type,
                 pad_left=pad_left,
                 pad_right=pad_right,
@@ -2713,7 +2719,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Quantize layer.
 
@@ -2722,8 +2728,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Real values, or quantised ones that get another scale.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. The maker of the layer says its scale and zero point.
@@ -2741,7 +2747,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Dequantize layer.
 
@@ -2750,8 +2756,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Quantised values.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2770,7 +2776,7 @@ class LayerBuilders(Protocol):
         *,
         saturate: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Cast layer.
 
@@ -2781,8 +2787,8 @@ class LayerBuilders(Protocol):
             saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
                 largest that it can, else infinity or NaN (ONNX: Cast).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. The maker of the layer says its data type.
@@ -2790,7 +2796,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Cast",
             [input],
-            CastDescriptor(
+            CastDescriptor.of(
                 saturate=saturate,
             ),
             name=name,
@@ -2802,7 +2808,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a BitCast layer.
 
@@ -2811,8 +2817,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Of any type.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. The maker of the layer says its data type.
@@ -2830,7 +2836,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ConvertFp16ToFp32 layer.
 
@@ -2839,8 +2845,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Float16.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2858,7 +2864,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ConvertFp32ToFp16 layer.
 
@@ -2867,8 +2873,8 @@ class LayerBuilders(Protocol):
         Args:
             input: Float32.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2888,7 +2894,7 @@ class LayerBuilders(Protocol):
         min: float = -6.0,
         max: float = 6.0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a FakeQuantization layer.
 
@@ -2899,8 +2905,8 @@ class LayerBuilders(Protocol):
             min: The lowest level.
             max: The highest level.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -2908,7 +2914,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "FakeQuantization",
             [input],
-            FakeQuantizationDescriptor(
+            FakeQuantizationDescriptor.of(
                 min=min,
                 max=max,
             ),
@@ -2921,7 +2927,7 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a DynamicQuantize layer.
 
@@ -2988,7 +2994,7 @@ class LayerBuilders(Protocol):
         hidden_state_zero_point: int = 0,
         hidden_state_scale: float = 0.0,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add an Lstm layer.
 
@@ -3071,7 +3077,7 @@ class LayerBuilders(Protocol):
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            LstmDescriptor(
+            LstmDescriptor.of(
                 activation_func=activation_func,
                 clipping_thres_cell=clipping_thres_cell,
                 clipping_thres_proj=clipping_thres_proj,
@@ -3133,7 +3139,7 @@ class LayerBuilders(Protocol):
         hidden_state_zero_point: int = 0,
         hidden_state_scale: float = 0.0,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a UnidirectionalSequenceLstm layer.
 
@@ -3219,7 +3225,7 @@ class LayerBuilders(Protocol):
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            UnidirectionalSequenceLstmDescriptor(
+            UnidirectionalSequenceLstmDescriptor.of(
                 activation_func=activation_func,
                 clipping_thres_cell=clipping_thres_cell,
                 clipping_thres_proj=clipping_thres_proj,
@@ -3279,7 +3285,7 @@ class LayerBuilders(Protocol):
         hidden_state_zero_point: int = 0,
         hidden_state_scale: float = 0.0,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a QLstm layer.
 
@@ -3362,7 +3368,7 @@ class LayerBuilders(Protocol):
                 cell_layer_norm_weights,
                 output_layer_norm_weights,
             ],
-            QLstmDescriptor(
+            QLstmDescriptor.of(
                 cell_clip=cell_clip,
                 projection_clip=projection_clip,
                 cifg_enabled=cifg_enabled,
@@ -3399,7 +3405,7 @@ class LayerBuilders(Protocol):
         output_gate_bias: Operand,
         *,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a QuantizedLstm layer.
 
@@ -3455,11 +3461,11 @@ class LayerBuilders(Protocol):
         self,
         input: Operand,
         *,
-        function: ArgMinMaxFunction = ArgMinMaxFunction.MIN,
+        function: ArgMinMaxFunction | str | int = ArgMinMaxFunction.MIN,
         axis: int = -1,
         select_last_index: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an ArgMinMax layer.
 
@@ -3474,8 +3480,8 @@ class LayerBuilders(Protocol):
             select_last_index: Whether the last one of equals is taken rather than the first, as in
                 ONNX; Arm NN has the first only. Since Backend API 1.1.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3483,7 +3489,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ArgMinMax",
             [input],
-            ArgMinMaxDescriptor(
+            ArgMinMaxDescriptor.of(
                 function=function,
                 axis=axis,
                 select_last_index=select_last_index,
@@ -3500,7 +3506,7 @@ class LayerBuilders(Protocol):
         axis: Sequence[int] = (),
         keep_dims: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Mean layer.
 
@@ -3514,8 +3520,8 @@ class LayerBuilders(Protocol):
             axis: The axes, counted from the end if negative; all if empty.
             keep_dims: Whether the axes stay, with one element.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3523,8 +3529,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Mean",
             [input, computed_axis],
-            MeanDescriptor(
-                axis=tuple(axis),
+            MeanDescriptor.of(
+                axis=axis,
                 keep_dims=keep_dims,
             ),
             name=name,
@@ -3538,9 +3544,9 @@ class LayerBuilders(Protocol):
         *,
         keep_dims: bool = False,
         axis: Sequence[int] = (),
-        reduce_operation: ReduceOperation = ReduceOperation.SUM,
+        reduce_operation: ReduceOperation | str | int = ReduceOperation.SUM,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Reduce layer.
 
@@ -3553,8 +3559,8 @@ class LayerBuilders(Protocol):
             axis: The axes, counted from the end if negative; all if empty.
             reduce_operation: How the elements are summed up.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3562,9 +3568,9 @@ class LayerBuilders(Protocol):
         return self.add(
             "Reduce",
             [input, computed_axis],
-            ReduceDescriptor(
+            ReduceDescriptor.of(
                 keep_dims=keep_dims,
-                axis=tuple(axis),
+                axis=axis,
                 reduce_operation=reduce_operation,
             ),
             name=name,
@@ -3580,7 +3586,7 @@ class LayerBuilders(Protocol):
         exclusive: bool = False,
         reverse: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a CumSum layer.
 
@@ -3593,8 +3599,8 @@ class LayerBuilders(Protocol):
             exclusive: Whether the element itself does not count; the first sum is 0.
             reverse: Whether the elements after it count instead.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3602,7 +3608,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "CumSum",
             [input, computed_axis],
-            CumSumDescriptor(
+            CumSumDescriptor.of(
                 axis=axis,
                 exclusive=exclusive,
                 reverse=reverse,
@@ -3620,7 +3626,7 @@ class LayerBuilders(Protocol):
         exclusive: bool = False,
         reverse: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a CumProd layer.
 
@@ -3633,8 +3639,8 @@ class LayerBuilders(Protocol):
             exclusive: Whether the element itself does not count; the first product is 1.
             reverse: Whether the elements after it count instead.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3642,7 +3648,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "CumProd",
             [input, computed_axis],
-            CumProdDescriptor(
+            CumProdDescriptor.of(
                 axis=axis,
                 exclusive=exclusive,
                 reverse=reverse,
@@ -3659,7 +3665,7 @@ class LayerBuilders(Protocol):
         target_shape: Sequence[int] = (),
         zero_copies: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Reshape layer.
 
@@ -3672,8 +3678,8 @@ class LayerBuilders(Protocol):
             target_shape: The new shape; one -1 stands for what is left.
             zero_copies: Whether 0 in ``target_shape`` stands for the input's dimension (ONNX).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3681,8 +3687,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Reshape",
             [input, computed_target_shape],
-            ReshapeDescriptor(
-                target_shape=tuple(target_shape),
+            ReshapeDescriptor.of(
+                target_shape=target_shape,
                 zero_copies=zero_copies,
             ),
             name=name,
@@ -3695,7 +3701,7 @@ class LayerBuilders(Protocol):
         *,
         dim_mappings: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Permute layer.
 
@@ -3705,8 +3711,8 @@ class LayerBuilders(Protocol):
             input: Of any rank.
             dim_mappings: Axis i of the input becomes axis dim_mappings[i] of the output.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3714,8 +3720,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Permute",
             [input],
-            PermuteDescriptor(
-                dim_mappings=tuple(dim_mappings),
+            PermuteDescriptor.of(
+                dim_mappings=dim_mappings,
             ),
             name=name,
             outputs=[output],
@@ -3727,7 +3733,7 @@ class LayerBuilders(Protocol):
         *,
         dim_mappings: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Transpose layer.
 
@@ -3737,8 +3743,8 @@ class LayerBuilders(Protocol):
             input: Of any rank.
             dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3746,8 +3752,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Transpose",
             [input],
-            TransposeDescriptor(
-                dim_mappings=tuple(dim_mappings),
+            TransposeDescriptor.of(
+                dim_mappings=dim_mappings,
             ),
             name=name,
             outputs=[output],
@@ -3758,9 +3764,9 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         block_size: int = 1,
-        data_layout: DataLayout = DataLayout.NHWC,
+        data_layout: DataLayout | str | int = DataLayout.NHWC,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a SpaceToDepth layer.
 
@@ -3773,8 +3779,8 @@ class LayerBuilders(Protocol):
             block_size: Height and width of a block.
             data_layout: NHWC or NCHW.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3782,7 +3788,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "SpaceToDepth",
             [input],
-            SpaceToDepthDescriptor(
+            SpaceToDepthDescriptor.of(
                 block_size=block_size,
                 data_layout=data_layout,
             ),
@@ -3795,10 +3801,10 @@ class LayerBuilders(Protocol):
         input: Operand,
         *,
         block_size: int = 1,
-        data_layout: DataLayout = DataLayout.NHWC,
+        data_layout: DataLayout | str | int = DataLayout.NHWC,
         column_row_depth: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a DepthToSpace layer.
 
@@ -3811,8 +3817,8 @@ class LayerBuilders(Protocol):
             column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes
                 to row y, column x of the block of channel c instead (ONNX: mode CRD).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3820,7 +3826,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "DepthToSpace",
             [input],
-            DepthToSpaceDescriptor(
+            DepthToSpaceDescriptor.of(
                 block_size=block_size,
                 data_layout=data_layout,
                 column_row_depth=column_row_depth,
@@ -3835,9 +3841,9 @@ class LayerBuilders(Protocol):
         *,
         block_shape: Sequence[int] = (1, 1),
         pad_list: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a SpaceToBatchNd layer.
 
@@ -3849,8 +3855,8 @@ class LayerBuilders(Protocol):
             pad_list: Zeros (before, after) each spatial axis.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3858,9 +3864,9 @@ class LayerBuilders(Protocol):
         return self.add(
             "SpaceToBatchNd",
             [input],
-            SpaceToBatchNdDescriptor(
-                block_shape=tuple(block_shape),
-                pad_list=tuple(pad_list),
+            SpaceToBatchNdDescriptor.of(
+                block_shape=block_shape,
+                pad_list=pad_list,
                 data_layout=data_layout,
             ),
             name=name,
@@ -3873,9 +3879,9 @@ class LayerBuilders(Protocol):
         *,
         block_shape: Sequence[int] = (1, 1),
         crops: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
-        data_layout: DataLayout = DataLayout.NCHW,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a BatchToSpaceNd layer.
 
@@ -3889,8 +3895,8 @@ class LayerBuilders(Protocol):
             crops: What is cut off (before, after) each spatial axis.
             data_layout: NCHW or NHWC.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3898,9 +3904,9 @@ class LayerBuilders(Protocol):
         return self.add(
             "BatchToSpaceNd",
             [input],
-            BatchToSpaceNdDescriptor(
-                block_shape=tuple(block_shape),
-                crops=tuple(crops),
+            BatchToSpaceNdDescriptor.of(
+                block_shape=block_shape,
+                crops=crops,
                 data_layout=data_layout,
             ),
             name=name,
@@ -3914,7 +3920,7 @@ class LayerBuilders(Protocol):
         num_groups: int = 0,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ChannelShuffle layer.
 
@@ -3925,8 +3931,8 @@ class LayerBuilders(Protocol):
             num_groups: The number of groups, at least 1.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3934,7 +3940,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ChannelShuffle",
             [input],
-            ChannelShuffleDescriptor(
+            ChannelShuffleDescriptor.of(
                 num_groups=num_groups,
                 axis=axis,
             ),
@@ -3949,7 +3955,7 @@ class LayerBuilders(Protocol):
         *,
         broadcast_to_shape: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a BroadcastTo layer.
 
@@ -3962,8 +3968,8 @@ class LayerBuilders(Protocol):
             broadcast_to_shape: The target. Where it has 1 or no axis, the input's dimension stays
                 (ONNX: Expand).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -3971,8 +3977,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "BroadcastTo",
             [input, computed_broadcast_to_shape],
-            BroadcastToDescriptor(
-                broadcast_to_shape=tuple(broadcast_to_shape),
+            BroadcastToDescriptor.of(
+                broadcast_to_shape=broadcast_to_shape,
             ),
             name=name,
             outputs=[output],
@@ -3985,7 +3991,7 @@ class LayerBuilders(Protocol):
         *,
         multiples: Sequence[int] = (),
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Tile layer.
 
@@ -3997,8 +4003,8 @@ class LayerBuilders(Protocol):
                 input].
             multiples: How often, one number per axis.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4006,8 +4012,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Tile",
             [input, computed_multiples],
-            TileDescriptor(
-                multiples=tuple(multiples),
+            TileDescriptor.of(
+                multiples=multiples,
             ),
             name=name,
             outputs=[output],
@@ -4021,9 +4027,9 @@ class LayerBuilders(Protocol):
         *,
         pad_list: Sequence[tuple[int, int]] = (),
         pad_value: float = 0.0,
-        padding_mode: PaddingMode = PaddingMode.CONSTANT,
+        padding_mode: PaddingMode | str | int = PaddingMode.CONSTANT,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Pad layer.
 
@@ -4040,8 +4046,8 @@ class LayerBuilders(Protocol):
                 exact.
             padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4049,8 +4055,8 @@ class LayerBuilders(Protocol):
         return self.add(
             "Pad",
             [input, computed_pad_list, computed_pad_value],
-            PadDescriptor(
-                pad_list=tuple(pad_list),
+            PadDescriptor.of(
+                pad_list=pad_list,
                 pad_value=pad_value,
                 padding_mode=padding_mode,
             ),
@@ -4064,7 +4070,7 @@ class LayerBuilders(Protocol):
         axis: Operand,
         *,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ReverseV2 layer.
 
@@ -4074,8 +4080,8 @@ class LayerBuilders(Protocol):
             input: Of any rank.
             axis: The axes to turn, counted from the end if negative; integers.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4096,17 +4102,17 @@ class LayerBuilders(Protocol):
         *,
         target_width: int = 0,
         target_height: int = 0,
-        method: ResizeMethod = ResizeMethod.NEAREST_NEIGHBOR,
-        data_layout: DataLayout = DataLayout.NCHW,
+        method: ResizeMethod | str | int = ResizeMethod.NEAREST_NEIGHBOR,
+        data_layout: DataLayout | str | int = DataLayout.NCHW,
         align_corners: bool = False,
         half_pixel_centers: bool = False,
-        rounding: ResizeRounding = ResizeRounding.TENSORFLOW,
+        rounding: ResizeRounding | str | int = ResizeRounding.TENSORFLOW,
         cubic_coefficient: float = -0.75,
         exclude_outside: bool = False,
         scale_width: float = 0.0,
         scale_height: float = 0.0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Resize layer.
 
@@ -4137,8 +4143,8 @@ class LayerBuilders(Protocol):
             scale_width: What stands for out / in of the columns (ONNX: scales); 0 for the quotient.
             scale_height: What stands for out / in of the rows; 0 for the quotient.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4146,7 +4152,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Resize",
             [input, computed_target_width, computed_target_height],
-            ResizeDescriptor(
+            ResizeDescriptor.of(
                 target_width=target_width,
                 target_height=target_height,
                 method=method,
@@ -4168,11 +4174,11 @@ class LayerBuilders(Protocol):
         input: Operand,
         grid: Operand,
         *,
-        method: ResizeMethod = ResizeMethod.BILINEAR,
-        padding_mode: GridPadding = GridPadding.ZEROS,
+        method: ResizeMethod | str | int = ResizeMethod.BILINEAR,
+        padding_mode: GridPadding | str | int = GridPadding.ZEROS,
         align_corners: bool = False,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a GridSample layer.
 
@@ -4187,8 +4193,8 @@ class LayerBuilders(Protocol):
             align_corners: Whether -1 and 1 are the first and the last sample, else the outer
                 borders of their pixels.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [N,C,H_out,W_out].
@@ -4196,7 +4202,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "GridSample",
             [input, grid],
-            GridSampleDescriptor(
+            GridSampleDescriptor.of(
                 method=method,
                 padding_mode=padding_mode,
                 align_corners=align_corners,
@@ -4216,9 +4222,9 @@ class LayerBuilders(Protocol):
         sampling_ratio: int = 0,
         spatial_scale: float = 1.0,
         half_pixel_centers: bool = True,
-        pool_type: PoolingAlgorithm = PoolingAlgorithm.AVERAGE,
+        pool_type: PoolingAlgorithm | str | int = PoolingAlgorithm.AVERAGE,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a RoiAlign layer.
 
@@ -4239,8 +4245,8 @@ class LayerBuilders(Protocol):
                 has at least one pixel.
             pool_type: Average or Max.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. [R,C,output_height,output_width].
@@ -4248,7 +4254,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "RoiAlign",
             [input, boxes, batch_indices],
-            RoiAlignDescriptor(
+            RoiAlignDescriptor.of(
                 output_height=output_height,
                 output_width=output_width,
                 sampling_ratio=sampling_ratio,
@@ -4270,7 +4276,7 @@ class LayerBuilders(Protocol):
         largest: bool = True,
         sorted: bool = True,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a TopK layer.
 
@@ -4294,7 +4300,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "TopK",
             [input, computed_k],
-            TopKDescriptor(
+            TopKDescriptor.of(
                 k=k,
                 axis=axis,
                 largest=largest,
@@ -4314,7 +4320,7 @@ class LayerBuilders(Protocol):
         axis: int = -1,
         wrap_negative: bool = True,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add an OneHot layer.
 
@@ -4331,8 +4337,8 @@ class LayerBuilders(Protocol):
             wrap_negative: Whether negative indices count from the end (ONNX), else they are outside
                 (TensorFlow Lite).
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4340,7 +4346,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "OneHot",
             [indices, values, computed_depth],
-            OneHotDescriptor(
+            OneHotDescriptor.of(
                 depth=depth,
                 axis=axis,
                 wrap_negative=wrap_negative,
@@ -4357,7 +4363,7 @@ class LayerBuilders(Protocol):
         upper: bool = True,
         k: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Trilu layer.
 
@@ -4369,8 +4375,8 @@ class LayerBuilders(Protocol):
             upper: Whether the upper triangle stays, else the lower one.
             k: The diagonal that bounds it, which stays: 0 the main one, 1 the one above it.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4378,7 +4384,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Trilu",
             [input, computed_k],
-            TriluDescriptor(
+            TriluDescriptor.of(
                 upper=upper,
                 k=k,
             ),
@@ -4393,7 +4399,7 @@ class LayerBuilders(Protocol):
         *,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a GatherElements layer.
 
@@ -4406,8 +4412,8 @@ class LayerBuilders(Protocol):
             indices: Integers, of the same rank; counted from the end if negative.
             axis: The axis that the indices speak of; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. Of the shape of the indices.
@@ -4415,7 +4421,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "GatherElements",
             [input, indices],
-            GatherElementsDescriptor(
+            GatherElementsDescriptor.of(
                 axis=axis,
             ),
             name=name,
@@ -4429,9 +4435,9 @@ class LayerBuilders(Protocol):
         updates: Operand,
         *,
         axis: int = 0,
-        function: ScatterNdFunction = ScatterNdFunction.UPDATE,
+        function: ScatterNdFunction | str | int = ScatterNdFunction.UPDATE,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ScatterElements layer.
 
@@ -4447,8 +4453,8 @@ class LayerBuilders(Protocol):
             axis: The axis that the indices speak of; counted from the end if negative.
             function: How an update and what is there become one.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4456,7 +4462,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ScatterElements",
             [input, indices, updates],
-            ScatterElementsDescriptor(
+            ScatterElementsDescriptor.of(
                 axis=axis,
                 function=function,
             ),
@@ -4471,7 +4477,7 @@ class LayerBuilders(Protocol):
         *,
         axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a Compress layer.
 
@@ -4482,8 +4488,8 @@ class LayerBuilders(Protocol):
             condition: [n], Boolean: what stays; what lies behind its end goes.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output. Along the axis as many elements as the condition holds for.
@@ -4491,7 +4497,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Compress",
             [input, condition],
-            CompressDescriptor(
+            CompressDescriptor.of(
                 axis=axis,
             ),
             name=name,
@@ -4505,7 +4511,7 @@ class LayerBuilders(Protocol):
         axis: int = 0,
         sorted: bool = True,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Unique layer.
 
@@ -4525,7 +4531,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "Unique",
             [input],
-            UniqueDescriptor(
+            UniqueDescriptor.of(
                 axis=axis,
                 sorted=sorted,
             ),
@@ -4542,14 +4548,14 @@ class LayerBuilders(Protocol):
         sequence_lengths: Operand | None = None,
         output_state_in: Operand | None = None,
         *,
-        direction: SequenceDirection = SequenceDirection.FORWARD,
-        activations: Sequence[ActivationFunction] = (ActivationFunction.TANH,),
+        direction: SequenceDirection | str | int = SequenceDirection.FORWARD,
+        activations: Sequence[ActivationFunction | str | int] = (ActivationFunction.TANH,),
         activation_a: Sequence[float] = (1.0,),
         activation_b: Sequence[float] = (1.0,),
         clip: float = 0.0,
         time_major: bool = False,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Rnn layer.
 
@@ -4579,11 +4585,11 @@ class LayerBuilders(Protocol):
         return self.add(
             "Rnn",
             [input, weights, recurrent_weights, bias, sequence_lengths, output_state_in],
-            RnnDescriptor(
+            RnnDescriptor.of(
                 direction=direction,
-                activations=tuple(activations),
-                activation_a=tuple(activation_a),
-                activation_b=tuple(activation_b),
+                activations=activations,
+                activation_a=activation_a,
+                activation_b=activation_b,
                 clip=clip,
                 time_major=time_major,
             ),
@@ -4600,8 +4606,8 @@ class LayerBuilders(Protocol):
         sequence_lengths: Operand | None = None,
         output_state_in: Operand | None = None,
         *,
-        direction: SequenceDirection = SequenceDirection.FORWARD,
-        activations: Sequence[ActivationFunction] = (
+        direction: SequenceDirection | str | int = SequenceDirection.FORWARD,
+        activations: Sequence[ActivationFunction | str | int] = (
             ActivationFunction.SIGMOID,
             ActivationFunction.TANH,
         ),
@@ -4611,7 +4617,7 @@ class LayerBuilders(Protocol):
         time_major: bool = False,
         linear_before_reset: bool = False,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a Gru layer.
 
@@ -4645,11 +4651,11 @@ class LayerBuilders(Protocol):
         return self.add(
             "Gru",
             [input, weights, recurrent_weights, bias, sequence_lengths, output_state_in],
-            GruDescriptor(
+            GruDescriptor.of(
                 direction=direction,
-                activations=tuple(activations),
-                activation_a=tuple(activation_a),
-                activation_b=tuple(activation_b),
+                activations=activations,
+                activation_a=activation_a,
+                activation_b=activation_b,
                 clip=clip,
                 time_major=time_major,
                 linear_before_reset=linear_before_reset,
@@ -4669,8 +4675,8 @@ class LayerBuilders(Protocol):
         cell_state_in: Operand | None = None,
         peephole_weights: Operand | None = None,
         *,
-        direction: SequenceDirection = SequenceDirection.FORWARD,
-        activations: Sequence[ActivationFunction] = (
+        direction: SequenceDirection | str | int = SequenceDirection.FORWARD,
+        activations: Sequence[ActivationFunction | str | int] = (
             ActivationFunction.SIGMOID,
             ActivationFunction.TANH,
             ActivationFunction.TANH,
@@ -4681,7 +4687,7 @@ class LayerBuilders(Protocol):
         time_major: bool = False,
         input_forget: bool = False,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> tuple[Value, ...]:
         """Add a SequenceLstm layer.
 
@@ -4728,11 +4734,11 @@ class LayerBuilders(Protocol):
                 cell_state_in,
                 peephole_weights,
             ],
-            SequenceLstmDescriptor(
+            SequenceLstmDescriptor.of(
                 direction=direction,
-                activations=tuple(activations),
-                activation_a=tuple(activation_a),
-                activation_b=tuple(activation_b),
+                activations=activations,
+                activation_a=activation_a,
+                activation_b=activation_b,
                 clip=clip,
                 time_major=time_major,
                 input_forget=input_forget,
@@ -4749,7 +4755,7 @@ class LayerBuilders(Protocol):
         batch_axis: int = 1,
         time_axis: int = 0,
         name: str | None = None,
-        output: Requested = None,
+        output: RequestedLike = None,
     ) -> Value:
         """Add a ReverseSequence layer.
 
@@ -4761,8 +4767,8 @@ class LayerBuilders(Protocol):
             batch_axis: The axis of the batch; counted from the end if negative.
             time_axis: The axis of the steps; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
-            output: What the output must be: a TensorInfo, a DataType (the shape is inferred), or
-                None to leave it to the layer.
+            output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
+                name, or None to leave it to the layer.
 
         Returns:
             The output.
@@ -4770,7 +4776,7 @@ class LayerBuilders(Protocol):
         return self.add(
             "ReverseSequence",
             [input, sequence_lengths],
-            ReverseSequenceDescriptor(
+            ReverseSequenceDescriptor.of(
                 batch_axis=batch_axis,
                 time_axis=time_axis,
             ),

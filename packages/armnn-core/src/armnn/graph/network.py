@@ -5,27 +5,34 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from armnn.errors import GraphError, InvalidArgumentError, ShapeError
+from armnn._arguments import instance, items, mapping, refused, text, with_article
+from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._builders import LayerBuilders
+from armnn.graph._operands import (
+    Operand,
+    checked_index,
+    checked_member,
+    checked_operands,
+    checked_request,
+    checked_value,
+    constant_array,
+    replaced_inputs,
+    spec_of,
+)
 from armnn.graph.layer import Layer, make_outputs
+from armnn.graph.value import Value
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from armnn.graph.survey import Operator
-    from armnn.graph.value import Value
-    from armnn.layers import LayerType, Requested
+    from armnn.layers import LayerType, RequestedLike
     from armnn.tensor import Shape
-
-Operand: TypeAlias = "Value | NDArray[Any] | None"
-"""What may stand in an input slot; an array becomes a Constant layer."""
 
 
 class Network(LayerBuilders):
@@ -49,8 +56,8 @@ class Network(LayerBuilders):
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
-        self.name = name
-        self.metadata: dict[str, str] = dict(metadata or {})
+        self.name = text(name, "the name of the network")
+        self.metadata: dict[str, str] = dict(mapping(metadata or {}, "the metadata"))
         self.declared_shapes: dict[str, Shape] = {}
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
@@ -82,7 +89,7 @@ class Network(LayerBuilders):
         return len(self._layers)
 
     def __contains__(self, layer: object) -> bool:
-        return layer in self._layers
+        return isinstance(layer, Layer) and layer in self._layers
 
     def find(self, name: str) -> Layer:
         """Return the layer of that name; Input and Output layers are not looked at.
@@ -91,7 +98,7 @@ class Network(LayerBuilders):
             InvalidArgumentError: There is none.
         """
         try:
-            return self._names["", name]
+            return self._names["", text(name, "the name of a layer")]
         except KeyError:
             raise InvalidArgumentError(f"the network {self.name!r} has no layer {name!r}") from None
 
@@ -129,46 +136,51 @@ class Network(LayerBuilders):
 
     def add(
         self,
-        layer_type: LayerType | str,
+        layer_type: LayerType | str | int,
         inputs: Sequence[Operand] = (),
         descriptor: Descriptor | None = None,
         *,
         name: str | None = None,
-        outputs: Sequence[Requested] | None = None,
+        outputs: Sequence[RequestedLike] | None = None,
     ) -> Layer:
         """Add a layer of any type.
 
         Args:
-            layer_type: Its type, or the type's name.
+            layer_type: Its type, or the type's name or number.
             inputs: One value per input slot; an array becomes a Constant layer, None stands for
                 an optional input that is absent.
             descriptor: Its parameters; the defaults if left out.
             name: Unique in the network; made from the type if left out.
-            outputs: One entry per output: the TensorInfo that it must have, its data type only,
-                or None to leave it to the layer.
+            outputs: One entry per output: the TensorInfo that it must have, its data type only (or
+                the name of that, or NumPy's), or None to leave it to the layer.
 
         Returns:
             The layer; its values are in ``layer.outputs``.
 
         Raises:
-            InvalidArgumentError: There is no such layer type, or the name is taken.
+            InvalidArgumentError: There is no such layer type, the name is taken, or an argument is
+                of another kind.
             GraphError: An input belongs to another network.
             ShapeError: The inputs do not fit.
         """
-        spec = _spec_of(layer_type)
+        spec = spec_of(layer_type)
         descriptor = spec.descriptor() if descriptor is None else descriptor
         if type(descriptor) is not spec.descriptor:
-            raise InvalidArgumentError(
-                f"a {spec.name} layer takes a {spec.descriptor.__name__}: got "
-                f"{type(descriptor).__name__}"
+            raise refused(
+                f"the descriptor of {with_article(spec.name)} layer",
+                descriptor,
+                with_article(spec.descriptor.__name__),
             )
         count = len(spec.output_slots(descriptor))
-        requested = tuple(outputs) if outputs is not None else (None,) * count
-        if len(requested) != count:
+        requests = (None,) * count if outputs is None else items(outputs, "the infos of outputs")
+        if len(requests) != count:
             raise InvalidArgumentError(
                 f"a {spec.name} layer with these parameters has {count} outputs: got "
-                f"{len(requested)} infos for them"
+                f"{len(requests)} infos for them"
             )
+        requested = tuple(
+            [checked_request(each, f"the output of a {spec.name} layer") for each in requests]
+        )
         name = self._checked_name(spec, name)
         values = self._checked_inputs(spec, name, inputs)
         layer = Layer(spec, descriptor, name, self._next_guid, values, requested)
@@ -183,6 +195,8 @@ class Network(LayerBuilders):
         Raises:
             InvalidArgumentError: The network has an input of that name.
         """
+        text(name, "the name of an input")
+        instance(info, TensorInfo, f"the info of the input {name!r}")
         return self.add("Input", name=name, outputs=[info]).output
 
     def add_output(self, name: str, value: Value) -> Layer:
@@ -191,6 +205,8 @@ class Network(LayerBuilders):
         Raises:
             InvalidArgumentError: The network has an output of that name.
         """
+        text(name, "the name of an output")
+        checked_value(value, f"the value of the output {name!r}")
         return self.add("Output", [value], name=name)
 
     def add_constant(
@@ -208,8 +224,8 @@ class Network(LayerBuilders):
         Raises:
             InvalidArgumentError: The data does not have the type and shape of ``info``.
         """
-        array = np.asarray(data)
-        info = info_of(array) if info is None else info
+        array = constant_array(data, name)
+        info = info_of(array) if info is None else instance(info, TensorInfo, "the info")
         if array.dtype != info.data_type.numpy_dtype or array.shape != info.shape:
             raise InvalidArgumentError(
                 f"the data of the constant {name or ''!r} is {array.dtype} of shape "
@@ -227,7 +243,7 @@ class Network(LayerBuilders):
 
     def unique_name(self, stem: str) -> str:
         """Return ``stem``, or ``stem`` with the first number that makes it a free name."""
-        name, number = stem, 1
+        name, number = text(stem, "the stem of a name"), 1
         while ("", name) in self._names:
             number += 1
             name = f"{stem}_{number}"
@@ -235,15 +251,24 @@ class Network(LayerBuilders):
 
     def replace_uses(self, old: Value, new: Value) -> None:
         """Let every reader of ``old`` read ``new``."""
-        for layer, index in tuple(old.uses):
+        checked_value(new, "the new value")
+        for layer, index in tuple(checked_value(old, "the old value").uses):
             self.replace_input(layer, index, new)
 
     def replace_input(self, layer: Layer, index: int, value: Value | None) -> None:
         """Let one input of a layer read another value, or none."""
-        self.replace_inputs(layer, [*layer.inputs[:index], value, *layer.inputs[index + 1 :]])
+        index = checked_index(index, checked_member(layer, self._layers, self.name))
+        values = [*layer.inputs, *[None] * (index + 1 - len(layer.inputs))]
+        values[index] = value
+        self.replace_inputs(layer, values)
 
     def replace_inputs(self, layer: Layer, values: Sequence[Value | None]) -> None:
         """Let a layer read other values; their number may differ."""
+        checked_member(layer, self._layers, self.name)
+        values = [
+            None if each is None else checked_value(each, f"an input of layer {layer.name!r}")
+            for each in items(values, f"the inputs of layer {layer.name!r}")
+        ]
         self._order = None
         for index, old in enumerate(layer.inputs):
             if old is not None:
@@ -259,12 +284,15 @@ class Network(LayerBuilders):
         Raises:
             ShapeError: The inputs do not fit the parameters.
         """
-        layer.descriptor = descriptor
+        checked_member(layer, self._layers, self.name)
+        layer.descriptor = instance(descriptor, layer.spec.descriptor, "the descriptor")
         for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
             value.info = info
 
     def rename(self, layer: Layer, name: str) -> None:
         """Give a layer another name, made unique if it is taken."""
+        text(name, "the name of a layer")
+        checked_member(layer, self._layers, self.name)
         del self._names[_namespace(layer.spec), layer.name]
         layer.name = name if _namespace(layer.spec) else self.unique_name(name)
         self._names[_namespace(layer.spec), layer.name] = layer
@@ -275,6 +303,7 @@ class Network(LayerBuilders):
         Raises:
             GraphError: Something still reads it.
         """
+        checked_member(layer, self._layers, self.name)
         readers = [reader.name for value in layer.outputs for reader, _ in value.uses]
         if readers:
             raise GraphError(f"layer {layer.name!r} is still read by {readers}: replace its uses")
@@ -307,7 +336,7 @@ class Network(LayerBuilders):
 
     def clone(self) -> Network:
         """Return a copy with layers of its own; constant data and compiled objects are shared."""
-        return self.extract(self._layers)
+        return self.extract(self.layers)
 
     def extract(self, layers: Iterable[Layer]) -> Network:
         """Return a copy of some layers; every value that they read must be made by one of them.
@@ -319,13 +348,11 @@ class Network(LayerBuilders):
         copy.quantized_arithmetic = self.quantized_arithmetic
         copy.is_self_contained = self.is_self_contained
         values: dict[Value, Value] = {}
-        wanted = dict.fromkeys(layers)
+        wanted = dict.fromkeys(
+            instance(layer, Layer, "one of the layers") for layer in items(layers, "the layers")
+        )
         for layer in (layer for layer in self.topological_order() if layer in wanted):
-            try:
-                inputs = tuple(None if v is None else values[v] for v in layer.inputs)
-            except KeyError:
-                raise GraphError(f"layer {layer.name!r} reads a value from outside") from None
-            twin = copy._copy_layer(layer, inputs)
+            twin = copy._copy_layer(layer, replaced_inputs(layer, values))
             values.update(zip(layer.outputs, twin.outputs, strict=True))
         return copy
 
@@ -341,9 +368,10 @@ class Network(LayerBuilders):
         Returns:
             What stands here for every value of the layers and of ``replacements``.
         """
-        values = dict(replacements)
-        for layer in layers:
-            inputs = tuple(None if value is None else values[value] for value in layer.inputs)
+        values = dict(mapping(replacements, "the replacements"))
+        for layer in items(layers, "the layers"):
+            instance(layer, Layer, "one of the layers")
+            inputs = replaced_inputs(layer, values)
             bound = _namespace(layer.spec)  # the names of inputs and outputs belong to the caller
             name = layer.name if bound else self.unique_name(layer.name)
             twin = self._copy_layer(layer, inputs, name)
@@ -401,7 +429,7 @@ class Network(LayerBuilders):
     def _checked_name(self, spec: LayerSpec, name: str | None) -> str:
         if name is None:
             return self.unique_name(f"{spec.name}_{self._next_guid}")
-        if (_namespace(spec), name) in self._names:
+        if (_namespace(spec), text(name, f"the name of a {spec.name} layer")) in self._names:
             raise InvalidArgumentError(
                 f"the network {self.name!r} already has a layer {name!r}"
                 f"{' of type ' + spec.name if _namespace(spec) else ''}: choose another name"
@@ -411,27 +439,19 @@ class Network(LayerBuilders):
     def _checked_inputs(
         self, spec: LayerSpec, name: str, inputs: Sequence[Operand]
     ) -> tuple[Value | None, ...]:
-        if len(inputs) > len(spec.inputs) and not spec.is_variadic:
-            raise ShapeError(
-                f"layer {name!r} ({spec.name}): got {len(inputs)} inputs, expected at most "
-                f"{len(spec.inputs)}"
-            )
-        values = [
-            self.add_constant(value) if isinstance(value, (np.ndarray, np.generic)) else value
-            for value in inputs
-        ]
-        for index, input_slot in enumerate(spec.inputs):
-            if not input_slot.optional and (index >= len(values) or values[index] is None):
-                raise ShapeError(
-                    f"layer {name!r} ({spec.name}): the input {input_slot.name!r} is missing"
-                )
-        for value in values:
-            if value is not None and value.producer not in self._layers:
+        checked = checked_operands(inputs, spec, name)
+        for value in checked:
+            if isinstance(value, Value) and value.producer not in self._layers:
                 raise GraphError(
                     f"layer {name!r} ({spec.name}): the value {value.name!r} belongs to another "
                     "network"
                 )
-        return _without_trailing_none(values)
+        return _without_trailing_none(
+            [
+                value if value is None or isinstance(value, Value) else self.add_constant(value)
+                for value in checked
+            ]
+        )
 
 
 def _rank(layer: Layer) -> tuple[bool, int, Layer]:
@@ -449,13 +469,3 @@ def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None
 def _namespace(spec: LayerSpec) -> str:
     """Inputs and outputs of a network have names of their own, beside those of the layers."""
     return spec.name if spec.name in ("Input", "Output") else ""
-
-
-def _spec_of(layer_type: LayerType | str) -> LayerSpec:
-    name = layer_type if isinstance(layer_type, str) else layer_type.name
-    try:
-        return LAYERS[name]
-    except KeyError:
-        raise InvalidArgumentError(
-            f"there is no layer type {name!r}: armnn.layers.LAYERS lists them all"
-        ) from None

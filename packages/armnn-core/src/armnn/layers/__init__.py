@@ -26,7 +26,13 @@ from armnn.layers import (
     sequence,
 )
 from armnn.layers._descriptor import Descriptor, Version, descriptor, parameter
-from armnn.layers._inference import Requested, filled_descriptor, infer_outputs, merge_shapes
+from armnn.layers._inference import (
+    Requested,
+    RequestedLike,
+    filled_descriptor,
+    infer_outputs,
+    merge_shapes,
+)
 from armnn.layers._spec import LAYERS, Inputs, InputSlot, LayerSpec, OutputSlot
 from armnn.layers._types import LayerType
 from armnn.layers._versions import RequiredApi, required_api
@@ -65,6 +71,7 @@ __all__ = [
     "LayerType",
     "OutputSlot",
     "Requested",
+    "RequestedLike",
     "RequiredApi",
     "Version",
     "descriptor",

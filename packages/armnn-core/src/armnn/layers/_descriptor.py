@@ -5,11 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
-
-import numpy as np
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
 from armnn.errors import InvalidArgumentError
+from armnn.layers._parameters import parameters_of
 
 Version: TypeAlias = tuple[int, int]
 """Major and minor number of the Backend API."""
@@ -20,11 +27,17 @@ _T = TypeVar("_T")
 class Descriptor:
     """The parameters of a layer (Arm NN: ``BaseDescriptor``), a frozen dataclass.
 
-    Lists and arrays that are passed become tuples of Python numbers, so that descriptors compare
-    and hash by value.
+    Each parameter is converted to the declared type of its field, so that descriptors compare and
+    hash by value, and all backends see the same:
+
+    - a whole number for ``int``: NumPy's integers too, not ``True`` and not ``2.0``;
+    - a number for ``float``: whole ones and NumPy's too, NaN and infinities included, no text;
+    - ``True``, ``False``, 0 or 1 for ``bool``;
+    - a member of an enumeration, its name ("Max" or "MAX") or its number;
+    - a list, a tuple or an array of these for a tuple; not a single one.
 
     Raises:
-        InvalidArgumentError: A parameter is outside of its range.
+        InvalidArgumentError: A parameter is of another kind, or outside of its range.
     """
 
     __slots__ = ()
@@ -33,14 +46,22 @@ class Descriptor:
         __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init__(self, **parameters: Any) -> None:
-        for field in dataclasses.fields(self):
-            value = parameters.pop(field.name, field.default)
-            if isinstance(value, (list, tuple, np.ndarray, np.generic)):
-                value = _frozen(value)
-            object.__setattr__(self, field.name, value)
+        assign = object.__setattr__
+        for name, default, convert, what in parameters_of(type(self)):
+            value = parameters.pop(name, default)
+            assign(self, name, value if value is default else convert(value, what))
         if parameters:
             raise TypeError(f"{type(self).__name__} has no parameter {', '.join(parameters)}")
         self.check()
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """Make a descriptor from whatever becomes its parameters.
+
+        Raises:
+            InvalidArgumentError: A parameter is of another kind, or outside of its range.
+        """
+        return cls(**parameters)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to parameter {name!r}")
@@ -80,7 +101,7 @@ class Descriptor:
         for name in names:
             value = getattr(self, name)
             for number in _numbers(value):
-                if number < minimum:
+                if not number >= minimum:  # NaN is not
                     raise InvalidArgumentError(
                         f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected at "
                         f"least {minimum}"
@@ -111,8 +132,7 @@ class Descriptor:
             InvalidArgumentError: It does not.
         """
         value = getattr(self, name)
-        pairs = [isinstance(pair, tuple) and len(pair) == 2 for pair in value]
-        if len(pairs) != count or not all(pairs):
+        if len(value) != count:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected {count} "
                 "pairs (before, after)"
@@ -140,12 +160,6 @@ def descriptor(kind: type[_T]) -> type[_T]:
 
 def _made_again(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
     return kind(**parameters)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return tuple(_frozen(item) for item in value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _numbers(value: Any) -> list[float]:

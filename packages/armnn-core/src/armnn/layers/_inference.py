@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.layers._descriptor import Descriptor
+    from armnn.types import DataTypeLike
 
 Requested: TypeAlias = TensorInfo | DataType | None
 """What a caller says of an output: all of it, its data type only, or nothing."""
+
+RequestedLike: TypeAlias = "TensorInfo | DataTypeLike | None"
+"""The same, before it is checked: what becomes a DataType will do."""
 
 
 def infer_outputs(

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""What callers pass, checked and converted: one rule for every function and every parameter.
+
+- A whole number is an ``int``, a NumPy integer, or an array of no axes that holds one; it fits 64
+  bits. ``True`` and ``2.0`` are refused, as is an array of one axis, even of one element.
+- A number is any of these, a ``float`` or a NumPy float; NaN and infinities are numbers.
+- A flag is ``True``, ``False``, NumPy's spelling of them, or the number 0 or 1, as ONNX has it.
+- A text is a ``str``; bytes and numbers are never read as text, nor text as numbers.
+- A member of an enumeration is the member, its number, or its name in Arm NN's spelling or in
+  Python's (see :meth:`armnn.types.ArmnnEnum.of`).
+- Several of these are a list, a tuple, an array or anything else with an order; not a single one,
+  not a text, and not a set.
+
+Each function returns the plain Python value, or raises InvalidArgumentError with the name of the
+argument, what it is, and what is expected.
+"""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_T = TypeVar("_T")
+
+_MOST, _LEAST = 2**63 - 1, -(2**63)
+
+
+def refused(what: str, value: object, expected: str) -> InvalidArgumentError:
+    """Return the error of an argument that cannot be used."""
+    return InvalidArgumentError(f"{what} is {shown(value)}, expected {expected}")
+
+
+def shown(value: object) -> str:
+    """Return what a message says of a value: it itself if that is short, else its kind."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if value is None or isinstance(value, _SHOWN):
+        return _shortened.repr(value)
+    return with_article(type(value).__name__)
+
+
+def integer(value: object, what: str) -> int:
+    """Return a whole number that fits 64 bits."""
+    if type(value) is not int:
+        item = _scalar(value)
+        if isinstance(item, (bool, Enum)) or not isinstance(item, int):
+            raise refused(what, value, f"a whole number{_written_whole(item)}")
+        value = int(item)
+    if not _LEAST <= value <= _MOST:
+        raise refused(what, value, "a number that fits 64 bits")
+    return value
+
+
+def number(value: object, what: str) -> float:
+    """Return a number as a float; a whole one that a float cannot hold exactly as it is."""
+    if type(value) is float:
+        return value
+    item = _scalar(value)
+    if isinstance(item, (bool, Enum)) or not isinstance(item, (int, float)):
+        raise refused(what, value, "a number")
+    try:
+        made = float(item)
+    except OverflowError:
+        raise refused(what, value, "a number that a double can hold") from None
+    return item if isinstance(item, int) and made != item else made
+
+
+def real(value: object, what: str) -> float:
+    """Return a number as a float."""
+    return float(number(value, what))
+
+
+def flag(value: object, what: str) -> bool:
+    """Return True or False."""
+    item = _scalar(value)
+    if isinstance(item, Enum) or not isinstance(item, int) or item not in (0, 1):
+        raise refused(what, value, "True or False")
+    return bool(item)
+
+
+def text(value: object, what: str) -> str:
+    """Return a text."""
+    if not isinstance(value, str):
+        raise refused(what, value, "a text")
+    return value if type(value) is str else str(value)
+
+
+def path(value: object, what: str) -> str:
+    """Return a path as a text."""
+    if isinstance(value, (str, os.PathLike)):
+        found = os.fspath(value)
+        if isinstance(found, str) and "\0" not in found:
+            return found
+    raise refused(what, value, "a path")
+
+
+def instance(value: object, kind: type[_T], what: str, hint: str = "") -> _T:
+    """Return the value itself, which must be of a class.
+
+    Args:
+        value: The value.
+        kind: The class.
+        what: What the value is called.
+        hint: What the message says at its end.
+    """
+    if not isinstance(value, kind):
+        raise refused(what, value, f"{with_article(kind.__name__)}{hint}")
+    return value
+
+
+def with_article(name: str) -> str:
+    """Return the name of a class with "a" or "an"."""
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+
+
+def mapping(value: object, what: str, expected: str = "a mapping") -> Mapping[Any, Any]:
+    """Return the value itself, which must be a mapping."""
+    if not isinstance(value, Mapping):
+        raise refused(what, value, expected)
+    return value
+
+
+def items(value: object, what: str, expected: str = "a list") -> Sequence[Any]:
+    """Return the items of anything that has an order; of an array, Python's values."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim:
+        listed: list[Any] = value.tolist()
+        return listed
+    unordered = (str, bytes, bytearray, memoryview, Mapping, Set, type, np.ndarray, np.generic)
+    if isinstance(value, Iterable) and not isinstance(value, unordered):
+        return tuple(value)
+    raise refused(what, value, expected)
+
+
+def each(value: object, what: str, expected: str = "a list") -> Iterator[tuple[str, Any]]:
+    """Yield what each item is called, and the item."""
+    for index, item in enumerate(items(value, what, expected)):
+        yield f"{what}, element {index},", item
+
+
+def texts(value: object, what: str, expected: str = "a list of texts") -> tuple[str, ...]:
+    """Return texts of a list."""
+    return tuple(text(item, name) for name, item in each(value, what, expected))
+
+
+def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
+    """Return an array of NumPy's as it is, and numbers or lists of them as one of a type.
+
+    What the type cannot hold is refused; only a real number is rounded, as everywhere in NumPy.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    expected = f"an array of {dtype}"
+    try:
+        found = np.asarray(value)
+        if found.dtype == dtype:
+            return found
+        is_float = dtype.name.startswith(("float", "bfloat"))
+        if found.dtype.kind not in ("biuf" if is_float else "biu"):
+            raise refused(what, found if found.dtype.kind == "f" else value, expected)
+        with np.errstate(over="ignore"):
+            made = found.astype(dtype)
+        if not is_float and not np.array_equal(made.astype(found.dtype), found):
+            raise refused(what, value, f"{expected}, which cannot hold some of these numbers")
+    except InvalidArgumentError:
+        raise
+    except Exception as error:  # whatever an object's own conversion raises
+        raise InvalidArgumentError(
+            f"{what} makes no array: {error}, expected {expected}"
+        ) from error
+    return made
+
+
+def close_name(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is most like another one; "" if none is."""
+    import difflib  # imported late: for a message only
+
+    folded = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(name.casefold(), folded, 1)
+    return folded[close[0]] if close else ""
+
+
+def _scalar(value: object) -> object:
+    """Return the Python number that a NumPy scalar or an array of no axes holds."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if not isinstance(value, np.generic) or value.dtype.kind in "mM":  # times hold integers
+        return value
+    return float(value) if isinstance(value, np.longdouble) else value.item()
+
+
+def _written_whole(value: object) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return f"; write {int(value)}"
+    return ""
+
+
+_SHOWN = (bool, int, float, complex, np.generic, str, bytes, bytearray, list, tuple, dict)
+
+_shortened = reprlib.Repr()
+_shortened.maxstring = _shortened.maxother = 60
+_shortened.maxtuple = _shortened.maxlist = 8
+_shortened.maxlevel = 3

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""What callers of a network pass, checked: operands, layers and values of the network itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn._arguments import close_name, instance, integer, items, refused
+from armnn.errors import GraphError, InvalidArgumentError, ShapeError
+from armnn.graph.layer import Layer
+from armnn.graph.value import Value
+from armnn.layers import LAYERS, LayerSpec, LayerType
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.layers import Requested
+
+Operand: TypeAlias = "Value | NDArray[Any] | None"
+"""What may stand in an input slot; an array becomes a Constant layer."""
+
+_ARRAYS = (np.ndarray, np.generic)
+
+
+def operands(values: object, name: str) -> Sequence[Operand]:
+    """Return the operands of a variadic input, which must be a list: an array is one operand.
+
+    Raises:
+        InvalidArgumentError: They are no list.
+    """
+    return _listed(values, f"the input {name!r}")
+
+
+def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Operand]:
+    """Return the operands of a new layer, one per input slot.
+
+    Raises:
+        InvalidArgumentError: They are no list, or one is neither a value nor an array.
+        ShapeError: There are too many, or a required one is missing.
+    """
+    listed = _listed(values, f"the inputs of layer {name!r} ({spec.name})")
+    if len(listed) > len(spec.inputs) and not spec.is_variadic:
+        raise ShapeError(
+            f"layer {name!r} ({spec.name}): got {len(listed)} inputs, expected at most "
+            f"{len(spec.inputs)}"
+        )
+    for index, value in enumerate(listed):
+        if value is not None and not isinstance(value, (Value, *_ARRAYS)):
+            what = f"layer {name!r} ({spec.name}): the input {spec.input_slot(index).name!r}"
+            raise refused(what, value, f"a Value of the network or an array{_hint(value)}")
+    for index, input_slot in enumerate(spec.inputs):
+        if not input_slot.optional and (index >= len(listed) or listed[index] is None):
+            raise ShapeError(
+                f"layer {name!r} ({spec.name}): the input {input_slot.name!r} is missing"
+            )
+    return listed
+
+
+def _listed(values: object, what: str) -> Sequence[Any]:
+    expected = "a list of values of the network, such as [x, y]"
+    if isinstance(values, _ARRAYS):  # its items would be operands of their own
+        raise refused(what, values, expected)
+    return items(values, what, expected)
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, Layer):
+        return "; the values of a layer are in its outputs"
+    return "; np.float32() makes one of a number" if isinstance(value, (int, float)) else ""
+
+
+def checked_value(value: object, what: str) -> Value:
+    """Return a Value.
+
+    Raises:
+        InvalidArgumentError: It is something else.
+    """
+    return instance(value, Value, what, _hint(value) if isinstance(value, Layer) else "")
+
+
+def checked_request(request: object, what: str) -> Requested:
+    """Return what a caller says of an output; what becomes a DataType is one then.
+
+    Raises:
+        InvalidArgumentError: It is something else.
+    """
+    if request is None or isinstance(request, (TensorInfo, DataType)):
+        return request
+    try:
+        return DataType.of(request, what)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{error}; or a TensorInfo, or None") from None
+
+
+def checked_member(layer: object, layers: Iterable[Layer], network: str) -> Layer:
+    """Return a layer that must be one of a network.
+
+    Raises:
+        InvalidArgumentError: It is no layer.
+        GraphError: It is one of another network, or was removed.
+    """
+    if isinstance(layer, Layer) and layer in layers:
+        return layer
+    found = instance(layer, Layer, "the layer")
+    raise GraphError(f"layer {found.name!r} is not one of the network {network!r}: find() gets one")
+
+
+def checked_index(index: object, layer: Layer) -> int:
+    """Return the position of an input that the layer has or may have.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    what = f"the position of an input of layer {layer.name!r} ({layer.type})"
+    number = integer(index, what)
+    last = len(layer.inputs) if layer.spec.is_variadic else len(layer.spec.inputs) - 1
+    if not 0 <= number <= last:
+        raise refused(what, index, f"one of 0 to {last}" if last >= 0 else "none: it has no inputs")
+    return number
+
+
+def spec_of(layer_type: object) -> LayerSpec:
+    """Return the row of the layer table: by its type, the type's name or its number.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if isinstance(layer_type, str):
+        spec = LAYERS.get(layer_type)
+        if spec is not None:
+            return spec
+        close = close_name(layer_type, LAYERS)
+        hint = f"did you mean {close!r}?" if close else "armnn.layers.LAYERS lists them all"
+        raise InvalidArgumentError(f"there is no layer type {layer_type!r}: {hint}")
+    expected = "a LayerType, its name or its number; armnn.layers.LAYERS lists them all"
+    if isinstance(layer_type, LayerType):
+        return LAYERS[layer_type.name]
+    try:
+        number = integer(layer_type, "the layer type")
+        return next(spec for spec in LAYERS.values() if spec.number == number)
+    except (InvalidArgumentError, StopIteration):
+        raise refused("the layer type", layer_type, expected) from None
+
+
+def replaced_inputs(layer: Layer, values: Mapping[Value, Value]) -> tuple[Value | None, ...]:
+    """Return what the copy of a layer reads.
+
+    Raises:
+        GraphError: There is nothing for one of its inputs.
+    """
+    try:
+        return tuple(None if value is None else values[value] for value in layer.inputs)
+    except KeyError:
+        raise GraphError(f"layer {layer.name!r} reads a value from outside") from None
+
+
+def constant_array(data: ArrayLike, name: str | None) -> NDArray[Any]:
+    """Return the data of a constant as an array.
+
+    Raises:
+        InvalidArgumentError: It makes none.
+    """
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"the data of the constant {name or ''!r} makes no array: {error}"
+        ) from error

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""The fields of a descriptor as parameters: each with what its declared type makes of a value.
+
+:mod:`armnn._arguments` holds the rule; here is the way from an annotation to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from armnn._arguments import flag, integer, items, number, refused, text
+from armnn.errors import InvalidArgumentError
+from armnn.types import ArmnnEnum
+
+Converter: TypeAlias = Callable[[Any, str], Any]
+"""From a value, and what a message calls it, to the value that a descriptor keeps.
+
+It raises InvalidArgumentError for a value of another kind.
+"""
+
+
+class Parameter(NamedTuple):
+    """One field of a kind of descriptor.
+
+    Attributes:
+        name: Its name.
+        default: Its default value, which is of the declared type.
+        convert: What makes another value fit the declared type.
+        what: What a message calls it.
+    """
+
+    name: str
+    default: Any
+    convert: Converter
+    what: str
+
+
+def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a kind of descriptor; they are made when first asked for.
+
+    Raises:
+        TypeError: A field has a type that no parameter has.
+    """
+    known = _known.get(kind)
+    if known is None:
+        known = _known[kind] = tuple(
+            Parameter(
+                field.name,
+                field.default,
+                _converter(str(field.type), _enumeration_of(field.default)),
+                f"{kind.__name__}: the parameter {field.name!r}",
+            )
+            for field in dataclasses.fields(kind)
+        )
+    return known
+
+
+_known: dict[type[Any], tuple[Parameter, ...]] = {}
+
+
+def _enumeration_of(default: object) -> type[ArmnnEnum] | None:
+    """Return the enumeration that a default value, or the first of several, is a member of."""
+    first = default[0] if isinstance(default, tuple) and default else default
+    return type(first) if isinstance(first, ArmnnEnum) else None
+
+
+def _converter(annotation: str, enumeration: type[ArmnnEnum] | None) -> Converter:
+    """Return what converts values for a declared type: a number, a member, a text, or a tuple."""
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation]
+    if annotation.startswith("tuple[") and annotation.endswith(", ...]"):
+        element = annotation.removeprefix("tuple[").removesuffix(", ...]")
+        return _several(_converter(element, enumeration), _PLURALS.get(element, element))
+    if enumeration is not None and enumeration.__name__ == annotation:
+        return enumeration.of
+    raise TypeError(
+        f"a parameter of a layer cannot be {annotation}: expected int, float, bool, str, the "
+        "enumeration of its default, a pair of int, or a tuple of any number of these"
+    )
+
+
+def _several(convert: Converter, elements: str) -> Converter:
+    expected = f"a list of {elements}"
+
+    def converted(value: Any, what: str) -> tuple[Any, ...]:
+        listed = items(value, what, expected)
+        try:
+            return tuple([convert(item, what) for item in listed])
+        except InvalidArgumentError:
+            for index, item in enumerate(listed):  # once more, to say which one it is
+                convert(item, f"{what}, element {index},")
+            raise
+
+    return converted
+
+
+def _pair(value: Any, what: str) -> tuple[int, int]:
+    pair = items(value, what, _EXPECTED_PAIR)
+    if len(pair) != 2:
+        raise refused(what, value, _EXPECTED_PAIR)
+    return integer(pair[0], what), integer(pair[1], what)
+
+
+_EXPECTED_PAIR = "a pair (before, after) of whole numbers"
+
+_SIMPLE: dict[str, Converter] = {
+    "int": integer,
+    "float": number,
+    "bool": flag,
+    "str": text,
+    "tuple[int, int]": _pair,
+}
+
+_PLURALS = {
+    "int": "whole numbers",
+    "float": "numbers",
+    "bool": "flags",
+    "str": "texts",
+    "tuple[int, int]": "pairs (before, after)",
+}
