@@ -162,6 +162,15 @@ def test_dimensions_that_were_given_sizes_show_in_inputs_and_outputs(names: list
         assert mine["x"] == theirs["x"] == ["batch", 1, "height", 7]
 
 
+def test_a_dimension_can_be_given_the_size_0() -> None:
+    for package in (real, ours):
+        options = package.SessionOptions()
+        options.add_free_dimension_override_by_name("rows", np.int64(0))
+        session = package.InferenceSession(linear().SerializeToString(), options)
+        shapes = [arg.shape for arg in session.get_inputs() + session.get_outputs()]
+        assert shapes == [[0, 3], [0, 2]]
+
+
 def test_profiles_have_the_form_of_onnxruntime(tmp_path: Path) -> None:
     profiles = []
     for package in (real, ours):

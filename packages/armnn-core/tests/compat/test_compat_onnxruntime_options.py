@@ -97,3 +97,11 @@ def test_operators_and_weights_from_outside_of_the_model_are_refused() -> None:
         SessionOptions().register_custom_ops_library("ops.so")
     with pytest.raises(Refused, match="the initializer 'w' cannot come from outside of the model"):
         SessionOptions().add_initializer("w", object())
+
+
+@pytest.mark.parametrize("kind", ["name", "denotation"])
+@pytest.mark.parametrize(("name", "size"), [("n", "5"), ("n", 2.5), (1, 2)])
+def test_a_free_dimension_is_a_text_and_an_integer(kind: str, name: object, size: object) -> None:
+    add = getattr(SessionOptions(), f"add_free_dimension_override_by_{kind}")
+    with pytest.raises(TypeError, match=f"a free dimension is {name!r}: {size!r}: expected a text"):
+        add(name, size)

@@ -249,5 +249,10 @@ def _node_arg(value: onnx.ValueInfoProto, sizes: Sizes) -> NodeArg:
 def _dimension(dim: onnx.TensorShapeProto.Dimension, sizes: Sizes) -> int | str | None:
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    said = sizes.by_denotation.get(dim.denotation)
-    return said or sizes.by_name.get(dim.dim_param, dim.dim_param) or None
+    for said, sizes_said in (
+        (dim.denotation, sizes.by_denotation),
+        (dim.dim_param, sizes.by_name),
+    ):
+        if said in sizes_said:
+            return sizes_said[said]
+    return dim.dim_param or None

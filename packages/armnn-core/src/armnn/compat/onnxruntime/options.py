@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NoReturn
+from operator import index
+from typing import Any, NoReturn, SupportsIndex
 
 from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn.compat.onnxruntime.refused import refusing
@@ -128,12 +129,20 @@ class SessionOptions(_Checked):
         return _entry(self.config_entries, key, "SessionOptions")
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Give a dimension that the model names a size."""
-        self.free_dimensions[name] = size
+        """Give a dimension that the model names a size.
+
+        Raises:
+            TypeError: The name is no text or the size no integer.
+        """
+        _add_size(self.free_dimensions, name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Give the dimensions of a denotation, such as "DATA_BATCH", a size."""
-        self.free_denotations[denotation] = size
+        """Give the dimensions of a denotation, such as "DATA_BATCH", a size.
+
+        Raises:
+            TypeError: The denotation is no text or the size no integer.
+        """
+        _add_size(self.free_denotations, denotation, size)
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
         """Add an execution provider for sessions that are made without a list of them."""
@@ -201,6 +210,12 @@ class RunOptions(_Checked):
     def is_set(self) -> bool:
         """Whether the run shall end; what runs ask between layers."""
         return self.terminate
+
+
+def _add_size(sizes: dict[str, int], name: str, size: int) -> None:
+    if not isinstance(name, str) or not isinstance(size, SupportsIndex):
+        raise TypeError(f"a free dimension is {name!r}: {size!r}: expected a text and an integer")
+    sizes[name] = index(size)
 
 
 def _add_entry(entries: dict[str, str], key: str, value: str) -> None:
