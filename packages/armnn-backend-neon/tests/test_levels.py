@@ -24,6 +24,17 @@ def test_the_environment_chooses(level: str) -> None:
     assert cpu.fingerprint == level
 
 
+def test_the_device_says_what_may_be_chosen(
+    best_level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", "3")
+    (cpu,) = CpuAccBackend().devices()
+    levels = str(cpu.info["ARMNN_CPUACC_ISA may be"]).split(", ")
+    assert levels[0] == best_level
+    assert cpu.name in levels
+    assert cpu.info["NumberOfThreads by default"] == 3
+
+
 def test_the_tests_of_a_level_run_at_that_level(level: str) -> None:
     with armnn.Runtime() as runtime:
         backend = runtime.registry.get("CpuAcc")

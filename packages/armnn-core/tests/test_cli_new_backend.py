@@ -37,7 +37,9 @@ def test_the_files_of_a_distribution_are_written(
     ]
 
 
-def test_the_files_of_a_native_distribution_are_written(tmp_path: Path) -> None:
+def test_the_files_of_a_native_distribution_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["backends", "new", "Acme", "--id", "AcmeNpu", "--native", "--output", str(tmp_path)]
     assert main(command) == 0
     folder = tmp_path / "armnn-backend-acmenpu"
@@ -52,6 +54,12 @@ def test_the_files_of_a_native_distribution_are_written(tmp_path: Path) -> None:
         "src/armnn_backend_acmenpu/py.typed",
         "tests/test_conformance.py",
     ]
+    shown = capsys.readouterr().out
+    assert f'cd {folder} && pip install --find-links WHEELHOUSE ".[test]" && pytest tests' in shown
+    assert "\nWHEELHOUSE is the folder of wheels that " in shown
+    readme = (folder / "README.md").read_text()
+    assert 'pip install --find-links WHEELHOUSE ".[test]"\n' in readme
+    assert "WHEELHOUSE is the folder of wheels that" in readme
     source = (folder / "src/armnn_backend_acmenpu/backend.c").read_text()
     api = f"{BACKEND_API_VERSION.major}.0"  # the oldest that it can do with
     assert rf'ARMNN_BACKEND_NOTE("{{\"id\": \"AcmeNpu\", \"api\": \"{api}\"}}");' in source

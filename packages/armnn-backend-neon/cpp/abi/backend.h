@@ -27,6 +27,9 @@ struct armnn_backend {
   const armnn_device *const devices[1] = {&cpu};
 
  private:
+  std::string threads_;
+  std::string levels_;
+  armnn_option facts_[2]; /* what cpu.info says of them */
   std::mutex mutex_;
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };
@@ -55,6 +58,8 @@ struct armnn_context {
 
 namespace cpuacc {
 
+/* How many threads a program uses unless its options say it. */
+int32_t default_threads();
 /* Answers about each node, as armnn_backend_api.query. */
 void answer(const armnn_graph &graph, armnn_support *supports, uint64_t stride);
 /* Throws Failure. */

@@ -25,11 +25,6 @@ Sharing sharing() {
   return std::string_view(wanted) == "none" ? Sharing::none : Sharing::by_lifetime;
 }
 
-int32_t default_threads() {
-  const char *wanted = threads_of_tests();
-  return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
-}
-
 int32_t parse_threads(const std::string &text) {
   int32_t threads = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), threads);
@@ -123,6 +118,11 @@ void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns)
 }
 
 }  // namespace
+
+int32_t default_threads() {
+  const char *wanted = threads_of_tests();
+  return wanted == nullptr ? usable_cpus() : std::max(1, std::atoi(wanted));
+}
 
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
   const uint64_t began_ns = now_ns();

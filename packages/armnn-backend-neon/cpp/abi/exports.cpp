@@ -4,6 +4,7 @@
 
 #include "abi/backend.h"
 #include "abi/errors.h"
+#include "kernels/levels.h"
 
 #define CPUACC_ID "CpuAcc"
 
@@ -13,13 +14,23 @@ namespace {
 
 constexpr armnn_string text(const char *data, uint64_t size) { return {data, size}; }
 
+/* The levels that this machine has, as a text. */
+std::string levels_here() {
+  std::string names;
+  for (int i = 0; cpuacc::level_here(i) != nullptr; ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(cpuacc::level_here(i));
+  }
+  return names;
+}
+
 armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_backend **backend,
                   armnn_error *error) {
   return cpuacc::guarded(error, [&] {
     const cpuacc::Kernels *kernels = cpuacc::best_kernels();
     if (kernels == nullptr) {
       throw cpuacc::Failure{ARMNN_UNAVAILABLE,
-                            "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks",
+                            "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks, expected "
+                            "one of " + levels_here(),
                             {}};
     }
     *backend = new armnn_backend(host, *kernels);
@@ -121,7 +132,11 @@ const armnn_backend_api kTable = [] {
 }  // namespace
 
 armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
-    : host(host), kernels(kernels), cpu{} {
+    : host(host),
+      kernels(kernels),
+      cpu{},
+      threads_(std::to_string(cpuacc::default_threads())),
+      levels_(levels_here()) {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));
   cpu.header = ARMNN_HEADER(ARMNN_DEVICE);
   cpu.id = text("0", 1);
@@ -129,6 +144,10 @@ armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kern
   cpu.kind = text("cpu", 3);
   cpu.device_type = ARMNN_DEVICE_CPU;
   cpu.fingerprint = level; /* weights are packed for a level */
+  facts_[0] = {text("NumberOfThreads by default", 26), text(threads_.data(), threads_.size())};
+  facts_[1] = {text("ARMNN_CPUACC_ISA may be", 23), text(levels_.data(), levels_.size())};
+  cpu.info = facts_;
+  cpu.num_info = sizeof facts_ / sizeof facts_[0];
 }
 
 ARMNN_EXPORT const char *GetBackendId(void) { return CPUACC_ID; }

@@ -10,6 +10,7 @@
 #endif
 
 #include "kernels/kernels.h"
+#include "kernels/levels.h"
 
 namespace cpuacc {
 
@@ -176,6 +177,13 @@ const Kernels *kernels_of(const char *name) {
     if (std::strcmp(kLevels[i].name, name) == 0) {
       return tables().is_there[i] ? &tables().tables[i] : nullptr;
     }
+  }
+  return nullptr;
+}
+
+const char *level_here(int index) {
+  for (int i = 0; i < kLevelCount; ++i) {
+    if (tables().is_there[i] && index-- == 0) return kLevels[i].name;
   }
   return nullptr;
 }

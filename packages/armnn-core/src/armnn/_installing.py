@@ -24,10 +24,15 @@ BACKENDS: Final = {
 PARSERS: Final = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
 
-_OURS = ("armnn-core", "armnn-backend-api", LOADER, *BACKENDS.values(), *PARSERS.values())
-_FOLDER = (
-    "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"
+FIND_LINKS: Final = "--find-links WHEELHOUSE"
+"""The option by which pip finds armnn's wheels, which are in no package index."""
+
+WHEELHOUSE: Final = (
+    "WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn"
 )
+"""What the option's value stands for."""
+
+_OURS = ("armnn-core", "armnn-backend-api", LOADER, *BACKENDS.values(), *PARSERS.values())
 
 
 def install_command(requirement: str) -> str:
@@ -36,14 +41,14 @@ def install_command(requirement: str) -> str:
     Args:
         requirement: Its name, with extras or a version where these matter.
     """
-    return f"pip install --find-links WHEELHOUSE {_quoted(requirement)} {_FOLDER}"
+    return f"pip install {FIND_LINKS} {_quoted(requirement)} ({WHEELHOUSE})"
 
 
 def reinstall_command(distribution: str) -> str:
     """Return the command that installs a distribution again, whoever made it."""
     if normalized(distribution) not in _OURS:
         return f"pip install --force-reinstall {distribution}"
-    return f"pip install --force-reinstall --find-links WHEELHOUSE {distribution} {_FOLDER}"
+    return f"pip install --force-reinstall {FIND_LINKS} {distribution} ({WHEELHOUSE})"
 
 
 def _quoted(requirement: str) -> str:

@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from armnn._installing import FIND_LINKS, WHEELHOUSE
 from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
@@ -25,7 +26,7 @@ Kind: TypeAlias = Literal["python", "native"]
 PACKAGE = "package"
 """The folder among the templates that becomes the import package."""
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
   armnn backends new Acme --id AcmeNpu                    ./armnn-backend-acmenpu
   armnn backends new Acme --id AcmeNpu --output ~/src     ~/src/armnn-backend-acmenpu
@@ -33,6 +34,9 @@ examples:
 
 then, in the new folder:
   pip install -e ".[test]" && pytest && armnn backends
+of one in C:
+  pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends
+{WHEELHOUSE}.
 """
 
 
@@ -64,7 +68,11 @@ def new_backend(arguments: argparse.Namespace) -> int:
     kind: Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
-    print(f'  cd {folder} && pip install -e ".[test]" && pytest && armnn backends')
+    # The build of a native one takes the header from armnn-backend-api, which pip must find.
+    option = f"{FIND_LINKS} " if kind == "native" else ""
+    print(f'  cd {folder} && pip install {option}-e ".[test]" && pytest && armnn backends')
+    if option:
+        print(f"{WHEELHOUSE}.")
     return 0
 
 
@@ -107,6 +115,8 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
     lower = backend_id.lower()
     return {
         "vendor": vendor,
+        "find_links": FIND_LINKS,
+        "wheelhouse": WHEELHOUSE,
         "id": backend_id,
         "distribution": f"armnn-backend-{lower}",
         "package": f"armnn_backend_{lower}",

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The levels of instruction sets by name, for people. */
+#ifndef CPUACC_KERNELS_LEVELS_H_
+#define CPUACC_KERNELS_LEVELS_H_
+
+namespace cpuacc {
+
+/* The name of one of the levels that this machine has, the best first; nullptr behind the last. */
+const char *level_here(int index);
+
+}  // namespace cpuacc
+
+#endif

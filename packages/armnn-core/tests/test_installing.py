@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The commands that errors give: they name wheels that exist, and where these are found."""
+
+from __future__ import annotations
+
+from importlib.metadata import metadata
+
+import pytest
+
+from armnn._installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
+
+NOTE = (
+    "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)"
+)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "command"),
+    [
+        ("armnn-backend-ref", "pip install --find-links WHEELHOUSE armnn-backend-ref"),
+        ("armnn-core[cpu]", 'pip install --find-links WHEELHOUSE "armnn-core[cpu]"'),
+        ("armnn-core==1.0.0", "pip install --find-links WHEELHOUSE armnn-core==1.0.0"),
+    ],
+)
+def test_our_own_are_found_in_the_wheelhouse(requirement: str, command: str) -> None:
+    assert install_command(requirement) == f"{command} {NOTE}"
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("acme-npu", "pip install --force-reinstall acme-npu"),
+        (
+            "Armnn_Backend.Ref",
+            f"pip install --force-reinstall --find-links WHEELHOUSE Armnn_Backend.Ref {NOTE}",
+        ),
+    ],
+)
+def test_others_are_installed_again_from_where_they_came(name: str, command: str) -> None:
+    assert reinstall_command(name) == command
+
+
+def test_what_is_advised_is_an_extra_of_the_core() -> None:
+    extras = metadata("armnn-core").get_all("Provides-Extra") or []
+    assert USUAL.removeprefix("armnn-core[").removesuffix("]") in extras
+    assert set(PARSERS) <= set(extras)
+    required = " ".join(metadata("armnn-core").get_all("Requires-Dist") or [])
+    for name in (BACKENDS["CpuRef"], BACKENDS["CpuAcc"], *PARSERS.values()):
+        assert name in required
