@@ -258,14 +258,12 @@ def test_a_cache_folder_keeps_the_prepared_model(
     assert 1 < first["peak_memory_mb"] < 10_000
 
 
-@pytest.mark.parametrize("option", ["--report", "--report-all"])
 def test_the_report_says_who_refused_and_why(
-    option: str,
     model: Callable[..., str],
     document: Callable[..., dict[str, Any]],
     text: Callable[..., str],
 ) -> None:
-    arguments = (model(), "--backends", "Half,Toy", option)
+    arguments = (model(), "--backends", "Half,Toy", "--report")
     found = document(*arguments)
     assert found["layers_by_backend"] == {"Half": 1, "Toy": 1}
     rows = {row["layer"]: (row["backend"], row["refusals"]) for row in found["report"]}
@@ -278,11 +276,26 @@ def test_the_report_says_who_refused_and_why(
     assert ["double_x", "Activation", "Half"] in table
 
 
+def test_a_report_of_all_layers_needs_no_other_option(
+    model: Callable[..., str],
+    document: Callable[..., dict[str, Any]],
+    text: Callable[..., str],
+) -> None:
+    assert [row["layer"] for row in document(model(), "--report-all")["report"]] == [
+        "double_x",
+        "plus_x",
+    ]
+    table = [line.split() for line in text(model(), "--report-all").splitlines()]
+    assert ["plus_x", "Activation", "Half", "Half:"] not in table
+    assert ["double_x", "Activation", "Half"] in table
+
+
 def test_the_report_of_open_shapes_says_for_which_it_holds(
     model: Callable[..., str], text: Callable[..., str]
 ) -> None:
     path = model({"x": [["n", 4], "Float32"]})
-    assert "Layers for x=[3,4]" in text(path, "--shape", "x=3x4", "--report")
+    for option in ("--report", "--report-all"):
+        assert "Layers for x=[3,4]" in text(path, "--shape", "x=3x4", option)
 
 
 def test_strict_refuses_to_fall_back(model: Callable[..., str], error: Callable[..., str]) -> None:
