@@ -96,6 +96,7 @@ def test_in_the_narrowest_terminal_headings_are_above_the_cells() -> None:
     [
         ("a b", 3, ["a b"]),
         ("some words here", 10, ["some words", "here"]),
+        ("to Softmax.0", 11, ["to", "Softmax.0"]),
         ("/opt/acme/backends", 12, ["/opt/acme/", "backends"]),
         ("takes 1,604,528 of 2.5 KiB", 9, ["takes", "1,604,528", "of 2.5", "KiB"]),
         ("a --backends CpuAcc", 12, ["a --backends", "CpuAcc"]),

@@ -12,9 +12,9 @@ ELLIPSIS = "…"
 _SEPARATOR = "   "
 # The signs of scripts that put no space between words; each takes two columns of a terminal.
 _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]"
-# A line may end behind a space and behind punctuation in a name, but not inside 1,604.5 or 2/3.
+# A line may end behind a space and behind punctuation in a name, not before a digit as in Conv.0.
 _PIECE = re.compile(
-    rf"{_WIDE}\s*|(?:(?!{_WIDE}).)+?(?:\s+|(?<=\w)[/._,:;=+|\-](?!(?<=\d[.,/])\d)\s*|(?={_WIDE})|$)",
+    rf"{_WIDE}\s*|(?:(?!{_WIDE}).)+?(?:\s+|(?<=\w)[/._,:;=+|\-](?!(?<=[.,/])\d)\s*|(?={_WIDE})|$)",
     re.DOTALL,
 )
 
