@@ -110,14 +110,14 @@ def sentence(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -
         exact = measured.ratios(groups[LARGE], 1)
         fast = measured.ratios(groups[LARGE], 1, at_defaults=True, fast_math=True)
         said.append(
-            f"{_mean(exact)} of its time on {_article(measured.cpu)} (worst "
-            f"{max(exact.values()):.2f}), and {_mean(fast)} where both may compute in bfloat16"
+            f"{_mean(exact)} on {_article(measured.cpu)} (worst {max(exact.values()):.2f}), and "
+            f"{_mean(fast)} where both may compute in bfloat16"
         )
     return (
-        "**Speed of CpuAcc** beside the fastest of onnxruntime, OpenVINO and LiteRT, one thread, "
-        f"geometric mean: float32 models of 1 ms and more take {'; '.join(said)}.\n"
-        "On Arm the speed is unmeasured. [The picture](docs/speed.md) has smaller and quantised "
-        "models, too."
+        "**Speed of CpuAcc.** Its time over that of the fastest of onnxruntime, OpenVINO and "
+        "LiteRT, float32 models\nof 1 ms and more, one thread, geometric mean: "
+        + ";\n".join(said)
+        + ".\n[The picture](docs/speed.md) shows all models."
     )
 
 

@@ -41,7 +41,7 @@ def requirements_of(page: Path) -> frozenset[str]:
 
 
 def _named(command: str) -> Iterator[str]:
-    """Yield the requirements in the arguments of pip install."""
+    """Yield the requirements in the arguments of pip install; folders are the reader's own."""
     words = shlex.split(command)
     if tuple(words) == THIRD_PARTY:
         return
@@ -52,7 +52,7 @@ def _named(command: str) -> Iterator[str]:
         word = words.pop(0)
         if word in WITH_A_VALUE:
             words.pop(0)
-        elif not word.startswith("-"):
+        elif not word.startswith(("-", "./")):
             yield word
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import subprocess
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from page_environments import COMMAND, requirements_of
+from page_environments import COMMAND, closure, requirements_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -167,8 +168,34 @@ def test_the_environment_of_a_page_lacks_what_the_page_does_not_name(
     assert run_python(installed_for(page), asked, tmp_path) == "None None\n"
 
 
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if re.search(r"dist/wheelhouse \S", path.read_text())],
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
+def test_a_page_leaves_nothing_of_others_to_the_wheelhouse(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    wheelhouse = importlib.import_module("wheelhouse")
+    wanted = requirements_of(path)
+    by_index = [*wheelhouse.others_needed("armnn-core", wheelhouse.EXTRAS)]
+    by_index += [each for each in wanted if not each.startswith("armnn")]
+    there = {name for each in by_index for name in closure(each)}
+    needed = {name for each in wanted for name in closure(each)}
+    assert {name for name in needed - there if not name.startswith("armnn-")} == set()
+
+
 def test_no_page_tells_to_ask_an_index_for_ours() -> None:
-    commands = [each for path in DOCUMENTS for each in COMMAND.findall(path.read_text())]
+    texts = {path: path.read_text() for path in DOCUMENTS}
+    in_sentences = [
+        each
+        for path, text in texts.items()
+        if path.name != "installing.md"  # which says what not to do
+        for each in re.findall(r"`pip install ([^`]*armnn[^`]*)`", text)
+    ]
+    assert not in_sentences
+    commands = [each for text in texts.values() for each in COMMAND.findall(text)]
     assert len(commands) > 10
     by_path = [each for each in commands if "./packages/armnn-" in each]
     assert len(by_path) == 1
