@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from typing import TYPE_CHECKING
+
+from armnn.graph.text import changed_parameters, printable
 
 if TYPE_CHECKING:
     from armnn.graph.layer import Layer
     from armnn.graph.network import Network
-    from armnn.layers import Descriptor
 
 # The "pastel19" scheme of ColorBrewer, which stays readable under black text and in print.
 _COLORS = (
     "#b3cde3", "#ccebc5", "#fed9a6", "#decbe4", "#fbb4ae", "#ffffcc", "#e5d8bd", "#fddaec",
 )  # fmt: skip
 _NO_BACKEND = "#f2f2f2"
-_VALUE_LIMIT = 60
-"""Characters of a parameter's value that a label shows."""
 
 
 def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
@@ -79,34 +76,11 @@ def _is_written_at_readers(layer: Layer) -> bool:
 def _label_lines(layer: Layer) -> Iterator[str]:
     yield layer.type if layer.backend is None else f"{layer.type} on {layer.backend}"
     yield layer.name
-    for name, parameter in _changed_parameters(layer.descriptor):
+    for name, parameter in changed_parameters(layer.descriptor):
         yield f"{name} = {parameter}"
     for index, value in enumerate(layer.inputs):
         if value is not None and _is_written_at_readers(value.producer):
             yield f"{layer.spec.input_slot(index).name}: {value.info}"
-
-
-def _changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
-    for field in dataclasses.fields(descriptor):
-        value = getattr(descriptor, field.name)
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        else:
-            default = field.default
-        if value != default:
-            yield field.name, _shortened(_written(value))
-
-
-def _written(value: object) -> str:
-    if isinstance(value, Enum):
-        return str(getattr(value, "arm_name", value.name))
-    if isinstance(value, tuple):
-        return "(" + ", ".join(_written(item) for item in value) + ")"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _VALUE_LIMIT else text[: _VALUE_LIMIT - 3] + "..."
 
 
 def _edges(layer: Layer) -> Iterator[str]:
@@ -121,8 +95,5 @@ def _edges(layer: Layer) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     """Return a DOT string; what cannot be printed is written as Python would write it."""
-    printable = "".join(
-        char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text
-    )
-    escaped = printable.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

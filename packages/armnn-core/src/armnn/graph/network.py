@@ -22,6 +22,7 @@ from armnn.graph._operands import (
     spec_of,
 )
 from armnn.graph.layer import Layer, make_outputs
+from armnn.graph.text import network_text, summary_of
 from armnn.graph.value import Value
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo, info_of
@@ -90,6 +91,12 @@ class Network(LayerBuilders):
 
     def __contains__(self, layer: object) -> bool:
         return isinstance(layer, Layer) and layer in self._layers
+
+    def __str__(self) -> str:
+        return network_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{summary_of(self)}>"
 
     def find(self, name: str) -> Layer:
         """Return the layer of that name; Input and Output layers are not looked at.

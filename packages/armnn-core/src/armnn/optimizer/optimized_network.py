@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from armnn.graph.text import layer_lines
 from armnn.optimizer.phases import (
     Participants,
     Prepared,
     prepare_network,
     prepare_specialisation,
 )
-from armnn.optimizer.report import Report
+from armnn.optimizer.report import Report, prepared_text
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
 from armnn.tensor import TensorInfo, completed_shape, format_shape
@@ -120,6 +121,16 @@ class OptimizedNetwork:
         ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
         """
         return Report() if self._static is None else self._static.report
+
+    def __str__(self) -> str:
+        title = repr(self).strip("<>")
+        return prepared_text(
+            title, self.inputs, self.report, self.outputs, layer_lines(self.network)
+        )
+
+    def __repr__(self) -> str:
+        backends = ", ".join(candidate.id for candidate in self.participants.all)
+        return f"<OptimizedNetwork {self.name!r} for {backends}>"
 
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]

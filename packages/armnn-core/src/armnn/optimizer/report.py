@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from armnn.graph.text import sections_text, tensors_text
+
 if TYPE_CHECKING:
     from armnn.backends.footprint import Footprint
+    from armnn.tensor import TensorInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,12 @@ class ReportRow:
     def reason(self) -> str:
         """Why the layer is not on the backend that was asked first; "" if it is."""
         return "; ".join(f"{refusal.backend}: {refusal.reason}" for refusal in self.refusals)
+
+    def __str__(self) -> str:
+        notes = [f"compiled into {self.compiled_into!r}"] if self.compiled_into else []
+        notes += [self.reason] if self.refusals else []
+        ending = f"  ({'; '.join(notes)})" if notes else ""
+        return f"{self.layer}: {self.type} on {self.backend}{ending}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row as JSON can hold it."""
@@ -143,11 +152,35 @@ class Report:
             for (name, backend, specialisation, footprint), layers in counts.items()
         )
 
-    def __str__(self) -> str:
-        lines = []
+    def texts(self) -> dict[str, list[str]]:
+        """Return lines about the layers below a heading for each specialisation."""
+        found: dict[str, list[str]] = {}
         for row in self.rows:
-            notes = [f"compiled into {row.compiled_into!r}"] if row.compiled_into else []
-            notes += [row.reason] if row.refusals else []
-            ending = f"  ({'; '.join(notes)})" if notes else ""
-            lines.append(f"{row.layer}: {row.type} on {row.backend}{ending}")
-        return "\n".join(lines)
+            heading = f"layers for {row.specialisation}" if row.specialisation else "layers"
+            found.setdefault(heading, []).append(str(row))
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.rows))
+
+
+def prepared_text(
+    title: str,
+    inputs: Mapping[str, TensorInfo],
+    report: Report,
+    outputs: Mapping[str, TensorInfo],
+    layers: Iterable[str] = ("known when they are first run",),
+) -> str:
+    """Return a prepared network as people read it: which layer runs where, between its tensors.
+
+    Args:
+        title: The first line.
+        inputs: By name.
+        report: Where the layers run.
+        outputs: By name.
+        layers: What stands for them as long as no set of shapes is prepared.
+    """
+    sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
+    return sections_text(
+        title, {"inputs": tensors_text(inputs), **sections, "outputs": tensors_text(outputs)}
+    )

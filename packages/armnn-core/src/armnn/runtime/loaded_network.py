@@ -12,6 +12,7 @@ import numpy as np
 
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
+from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing
 from armnn.runtime.expected_inputs import ExpectedInputs
 from armnn.runtime.gate import Gate
@@ -163,6 +164,10 @@ class LoadedNetwork:
                 "use load_model() with a path"
             )
         return self._source.load, ()
+
+    def __str__(self) -> str:
+        title = repr(self).strip("<>")
+        return prepared_text(title, self.inputs, self.report, self.outputs)
 
     def __repr__(self) -> str:
         return f"<LoadedNetwork {self.id} {self.name!r}>"
