@@ -88,6 +88,8 @@ def _check_options(config: pytest.Config) -> None:
         )
     from armnn.errors import ArmnnError
     from armnn.testing.cases import covered_layers
+    from armnn.testing.child import CrashError
+    from armnn.testing.session import check_that_loading_does_not_crash
     from armnn.testing.subject import Subject
 
     known = covered_layers()
@@ -99,8 +101,9 @@ def _check_options(config: pytest.Config) -> None:
                 f"some of {', '.join(known)}"
             )
     try:
+        check_that_loading_does_not_crash(config)
         Subject(wish).close()
-    except ArmnnError as error:
+    except (ArmnnError, CrashError) as error:
         raise pytest.UsageError(f"--armnn-backend: {error}") from error
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 from collections.abc import Callable
@@ -12,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from armnn import _metadata
 from armnn.cli.main import main
-from armnn.testing import crashes
+from armnn.testing import backend_plugin, crashes, installed
 from armnn.testing.checks import NotSupportedError
 from armnn.testing.child import ChecksHere, ChecksInChild, CrashError, ending_of
 from armnn.testing.fakes import misbehaving
@@ -26,13 +26,16 @@ from armnn.types import DataType
 pytest_plugins = ["pytester"]
 
 Install = Callable[[type], str]
+KIT = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider"]
 CRASHING_CASE = "Softmax-Float32-middle axis with beta"
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which crashes are kept."""
-    _metadata.scan()  # imports its library for good, before pytester looks
+    # It takes the standard library's place when imported; a run inside of pytester that did so
+    # first would take it back and leave nothing.
+    importlib.import_module("importlib_metadata")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "armnn"
 
@@ -108,9 +111,8 @@ def test_doctor_remembers_a_crash_until_the_case_passes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     backend_id = install_backend(misbehaving.SegfaultingBackend)
-    kit = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider", "--armnn-backend", backend_id]
-    kit += ["--armnn-layers", "Softmax", "-m", "conformance_correct"]
-    result = pytester.runpytest_inprocess(*kit)
+    options = ["--armnn-layers", "Softmax", "-m", "conformance_correct"]
+    result = pytester.runpytest_inprocess(*KIT, "--armnn-backend", backend_id, *options)
     result.assert_outcomes(failed=1, skipped=7, deselected=11)
     result.stdout.fnmatch_lines([f"*{CRASHING_CASE}: the process ended with SIGSEGV"])
     (told,) = findings(capsys)
@@ -138,3 +140,16 @@ def test_a_file_that_is_something_else_counts_as_nothing(cache: Path, text: str)
     (cache / "crashes.json").write_text(text)
     (cache / "crashes.json").chmod(0o600)
     assert crashes.remembered() == ()
+
+
+def test_a_backend_that_crashes_when_it_is_loaded_ends_no_pytest(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    source = "import ctypes\nctypes.string_at(0)\n"
+    with installed(tmp_path, backend_plugin("Acme", source=source), alone=True):
+        result = pytester.runpytest_inprocess(*KIT, "--armnn-backend", "Acme")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        told = "ERROR: --armnn-backend: loading the backend: the process ended with SIGSEGV"
+        result.stderr.fnmatch_lines([told])
+    (crash,) = crashes.remembered()
+    assert (crash.backend, crash.case, crash.ending) == ("Acme", "", "SIGSEGV")

@@ -38,7 +38,6 @@ from armnn.cli.self_descriptions import Fact, opened_and_described
 from armnn.cli.thread_pools import ThreadPool, clashes, thread_pools
 from armnn.errors import ArmnnError
 from armnn.parsing import installed_parsers
-from armnn.testing.crashes import remembered_crashes
 
 _DEPENDENCIES = (
     CONTRACT,
@@ -129,6 +128,8 @@ def diagnose(
         options: Where to look for dynamic backends, and how.
         times_imports: Whether to measure what importing each entry point takes.
     """
+    from armnn.testing.crashes import remembered_crashes  # imported late: only this needs the kit
+
     entries: tuple[BackendEntry, ...] = ()
     facts: tuple[Fact, ...] = ()
     try:

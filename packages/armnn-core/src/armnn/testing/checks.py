@@ -56,6 +56,9 @@ class Checks:
         """
         return _CHECKS[check](self, **arguments)
 
+    def loads(self) -> None:
+        """Find nothing: that this was asked means that the backend was loaded."""
+
     def cell(
         self, layer: str, data_type: str, known: Iterable[str] = ()
     ) -> Iterator[tuple[str, Outcome]]:
@@ -154,6 +157,7 @@ class Checks:
 _CHECKS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
+        Checks.loads,
         Checks.cell,
         Checks.layers_claimed_at_once,
         Checks.layers_with_a_claimed_case,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,23 +13,21 @@ from armnn.testing import crashes
 from armnn.testing.card import CELL, cell_document
 from armnn.testing.cases import all_cells, covered_layers
 from armnn.testing.checks import NotSupportedError
-from armnn.testing.child import ChecksHere, ChecksInChild, CrashError
+from armnn.testing.child import CrashError
 from armnn.testing.hostile_host import check_hostile_host
 from armnn.testing.quiet_checks import check_quiet
 from armnn.testing.running import NonconformityError
+from armnn.testing.session import AnyChecks, checks_of
 from armnn.testing.subject import Subject
 from armnn.testing.suite import Verdict
 
 if TYPE_CHECKING:
     from armnn.types import DataType
 
-AnyChecks: TypeAlias = ChecksHere | ChecksInChild
-
 CLAIMED = "claimed"
 """What ``--armnn-layers`` takes for the layers that the backend claims."""
 
 _ASKED: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
-_CHECKS: pytest.StashKey[AnyChecks] = pytest.StashKey()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -65,18 +63,10 @@ def _claimed_layers(config: pytest.Config) -> tuple[str, ...]:
     found = []
     for layer in covered_layers():
         try:
-            found += _checks(config).run("layers_claimed_at_once", {"layers": [layer]})
+            found += checks_of(config).run("layers_claimed_at_once", {"layers": [layer]})
         except NonconformityError:  # it crashed or failed: the layer's own tests tell
             found.append(layer)
     return tuple(found)
-
-
-def _checks(config: pytest.Config) -> AnyChecks:
-    if _CHECKS not in config.stash:
-        kind = ChecksHere if config.getoption("--armnn-in-process") else ChecksInChild
-        config.stash[_CHECKS] = kind(config.getoption("--armnn-backend"))
-        config.add_cleanup(config.stash[_CHECKS].close)
-    return config.stash[_CHECKS]
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +79,7 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 @pytest.fixture(scope="session")
 def checks(request: pytest.FixtureRequest) -> AnyChecks:
     """What runs the checks."""
-    return _checks(request.config)
+    return checks_of(request.config)
 
 
 @pytest.fixture(scope="session")

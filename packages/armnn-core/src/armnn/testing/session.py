@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What one pytest session shares: the checks of the backend that its options name."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pytest
+
+from armnn.backends import BackendRegistry, CreationOptions
+from armnn.testing import crashes
+from armnn.testing.child import ChecksHere, ChecksInChild, CrashError
+
+AnyChecks: TypeAlias = ChecksHere | ChecksInChild
+
+_CHECKS: pytest.StashKey[AnyChecks] = pytest.StashKey()
+
+
+def checks_of(config: pytest.Config) -> AnyChecks:
+    """Return what runs the checks; it is closed when the session ends."""
+    if _CHECKS not in config.stash:
+        kind = ChecksHere if config.getoption("--armnn-in-process") else ChecksInChild
+        config.stash[_CHECKS] = kind(config.getoption("--armnn-backend"))
+        config.add_cleanup(config.stash[_CHECKS].close)
+    return config.stash[_CHECKS]
+
+
+def check_that_loading_does_not_crash(config: pytest.Config) -> None:
+    """Load the backend where it cannot do harm; errors other than a crash are left to others.
+
+    Raises:
+        CrashError: The backend ended the process by a signal.
+    """
+    wish = config.getoption("--armnn-backend")
+    checks = checks_of(config)
+    if isinstance(checks, ChecksHere):
+        return
+    try:
+        checks.run("loads", {})
+    except CrashError as error:
+        if not error.ending.startswith("SIG"):
+            return
+        for entry in BackendRegistry(CreationOptions()).entries():
+            if entry.id == wish:
+                crashes.remember(entry, error.case, error.ending)
+        raise
