@@ -86,6 +86,23 @@ class backend(NullBackend):
         replacement.add_output("made", value)
         return OptimizationViews(substitutions=[Substitution(view, replacement)])
 """
+# Where x is not zero decides how many rows there are.
+WAITING = """\
+from armnn import Network, TensorInfo
+
+def parse(path):
+    network = Network("waiting")
+    x = network.add_input("x", TensorInfo((4,)))
+    places = network.add("NonZero", [x], name="places").output
+    network.add_output("y", network.add_elementwise_unary(network.add_elementwise_unary(places)))
+    return network
+"""
+WAITER = Plugin(
+    "armnn-waiter",
+    "0.1",
+    entry_points={"armnn.parsers": {"waits": "armnn_waiter:parse"}},
+    modules={"armnn_waiter": WAITING},
+)
 MAKER = Plugin(
     "armnn-backend-maker",
     "0.1",
@@ -104,7 +121,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "model.toy").write_text("")
     (tmp_path / "deep.pyramid").write_text("")
     with (
-        installed(tmp_path, PARSER, MAKER, backend_plugin("Null"), alone=True),
+        installed(tmp_path, PARSER, MAKER, WAITER, backend_plugin("Null"), alone=True),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.chdir(tmp_path)
@@ -328,3 +345,16 @@ def test_a_compiled_part_is_drawn_as_a_box_around_its_layers(text: Callable[...,
     inside = [line.split('label="')[1].split("\\n")[:2] for line in lines[start + 2 : end]]
     assert inside == [["Convolution2d on Maker", f"conv{number}"] for number in range(3)]
     assert any("SpaceToDepth on Null" in line for line in lines if lines.index(line) < start)
+
+
+def test_layers_that_wait_for_data_are_counted(
+    document: Callable[..., dict[str, Any]], text: Callable[..., str], toy: Path
+) -> None:
+    (toy / "model.waits").write_text("")
+    found = document("model.waits", "--backends", "Null", "--layers")
+    assert [row["layer"] for row in found["layer_list"]] == ["places"]
+    assert found["waiting_layers"] == 2
+    assert [output["name"] for output in found["outputs"]] == ["y"]
+    printed = text("model.waits", "--backends", "Null")
+    assert "Layers that wait for data that only a run computes: 2\n" in printed
+    assert document("model.waits")["waiting_layers"] == 0

@@ -91,4 +91,4 @@ class OptimizedLayers:
             rows = [(part.name, part.backend, str(len(part.layers))) for part in self.parts]
             print_table("Compiled parts", ["part", "backend", "layers"], rows)
         if self.waiting:
-            print(f"{self.waiting} more layers wait for data that only a run computes.\n")
+            print(f"Layers that wait for data that only a run computes: {self.waiting}\n")
