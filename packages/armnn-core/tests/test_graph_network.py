@@ -241,3 +241,93 @@ def test_a_numpy_number_becomes_a_constant() -> None:
     alpha = y.producer.constant("alpha")
     assert alpha is not None
     assert (alpha.shape, alpha.item()) == ((), 0.5)
+
+
+def test_what_is_no_operand_says_what_would_be() -> None:
+    network = Network()
+    x = network.add_input("x", INFO)
+    layer = network.add("Activation", [x])
+    before = network.layers
+    for call, message in (
+        (
+            lambda: network.add_stand_in(x),
+            "the input 'inputs' is a Value, expected a list of values",
+        ),
+        (
+            lambda: network.add_concat(np.zeros((2, 3))),
+            r"an array of float64\[2,3\], expected a list",
+        ),
+        (
+            lambda: network.add("Activation", x),
+            "the inputs of layer .* is a Value, expected a list",
+        ),
+        (lambda: network.add_addition(x, 2.0), "'other' is 2.0, .*np.float32.. makes one of a num"),
+        (
+            lambda: network.add_activation(layer),
+            "'input' is a Layer, .*values of a layer are in its",
+        ),
+        (lambda: network.add_addition(np.zeros(3), "y"), "'other' is 'y', expected a Value of the"),
+        (lambda: network.add_output("y", layer), "is a Layer, expected a Value; the values of a"),
+        (lambda: network.add_input("z", (1, 3)), r"'z' is \(1, 3\), expected a TensorInfo"),
+        (lambda: network.add_input(5, INFO), "the name of an input is 5, expected a text"),
+        (lambda: network.add_activation(x, name=5), "name of an Activation layer is 5, expected a"),
+        (lambda: network.add_activation(x, output="Flaot32"), "did you mean 'Float32'.; or a Tens"),
+        (lambda: network.add("Activaton", [x]), "there is no layer type 'Activaton': did you mean"),
+        (
+            lambda: network.add(9999, [x]),
+            "the layer type is 9999, expected a LayerType, its name or",
+        ),
+        (lambda: network.add_constant([[1], [1, 2]]), "the data of the constant '' makes no array"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            call()
+    assert network.layers == before  # no constant was left behind
+
+
+def test_a_layer_type_is_given_by_name_number_or_member() -> None:
+    network = Network()
+    x = network.add_input("x", INFO)
+    for said in ("Activation", LayerType.Activation, 0, np.int64(0)):
+        assert network.add(said, [x]).type == "Activation"
+
+
+def test_the_data_type_of_an_output_is_given_by_name() -> None:
+    network = Network()
+    x = network.add_input("x", INFO)
+    assert network.add_cast(x, output="Float16").info.data_type is DataType.FLOAT16
+    assert network.add_cast(x, output=np.int32).info.data_type is DataType.SIGNED32
+
+
+def test_an_input_is_replaced_in_its_own_slot() -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 3)))
+    layer = network.add_fully_connected(x, np.zeros((3, 3), np.float32)).producer
+    network.replace_input(layer, 2, network.add_constant(np.ones(3, np.float32)))
+    assert layer.constant("bias") is not None
+    with pytest.raises(InvalidArgumentError, match="is 3, expected one of 0 to 2"):
+        network.replace_input(layer, 3, x)
+    with pytest.raises(InvalidArgumentError, match="is -1, expected one of 0 to 2"):
+        network.replace_input(layer, -1, x)
+
+
+def test_layers_of_other_networks_are_refused() -> None:
+    network, other = Network("one"), Network("two")
+    x = network.add_input("x", INFO)
+    act = other.add_activation(other.add_input("x", INFO), name="act").producer
+    for call in (
+        lambda: network.remove(act),
+        lambda: network.rename(act, "b"),
+        lambda: network.replace_input(act, 0, x),
+        lambda: network.replace_descriptor(act, act.descriptor),
+    ):
+        with pytest.raises(GraphError, match="layer 'act' is not one of the network 'one'"):
+            call()
+    assert "act" not in network
+    assert act in other
+
+
+def test_an_input_that_a_layer_does_not_have_is_named() -> None:
+    network = Network()
+    layer = network.add_activation(network.add_input("x", INFO)).producer
+    with pytest.raises(KeyError, match=r"^an Activation layer has no input 'y': it has 'input'$"):
+        layer.input("y")

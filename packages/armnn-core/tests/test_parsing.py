@@ -16,6 +16,7 @@ from armnn.errors import (
 )
 from armnn.graph import Network
 from armnn.parsing import installed_parsers, parse
+from armnn.runtime import load_model
 from armnn.testing import Plugin, installed
 
 SOURCE = """\
@@ -215,3 +216,17 @@ def test_ctrl_c_while_a_parser_is_imported_comes_through(tmp_path: Path) -> None
         pytest.raises(KeyboardInterrupt),
     ):
         parse(model(tmp_path))
+
+
+@pytest.mark.parametrize("content", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
+def test_content_where_a_path_is_expected_says_how_to_parse_it(content: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"expected the path of .*parse\(data, suffix="):
+        load_model(content)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", [5, None, ["model.onnx"], "a\0b"])
+def test_what_is_no_path_is_refused(path: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"model is .*, expected (the|a) path"):
+        parse(path)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="the suffix is 5, expected a text"):
+        parse(b"", suffix=5)  # type: ignore[arg-type]

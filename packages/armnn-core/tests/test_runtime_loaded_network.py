@@ -74,7 +74,16 @@ def test_an_input_can_be_an_output_and_a_constant_too(runtime) -> None:
         ({}, r"nothing was given for input 'x': the network 'scaled' takes 'x' \(Float32\[2,3\]\)"),
         ({"z": X}, "there is no input 'z'.*takes 'x'"),
         ({"x": X, "z": X}, "there is no input 'z'"),
-        ({"x": X.astype(np.float64)}, "'x' is float64: expected float32 .Float32.; convert it"),
+        ({"x": X.astype(np.float64)}, "float64: expected float32 .Float32.; .*astype.np.float32."),
+        (
+            X,
+            r"inputs is an array of float32\[2,3\], expected a mapping .*{'x': ...}: the net.* 'x'",
+        ),
+        ([X], "what is given as inputs is .*expected a mapping from their names, such as {'x'"),
+        (5, "what is given as inputs is 5, expected a mapping"),
+        ({"x": None}, "the input 'x' is None, expected an array of float32"),
+        ({"x": "abc"}, "the input 'x' is 'abc', expected an array of float32"),
+        ({"x": [[1, 2], [3]]}, "the input 'x' makes no array: .*expected an array of float32"),
         ({"x": X[:1]}, r"'x' has shape \[1,3\]: expected \[2,3\]"),
         ({"x": X.ravel()}, r"'x' has shape \[6\]: expected \[2,3\]"),
     ],
@@ -316,3 +325,107 @@ def test_nan_and_infinity_pass_through(runtime) -> None:
     x = np.array([[np.nan, np.inf, -np.inf], [0, 1, 2]], np.float32)
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(model.run({"x": x})["y"], (x + x) * x)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "given", "kept"),
+    [
+        ("Signed32", [1, -2], [1, -2]),
+        ("Signed32", [True, False], [1, 0]),
+        ("Unsigned8", [0, 255], [0, 255]),
+        ("Boolean", [0, 1], [False, True]),
+        ("Float32", [1, 2.5], [1, 2.5]),
+        ("Float32", [0.1, 2**24 + 1], [np.float32(0.1), 2**24]),
+    ],
+)
+def test_lists_become_arrays_of_the_inputs_type(runtime, data_type, given, kept) -> None:
+    model = runtime.load_model(copied(data_type), ["Fake"])
+    outputs = model.run({"x": given})
+    np.testing.assert_array_equal(
+        outputs["y"], np.array(kept, model.inputs["x"].data_type.numpy_dtype)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data_type", "given"),
+    [
+        ("Signed32", [1.0, 2.5]),
+        ("Unsigned8", [1, 256]),
+        ("Unsigned8", [-1, 1]),
+        ("Boolean", [0, 2]),
+    ],
+)
+def test_lists_that_the_inputs_type_cannot_hold_are_refused(runtime, data_type, given) -> None:
+    model = runtime.load_model(copied(data_type), ["Fake"])
+    with pytest.raises(InvalidArgumentError, match=r"the input 'x' is .*, expected an array of "):
+        model.run({"x": given})
+
+
+@pytest.mark.parametrize(
+    ("data_type", "dtype", "advice"),
+    [
+        (
+            "BFloat16",
+            np.uint16,
+            r"bits, \.view\(ml_dtypes\.bfloat16\) says so, else .*\.astype\(ml_",
+        ),
+        ("Float16", np.uint16, r"bits, \.view\(np\.float16\) says so"),
+        ("BFloat16", np.int32, r"; convert it with \.astype\(ml_dtypes\.bfloat16\)$"),
+        ("Signed32", np.uint32, r"; convert it with \.astype\(np\.int32\)$"),
+    ],
+)
+def test_an_array_of_bits_is_viewed_rather_than_converted(
+    runtime, data_type, dtype, advice
+) -> None:
+    model = runtime.load_model(copied(data_type), ["Fake"])
+    with pytest.raises(InvalidArgumentError, match=advice):
+        model.run({"x": np.zeros(2, dtype)})
+    with pytest.raises(InvalidArgumentError, match=advice):
+        Network().add_constant(np.zeros(2, dtype), TensorInfo((2,), data_type))
+
+
+def copied(data_type: str) -> Network:
+    network = Network("copied")
+    network.add_output("y", network.add_input("x", TensorInfo((2,), data_type)))
+    return network
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan"), float("inf"), True, [1]])
+def test_what_is_no_time_limit_is_refused(runtime, timeout) -> None:
+    model = runtime.load_model(scaled(), ["Fake"])
+    with pytest.raises(InvalidArgumentError, match=r"the timeout is .*, expected "):
+        model.run({"x": X}, timeout=timeout)
+
+
+def test_what_cannot_watch_a_run_is_refused(runtime) -> None:
+    model = runtime.load_model(scaled(), ["Fake"])
+    with pytest.raises(
+        InvalidArgumentError, match=r"cancel is True, expected an object with is_set"
+    ):
+        model.run({"x": X}, cancel=True)
+    with pytest.raises(
+        InvalidArgumentError, match=r"profiler is the class object, expected a Prof"
+    ):
+        model.run({"x": X}, profiler=object)
+
+
+def test_a_shape_that_no_array_has_is_refused(runtime) -> None:
+    model = runtime.load_model(scaled(None), ["Fake"])
+    with pytest.raises(InvalidArgumentError, match="shape of the input 'x' is 3, expected a list"):
+        model.prepare({"x": 3})
+    with pytest.raises(InvalidArgumentError, match="expected one that an array can have"):
+        model.prepare({"x": (2**62, 3)})
+    with pytest.raises(InvalidArgumentError, match="is a set, expected a mapping"):
+        model.prepare({"x"})
+
+
+def test_a_network_of_another_runtime_is_not_taken_for_one_of_the_same_number(
+    make_backend, make_runtime
+) -> None:
+    backend = make_backend("Fake")
+    first, second = make_runtime(backend), make_runtime(backend)
+    ours, theirs = first.load_model(scaled(), ["Fake"]), second.load_model(scaled(), ["Fake"])
+    assert ours.id == theirs.id
+    with pytest.raises(InvalidArgumentError, match="belongs to another runtime"):
+        first.unload_network(theirs)
+    np.testing.assert_array_equal(ours.run({"x": X})["y"], 2 * X * X)

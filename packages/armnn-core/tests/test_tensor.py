@@ -131,3 +131,35 @@ def test_a_long_name_of_a_dimension_is_cut() -> None:
     assert len(limit) == 24
     assert str(TensorInfo(("n", limit))) == f"Float32[n,{limit}]"
     assert str(TensorInfo((1, f"{limit} + 1", None))) == "Float32[1,DynamicDimension.1234...,?]"
+
+
+@pytest.mark.parametrize("said", ["Float16", "FLOAT16", "float16", np.float16, np.dtype("f2"), 0])
+def test_a_data_type_is_given_by_name_or_as_numpy_has_it(said: Any) -> None:
+    assert TensorInfo((1,), said).data_type is DataType.FLOAT16
+    assert TensorInfo((1,)).with_data_type(said).data_type is DataType.FLOAT16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((1,), "Flaot32"), "data type of a tensor is 'Flaot32', .*; did you mean 'Float32'"),
+        (((1,), np.complex64), "is the class complex64, expected one of Float16, .*np.float32$"),
+        (((1,), None), "the data type of a tensor is None, expected one of"),
+        ((5,), r"the shape of a tensor is 5, expected a list of dimensions such as \(1, 3\)"),
+        (("13",), "the shape of a tensor is '13', expected a list"),
+        (((2**63,),), "9223372036854775808 cannot be a dimension of"),
+        (((1,), "QAsymmU8", "1"), "the scales is '1', expected a number or a list of them"),
+        (((1,), "QAsymmU8", [None]), "the scale is None, expected a number"),
+        (((1,), "QAsymmU8", 1.0, 0.5), "zero points is 0.5|zero point is 0.5, expected a whole"),
+        (((1,), "QAsymmU8", 1.0, 0, 0.0), "the quantisation axis is 0.0, .*whole number; write 0"),
+    ],
+)
+def test_fields_of_another_kind_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        TensorInfo(*arguments)
+
+
+def test_numpy_scalars_are_scales_and_zero_points() -> None:
+    info = TensorInfo((3,), "QAsymmS8", np.float32(0.5), np.int8(-3))
+    assert (info.scale, info.zero_point) == (0.5, -3)
+    assert TensorInfo((2,), "QSymmS8", np.array([1, 2]), axis=np.int64(0)).scales == (1.0, 2.0)

@@ -186,6 +186,15 @@ def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
     return made
 
 
+def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
+    """Return how an array becomes one of a type: bits of a narrow float often come as integers."""
+    name = f"{'ml_dtypes' if expected.kind == 'V' else 'np'}.{expected.name}"
+    is_bits = given.kind in "uV" and given.itemsize == expected.itemsize
+    if is_bits and expected.name.startswith(("float", "bfloat")):
+        return f"if these are its bits, .view({name}) says so, else convert it with .astype({name})"
+    return f"convert it with .astype({name})"
+
+
 def close_name(name: str, known: Iterable[str]) -> str:
     """Return the known name that is most like another one; "" if none is."""
     import difflib  # imported late: for a message only
@@ -212,7 +221,15 @@ def _written_whole(value: object) -> str:
 
 _SHOWN = (bool, int, float, complex, np.generic, str, bytes, bytearray, list, tuple, dict)
 
-_shortened = reprlib.Repr()
+
+class _Short(reprlib.Repr):
+    """The repr of a value, cut to what fits a message."""
+
+    def repr_ndarray(self, value: NDArray[Any], _level: int) -> str:
+        return f"<{shown(value)}>"
+
+
+_shortened = _Short()
 _shortened.maxstring = _shortened.maxother = 60
 _shortened.maxtuple = _shortened.maxlist = 8
 _shortened.maxlevel = 3

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from inspect import signature
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
+from armnn._arguments import path as path_text
+from armnn._arguments import refused, text
 from armnn._installing import PARSERS, USUAL, install_command
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
@@ -17,6 +20,8 @@ from armnn.graph import Survey
 
 if TYPE_CHECKING:
     from armnn.graph import Network
+
+_CONTENT = (bytes, bytearray, memoryview)
 
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
@@ -31,7 +36,9 @@ def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
     return tuple(first[suffix] for suffix in sorted(first))
 
 
-def parse(source: str | PathLike[str] | bytes, *, suffix: str | None = None) -> Network:
+def parse(
+    source: str | PathLike[str] | bytes | bytearray | memoryview, *, suffix: str | None = None
+) -> Network:
     """Parse a model with the installed parser for its suffix.
 
     Args:
@@ -46,7 +53,10 @@ def parse(source: str | PathLike[str] | bytes, *, suffix: str | None = None) -> 
         InvalidArgumentError: The source is content, and no suffix was given.
         ParseError: The model is malformed, or says something that the parser refuses.
     """
-    if isinstance(source, bytes):
+    if suffix is not None:
+        text(suffix, "the suffix")
+    if isinstance(source, _CONTENT):
+        source = bytes(source)
         if suffix is None:
             raise InvalidArgumentError(
                 f"the model is {len(source)} bytes without a name: say what they are, for example "
@@ -86,17 +96,22 @@ def parser_version(suffix: str) -> str:
     )
 
 
-def checked_file(path: str | PathLike[str]) -> Path:
+def checked_file(path: object) -> Path:
     """Return the path of a model file.
 
     Raises:
+        InvalidArgumentError: It is no path.
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It is a folder.
     """
-    file = Path(fspath(path))
-    if not file.exists():
+    if not isinstance(path, (str, PathLike)):
+        hint = "; parse(data, suffix='onnx') makes a network of the content of a file"
+        expected = "the path of a model file, or a Network"
+        raise refused("the model", path, expected + hint * isinstance(path, _CONTENT))
+    file = Path(path_text(path, "the path of the model"))
+    if not os.path.exists(file):
         raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")
-    if file.is_dir():
+    if os.path.isdir(file):
         raise ModelFileError(f"Cannot parse {str(file)!r}: it is a folder, expected a model file.")
     return file
 

@@ -71,7 +71,7 @@ class ArmnnEnum(IntEnum):
         found = value if isinstance(value, cls) else cls._meant_by(value)
         if found is None:
             hint = cls._hint(value)
-            names = f"one of {', '.join(each.arm_name for each in cls)}"
+            names = cls._listed()
             if hint and len(cls) > _MOST_LISTED:
                 names = f"a member of {cls.__name__}"
             raise refused(what or f"the {cls.__name__}", value, f"{names}{hint}")
@@ -84,6 +84,10 @@ class ArmnnEnum(IntEnum):
         if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, IntEnum)):
             return next((each for each in cls if each.value == value), None)
         return None
+
+    @classmethod
+    def _listed(cls) -> str:
+        return f"one of {', '.join(each.arm_name for each in cls)}"
 
     @classmethod
     def _hint(cls, value: object) -> str:
@@ -191,7 +195,9 @@ class DataType(ArmnnEnum):
         try:
             known = np.dtype(dtype)
         except (TypeError, ValueError, AttributeError) as error:  # np.dtype() raises all of them
-            raise UnknownNameError(f"{shown(dtype)} is no NumPy type: {error}") from error
+            raise UnknownNameError(
+                f"{shown(dtype)} is no NumPy type, expected one such as np.float32"
+            ) from error
         return _plain_type(known)
 
     @classmethod
@@ -203,6 +209,10 @@ class DataType(ArmnnEnum):
         if found is not None or not isinstance(name, str):
             return found
         return next((e for e in cls if e.numpy_name == name and not e.is_quantized), None)
+
+    @classmethod
+    def _listed(cls) -> str:
+        return f"{super()._listed()}, or a NumPy type such as np.float32"
 
 
 _QUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16)

@@ -111,3 +111,41 @@ def test_children_of_a_program_have_the_stand_in(
     expected = " ".join(f"{package}.{inner}" for inner in names.values())
     methods = multiprocessing.get_all_start_methods()
     assert outcome.stdout.splitlines() == [expected] * (len(methods) + 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch.py"], "error: there is no program 'nosuch.py'; -m runs a module"),
+        (["-m", "nosuch"], "error: there is no module 'nosuch' that can be run"),
+        (["-m", "nosuch.inside"], "error: there is no module 'nosuch.inside' that can be run"),
+        (["-m", "package"], "error: there is no module 'package' that can be run"),
+        (["-m", ".program"], "error: there is no module '.program' that can be run"),
+        (["empty"], "error: there is no program in the folder 'empty'"),
+    ],
+)
+def test_a_program_that_is_not_there_is_said_to_be(
+    arguments: list[str], message: str, folder, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "empty").mkdir()
+    with pytest.raises(SystemExit) as ended:
+        run(*arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_package_that_lacks_something_says_what(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "lacking").mkdir()
+    (folder / "lacking" / "__init__.py").write_text("import nosuch_dependency\n")
+    with pytest.raises(ModuleNotFoundError, match="nosuch_dependency"):
+        run("-m", "lacking.program")
+
+
+def test_a_folder_with_a_main_module_runs(folder, capsys) -> None:
+    (folder / "__main__.py").write_text("print('from', __name__)\n")
+    run(str(folder))
+    assert capsys.readouterr().out == "from __main__\n"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from armnn._arguments import flag, instance, integer, mapping, path, real, refused, text, texts
 from armnn.backends.memory import Allocator, HostAllocator, MemoryManager, TensorHandle
 from armnn.backends.support import Support
 from armnn.backends.views import OptimizationViews, SubgraphView
@@ -71,6 +72,57 @@ class CreationOptions:
     custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)
     memory_strategy: str = "SingleAxisPriorityList"
     plan_limit: int = 16
+
+    def __post_init__(self) -> None:
+        """Raise InvalidArgumentError if an option is of another kind than its field."""
+        for name, convert in _OPTIONS.items():
+            object.__setattr__(self, name, convert(getattr(self, name), f"the option {name}"))
+        if self.plan_limit < 1:
+            raise refused("the option plan_limit", self.plan_limit, "at least 1")
+
+
+def _or_none(convert: Callable[[object, str], _T]) -> Callable[[object, str], _T | None]:
+    return lambda value, what: None if value is None else convert(value, what)
+
+
+def _ids(value: object, what: str) -> object:
+    """Leave a text to those who know what to say of it."""
+    return value if isinstance(value, str) else texts(value, what, "a list of ids")
+
+
+def _by_id(value: object, what: str) -> Mapping[str, Any]:
+    for name in mapping(value, what, "a mapping from backend ids"):
+        text(name, f"a backend id in {what}")
+    return mapping(value, what)
+
+
+def _allocators(value: object, what: str) -> Mapping[str, Any]:
+    for name, allocator in _by_id(value, what).items():
+        instance(allocator, Allocator, f"{what} for {name!r}")  # type: ignore[type-abstract] # no call
+    return mapping(value, what)
+
+
+def _options_by_id(value: object, what: str) -> Mapping[str, Any]:
+    for name, options in _by_id(value, what).items():
+        mapping(options, f"{what} for {name!r}")
+    return mapping(value, what)
+
+
+_OPTIONS: dict[str, Callable[[object, str], object]] = {
+    "dynamic_backends_path": _or_none(path),
+    "enable_static_backends": flag,
+    "enable_dynamic_backends": flag,
+    "probe": text,
+    "probe_timeout": real,
+    "require_locked": flag,
+    "lock_file": _or_none(path),
+    "allowed_backends": _or_none(_ids),
+    "backend_options": _options_by_id,
+    "custom_allocators": _allocators,
+    "memory_strategy": text,
+    "plan_limit": integer,
+}
+"""What makes a value of each field of CreationOptions."""
 
 
 class ModelContext:

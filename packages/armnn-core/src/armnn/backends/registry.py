@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armnn._arguments import text, texts
 from armnn.backends.base import Backend, CreationOptions
 from armnn.backends.discovery import static_backends
 from armnn.backends.dynamic import dynamic_backends
@@ -100,11 +101,14 @@ class BackendRegistry:
         """
         if backend_ids is None:
             return self._usable_static_backends()
-        if isinstance(backend_ids, str) or not backend_ids:
+        ids: tuple[str, ...] = ()
+        if not isinstance(backend_ids, str):
+            ids = texts(backend_ids, "the backends", "a list of ids such as ['CpuRef']")
+        if not ids:
             raise InvalidArgumentError(
                 f"the backends are {backend_ids!r}: expected a list of ids such as ['CpuRef']"
             )
-        return tuple(self.get(backend_id) for backend_id in dict.fromkeys(backend_ids))
+        return tuple(self.get(backend_id) for backend_id in dict.fromkeys(ids))
 
     def leave_out(self, backend_id: str, error: BaseException) -> None:
         """Note that a loaded backend cannot be used in this runtime after all.
@@ -128,6 +132,7 @@ class BackendRegistry:
 
     def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
         """Return the backend of that id; the reason in the entry if it may not be loaded."""
+        text(backend_id, "the id of a backend")
         rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
         if not rows:
             raise unknown_backend(backend_id, self.entries())

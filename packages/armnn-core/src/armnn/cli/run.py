@@ -7,28 +7,28 @@ import argparse
 import os
 import resource
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.cli.inputs import GENERATED, Feed, make_feeds, split_named
+from armnn.cli.inputs import Feed, make_feeds, split_named
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
     creation_options,
     layer_backends,
 )
+from armnn.cli.open_shapes import explaining_open_shapes
 from armnn.cli.output import print_json, progress
 from armnn.cli.results import Labels, check_labels, class_counts, labels_in_metadata, read_labels
 from armnn.cli.run_options import add_run_arguments, input_options
 from armnn.cli.run_result import Latency, RunResult
-from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder, write_chrome_trace
 from armnn.runtime import Runtime
-from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         load_seconds = time.perf_counter() - start
         targets = _targets(arguments, loaded)
         feeds = make_feeds(loaded.inputs, input_options(arguments), loaded.metadata, loaded.prepare)
-        with _explaining_assumed_shapes(feeds):
+        with explaining_open_shapes(feeds):
             outputs, latency = _measure(loaded, feeds, arguments, recorder)
         labels = _labels(labels, loaded, outputs)
         result = RunResult(
@@ -135,21 +135,6 @@ def _measure(
             seconds.append(time.perf_counter() - start)
             advance()
     return outputs, Latency(tuple(seconds), arguments.warmup)
-
-
-@contextmanager
-def _explaining_assumed_shapes(feeds: Iterable[Feed]) -> Iterator[None]:
-    """Say so if shapes that do not fit were made up here."""
-    try:
-        yield
-    except ShapeError as error:
-        assumed = [f for f in feeds if f.source in GENERATED and not f.info.is_static]
-        if not assumed:
-            raise
-        shapes = ", ".join(
-            f"{f.name!r} was taken as {format_shape(f.array.shape)}" for f in assumed
-        )
-        raise ShapeError(f"{error}; the input {shapes}: --shape says otherwise") from error
 
 
 def _labels(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -36,11 +37,18 @@ def run_program(
     parser.add_argument("program", help="the file or the module")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="its arguments")
     parsed = parser.parse_args(arguments)
+    if not parsed.m and not Path(parsed.program).exists():
+        parser.error(f"there is no program {parsed.program!r}; -m runs a module")
+    program = Path(parsed.program)
+    if not parsed.m and program.is_dir() and not (program / "__main__.py").exists():
+        parser.error(f"there is no program in the folder {parsed.program!r}: it has no __main__.py")
     install()
     _cover_children(str(Path(stand_in.__path__[0]) / _CHILDREN))
     sys.argv = [parsed.program, *parsed.rest]
     if parsed.m:
         sys.path.insert(0, "")
+        if not _is_module(parsed.program):
+            parser.error(f"there is no module {parsed.program!r} that can be run")
         runpy.run_module(parsed.program, run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, str(Path(parsed.program).resolve().parent))
@@ -56,3 +64,18 @@ def _cover_children(folder: str) -> None:
     sys.path.insert(0, folder)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([folder, inherited] if inherited else [folder])
+
+
+def _is_module(name: str) -> bool:
+    """Whether runpy would find a module to run; packages have one of the name __main__."""
+    if name.startswith("."):
+        return False  # runpy takes absolute names only
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except (ModuleNotFoundError, ValueError) as error:
+        if isinstance(error, ModuleNotFoundError) and not f"{name}.".startswith(f"{error.name}."):
+            raise  # a package around it is there and lacks something else
+        return False
+    return spec is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from armnn._arguments import text
 from armnn.graph.value import Value
 from armnn.layers._inference import infer_outputs
 
@@ -102,9 +103,9 @@ class Layer:
         """Return the value in a named input slot, None if it is absent.
 
         Raises:
-            KeyError: The layer type has no such input.
+            UnknownNameError: The layer type has no such input; it is a KeyError.
         """
-        index = self.spec.input_index(name)
+        index = self.spec.input_index(text(name, "the name of an input"))
         return self.inputs[index] if index < len(self.inputs) else None
 
     def constant(self, name: str) -> NDArray[Any] | None:

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from armnn._arguments import instance, items, mapping, refused, text, with_article
+from armnn._arguments import conversion, instance, items, mapping, refused, text, with_article
 from armnn.errors import GraphError, InvalidArgumentError
 from armnn.graph._builders import LayerBuilders
 from armnn.graph._operands import (
@@ -58,7 +58,9 @@ class Network(LayerBuilders):
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
         self.name = text(name, "the name of the network")
-        self.metadata: dict[str, str] = dict(mapping(metadata or {}, "the metadata"))
+        self.metadata: dict[str, str] = dict(
+            mapping({} if metadata is None else metadata, "the metadata")
+        )
         self.declared_shapes: dict[str, Shape] = {}
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
@@ -182,11 +184,14 @@ class Network(LayerBuilders):
         requests = (None,) * count if outputs is None else items(outputs, "the infos of outputs")
         if len(requests) != count:
             raise InvalidArgumentError(
-                f"a {spec.name} layer with these parameters has {count} outputs: got "
+                f"{with_article(spec.name)} layer with these parameters has {count} outputs: got "
                 f"{len(requests)} infos for them"
             )
         requested = tuple(
-            [checked_request(each, f"the output of a {spec.name} layer") for each in requests]
+            [
+                checked_request(each, f"the output of {with_article(spec.name)} layer")
+                for each in requests
+            ]
         )
         name = self._checked_name(spec, name)
         values = self._checked_inputs(spec, name, inputs)
@@ -233,10 +238,12 @@ class Network(LayerBuilders):
         """
         array = constant_array(data, name)
         info = info_of(array) if info is None else instance(info, TensorInfo, "the info")
-        if array.dtype != info.data_type.numpy_dtype or array.shape != info.shape:
+        dtype = info.data_type.numpy_dtype
+        if array.dtype != dtype or array.shape != info.shape:
+            hint = "" if array.dtype == dtype else f"; {conversion(array.dtype, dtype)}"
             raise InvalidArgumentError(
                 f"the data of the constant {name or ''!r} is {array.dtype} of shape "
-                f"{list(array.shape)}: expected {info}"
+                f"{list(array.shape)}: expected {info}{hint}"
             )
         spec = LAYERS["Constant"]
         name = self._checked_name(spec, name)
@@ -436,7 +443,10 @@ class Network(LayerBuilders):
     def _checked_name(self, spec: LayerSpec, name: str | None) -> str:
         if name is None:
             return self.unique_name(f"{spec.name}_{self._next_guid}")
-        if (_namespace(spec), text(name, f"the name of a {spec.name} layer")) in self._names:
+        if (
+            _namespace(spec),
+            text(name, f"the name of {with_article(spec.name)} layer"),
+        ) in self._names:
             raise InvalidArgumentError(
                 f"the network {self.name!r} already has a layer {name!r}"
                 f"{' of type ' + spec.name if _namespace(spec) else ''}: choose another name"

@@ -107,6 +107,19 @@ class Descriptor:
                         f"least {minimum}"
                     )
 
+    def require_at_most(self, maximum: int, name: str) -> None:
+        """Check that the named parameter is not too large.
+
+        Raises:
+            InvalidArgumentError: It is.
+        """
+        value = getattr(self, name)
+        if value > maximum:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected at most "
+                f"{maximum}"
+            )
+
     def require_choice(self, name: str, choices: Sequence[object]) -> None:
         """Check that the named parameter is one of some values.
 

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from armnn.errors import InvalidArgumentError, ShapeError
+from armnn._arguments import with_article
+from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version
 from armnn.tensor import Shape, TensorInfo
 
@@ -191,12 +192,15 @@ class LayerSpec:
         """Return the position of an input.
 
         Raises:
-            KeyError: The layer has no such input.
+            UnknownNameError: The layer has no such input; it is a KeyError.
         """
         for index, input_slot in enumerate(self.inputs):
             if input_slot.name == name:
                 return index
-        raise KeyError(name)
+        known = ", ".join(repr(each.name) for each in self.inputs) or "none"
+        raise UnknownNameError(
+            f"{with_article(self.name)} layer has no input {name!r}: it has {known}"
+        )
 
     def input_slot(self, index: int) -> InputSlot:
         """Return the slot that input number ``index`` stands in."""

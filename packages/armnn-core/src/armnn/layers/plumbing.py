@@ -15,6 +15,9 @@ from armnn.tensor import format_shape
 if TYPE_CHECKING:
     from armnn.tensor import Shape
 
+_MOST_OUTPUTS = 1 << 16
+"""No operator has more; each would be a value of the network at once."""
+
 _MOVED = "the runtime moves the bytes itself"
 _CONTROL_FLOW = "control flow has no kernel until its condition is known"
 
@@ -159,8 +162,9 @@ class PreCompiledDescriptor(Descriptor):
     num_output_slots: int = 1
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if the number of outputs is negative."""
+        """Raise InvalidArgumentError unless the number of outputs is from 0 to 65536."""
         self.require_at_least(0, "num_output_slots")
+        self.require_at_most(_MOST_OUTPUTS, "num_output_slots")
 
 
 def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
@@ -187,5 +191,6 @@ class StandInDescriptor(Descriptor):
     num_outputs: int = 0
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if the number of outputs is negative."""
+        """Raise InvalidArgumentError unless the number of outputs is from 0 to 65536."""
         self.require_at_least(0, "num_outputs")
+        self.require_at_most(_MOST_OUTPUTS, "num_outputs")

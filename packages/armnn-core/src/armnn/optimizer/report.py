@@ -123,7 +123,9 @@ class Report:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __add__(self, other: Report) -> Report:
+    def __add__(self, other: object) -> Report:
+        if not isinstance(other, Report):
+            return NotImplemented
         return Report(self.rows + other.rows)
 
     @property

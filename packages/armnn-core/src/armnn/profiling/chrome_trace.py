@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from armnn.profiling.events import Event
+from armnn._arguments import instance, items
+from armnn._arguments import path as path_text
+from armnn.profiling.events import Event
 
 
 def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
@@ -22,7 +23,10 @@ def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:
     Times count from the start of the earliest event. Threads are numbered in the order of their
     first event.
     """
-    ordered = sorted(events, key=lambda event: (event.start_ns, -event.end_ns))
+    recorded = items(events, "the events", "a list of Event, as Recorder.events is")
+    for event in recorded:
+        instance(event, Event, "one of the events")
+    ordered = sorted(recorded, key=lambda event: (event.start_ns, -event.end_ns))
     origin_ns = ordered[0].start_ns if ordered else 0
     threads: dict[int, int] = {}
     process = os.getpid()
@@ -50,8 +54,9 @@ def write_chrome_trace(events: Iterable[Event], path: str | os.PathLike[str]) ->
     Raises:
         OSError: The file cannot be written.
     """
-    text = json.dumps(chrome_trace(events), indent=1)
-    with open(path, "w", encoding="utf-8") as file:
+    file_name = path_text(path, "the path of the trace")
+    text = json.dumps(chrome_trace(events), indent=1, default=str)
+    with open(file_name, "w", encoding="utf-8") as file:
         file.write(text + "\n")
 
 

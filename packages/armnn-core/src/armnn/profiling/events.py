@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from armnn._arguments import flag, integer, mapping, text
 from armnn.backends import OptionValue, ProfilingSink
 
 EVENT_LIMIT = 1_000_000
@@ -35,6 +36,14 @@ class Event:
     thread_id: int = 0
     details: Mapping[str, OptionValue] = field(default_factory=lambda: MappingProxyType({}))
 
+    def __post_init__(self) -> None:
+        """Raise InvalidArgumentError if a field is of another kind."""
+        text(self.name, "the name of an event")
+        integer(self.start_ns, "the start of an event")
+        integer(self.end_ns, "the end of an event")
+        integer(self.thread_id, "the thread of an event")
+        mapping(self.details, "the details of an event")
+
     @property
     def duration_ns(self) -> int:
         """How long it took."""
@@ -51,8 +60,8 @@ class Recorder(ProfilingSink):
     """
 
     def __init__(self, *, is_recording: bool = True, limit: int = EVENT_LIMIT) -> None:
-        self.is_recording = is_recording
-        self.limit = limit
+        self.is_recording = flag(is_recording, "is_recording")
+        self.limit = integer(limit, "the limit")
         self.dropped = 0
         self._events: list[Event] = []
         self._lock = threading.Lock()

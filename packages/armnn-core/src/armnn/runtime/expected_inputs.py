@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._arguments import array as array_of
+from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
 from armnn.tensor import TensorInfo, format_shape
 
@@ -44,11 +46,27 @@ class ExpectedInputs:
                 self._raise_wrong_names(inputs)
             array = inputs[name]
             if not isinstance(array, np.ndarray):
-                array = np.asarray(array, dtype)
+                array = array_of(array, dtype, f"the input {name!r}")
             if array.dtype is not dtype or array.shape != shape:
                 _check(name, self._infos[name], array)
             arrays.append(array)
         return arrays
+
+    def check_mapping(self, inputs: object) -> None:
+        """Check that inputs are given by name.
+
+        Raises:
+            InvalidArgumentError: They are not; the message shows how.
+        """
+        if not isinstance(inputs, Mapping):
+            name = next(iter(self._infos), "x")
+            expected = ", ".join(f"{each!r} ({info})" for each, info in self._infos.items())
+            raise refused(
+                "what is given as inputs",
+                inputs,
+                f"a mapping from their names, such as {{{name!r}: ...}}: the network "
+                f"{self._network!r} takes {expected or 'none'}",
+            )
 
     def check_known(self, names: Iterable[str]) -> None:
         """Check that the network has inputs of these names.
@@ -72,12 +90,27 @@ class ExpectedInputs:
         )
 
 
+def checked_shape(said: object, name: str) -> tuple[int, ...]:
+    """Return the shape that a caller gives an input.
+
+    Raises:
+        InvalidArgumentError: It is no shape of an array.
+    """
+    info = TensorInfo(items(said, f"the shape of the input {name!r}", "a list of numbers"))
+    if info.num_elements > _MOST_ELEMENTS:
+        raise refused(f"the shape of the input {name!r}", said, "one that an array can have")
+    return info.static_shape
+
+
+_MOST_ELEMENTS = 2**59  # of 16 bytes each an address can tell apart
+
+
 def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
     dtype = info.data_type.numpy_dtype
     if array.dtype != dtype:
         raise InvalidArgumentError(
             f"the input {name!r} is {array.dtype}: expected {dtype} ({info.data_type.arm_name}); "
-            "convert it with .astype()"
+            f"{conversion(array.dtype, dtype)}"
         )
     if not info.accepts(array.shape):
         raise InvalidArgumentError(

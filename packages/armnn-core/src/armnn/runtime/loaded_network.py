@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from armnn._arguments import real, refused
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing
-from armnn.runtime.expected_inputs import ExpectedInputs
+from armnn.runtime.expected_inputs import ExpectedInputs, checked_shape
 from armnn.runtime.gate import Gate
 from armnn.runtime.real_values import RealValues
 from armnn.runtime.repeated_runs import RepeatedRuns
+from armnn.runtime.wishes import check_profiler, check_token
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""
+
+
+_LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
 
 
 class LoadedNetwork:
@@ -120,6 +125,8 @@ class LoadedNetwork:
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
+        if type(inputs) is not dict:  # as nearly all are
+            self._expected.check_mapping(inputs)
         given = inputs if self._real is None else self._real.stored(inputs)
         if timeout is None and cancel is None and profiler is None:
             outputs = self._runs.run_again(given)
@@ -140,6 +147,7 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
+        self._expected.check_mapping(shapes)
         self._expected.check_known(shapes)
         arrays = {name: self._example(name, shapes.get(name)) for name in self._inputs}
         self._runs.release()
@@ -197,8 +205,13 @@ class LoadedNetwork:
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
     ) -> dict[str, NDArray[Any]]:
+        check_token(cancel)
+        check_profiler(profiler)
+        seconds = None if timeout is None else real(timeout, "the timeout")
+        if seconds is not None and not -_LONGEST_TIMEOUT <= seconds <= _LONGEST_TIMEOUT:
+            raise refused("the timeout", timeout, "seconds, at most 1e9, or None for no limit")
         start = time.perf_counter_ns()
-        deadline = None if timeout is None else start + int(timeout * 1e9)
+        deadline = None if seconds is None else start + int(seconds * 1e9)
         self._runs.release()  # so that this run takes a context that there is
         with self._gate, ExitStack() as stack:
             if profiler is not None:
@@ -225,5 +238,5 @@ class LoadedNetwork:
                 f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
                 "known in full"
             )
-        shape = info.static_shape if said is None else tuple(said)
+        shape = info.static_shape if said is None else checked_shape(said, name)
         return np.broadcast_to(np.zeros((), info.data_type.numpy_dtype), shape)

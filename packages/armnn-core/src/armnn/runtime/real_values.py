@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._arguments import array as array_of
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import dequantize, quantize
 from armnn.tensor import format_shape
@@ -47,13 +48,12 @@ class RealValues:
         info = self._inputs.get(name)
         if info is None:
             return array
-        try:
-            values = np.asarray(array, np.float32)
-        except (TypeError, ValueError) as error:
+        values = array_of(array, np.dtype(np.float32), f"the input {name!r}")
+        if values.dtype.kind not in "biufV":
             raise InvalidArgumentError(
-                f"the input {name!r} holds {np.asarray(array).dtype}: expected real numbers, which "
-                f"are stored as {info}"
-            ) from error
+                f"the input {name!r} holds {values.dtype}: expected real numbers, which are stored "
+                f"as {info}"
+            )
         if not info.accepts(values.shape):
             raise InvalidArgumentError(
                 f"the input {name!r} has shape {format_shape(values.shape)}: expected "

@@ -9,8 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armnn._arguments import flag, instance, items
 from armnn.backends import CreationOptions
-from armnn.errors import ClosingError
+from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.graph import Network
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
 from armnn.parsing import checked_file, parse
@@ -23,6 +24,7 @@ from armnn.runtime.loaded_network import LoadedNetwork
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
 from armnn.runtime.source import ModelSource
+from armnn.runtime.wishes import checked_wishes
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
@@ -43,7 +45,9 @@ class Runtime:
     """
 
     def __init__(self, options: CreationOptions | None = None) -> None:
-        self.options = CreationOptions() if options is None else options
+        self.options = (
+            CreationOptions() if options is None else instance(options, CreationOptions, "options")
+        )
         self._backends = BackendsInUse(self.options)
         self._gate = Gate("the runtime")
         self._lock = threading.RLock()
@@ -92,11 +96,12 @@ class Runtime:
             OptimizationError: Some layers cannot run on the backends.
             InvalidArgumentError: An option or a name is wrong.
         """
-        options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
-        cache = None if cache_dir is None else _cache(cache_dir, profiler)
-        return self._optimized(
-            network, (backends, backend_options or {}, options, profiler, cache), may_change=False
+        instance(network, Network, "the network", "; parse() makes one of a file")
+        wishes = checked_wishes(
+            backends, backend_options, layer_backends, strict, profiler, cache_dir
         )
+        cache = None if cache_dir is None else _cache(wishes["cache_dir"], profiler)
+        return self._optimized(network, _asked(wishes, profiler, cache), may_change=False)
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
         """Load a prepared network: make its workloads and plan its memory.
@@ -104,6 +109,7 @@ class Runtime:
         Raises:
             BackendError: A backend failed to prepare a layer.
         """
+        instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         return self._load(network)
 
     @collection_waits()
@@ -137,15 +143,14 @@ class Runtime:
 
         Raises:
             ModelFileError: The file cannot be read or understood.
+            InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
         optimized: OptimizedNetwork | StoredNetwork
-        wishes: dict[str, Any] = {
-            "backends": backends,
-            "backend_options": backend_options,
-            "layer_backends": layer_backends,
-            "strict": strict,
-            "cache_dir": cache_dir,
-        }
+        wishes = checked_wishes(
+            backends, backend_options, layer_backends, strict, profiler, cache_dir
+        )
+        shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
+        quantize = flag(quantize, "quantize")
         source = None
         if isinstance(model, Network):
             optimized = self.optimize(model, profiler=profiler, **wishes)
@@ -156,8 +161,7 @@ class Runtime:
             if cache_dir is None:
                 with phase(profiler, "parse"):
                     network = parse(file)
-                options = OptimizerOptions(strict=strict, layer_backends=dict(layer_backends or {}))
-                asked = (backends, backend_options or {}, options, profiler, None)
+                asked = _asked(wishes, profiler, None)
                 optimized = self._optimized(network, asked, may_change=True)
             else:
                 optimized = self._stored(file, source, profiler)
@@ -172,7 +176,12 @@ class Runtime:
         Raises:
             ClosingError: Backends failed when they were told, or memory could not be given back;
                 the network is unloaded nevertheless.
+            InvalidArgumentError: Another runtime has loaded it.
         """
+        if instance(network, LoadedNetwork, "the network").runtime is not self:
+            raise InvalidArgumentError(
+                f"{network!r} belongs to another runtime: its own unload() takes it out"
+            )
         with self._lock:
             if self._networks.pop(network.id, None) is None:
                 return
@@ -229,7 +238,7 @@ class Runtime:
         wishes = source.arguments
         with self._gate:
             options = OptimizerOptions(
-                strict=wishes["strict"], layer_backends=dict(wishes["layer_backends"] or {})
+                strict=wishes["strict"], layer_backends=wishes["layer_backends"]
             )
             return open_model(file, source, options, self._backends, profiler)
 
@@ -278,6 +287,13 @@ class Runtime:
             self.unload_network(loaded)
         except ClosingError as group:
             error.add_note(str(group))
+
+
+def _asked(
+    wishes: Mapping[str, Any], profiler: ProfilingSink | None, cache: ProgramCache | None
+) -> Asked:
+    options = OptimizerOptions(strict=wishes["strict"], layer_backends=wishes["layer_backends"])
+    return wishes["backends"], wishes["backend_options"], options, profiler, cache
 
 
 def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> ProgramCache:
