@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     question = parser.add_mutually_exclusive_group(required=True)
     answers = (
-        ("--includes", f"-I{get_include()}", "the compiler flag that finds armnn/backend.h"),
+        ("--includes", f"-I{get_include()}", "the compiler flag that finds armnn/*.h"),
         ("--cmake-dir", get_cmake_dir(), "the folder for CMAKE_PREFIX_PATH"),
         ("--pkgconfig-dir", get_pkgconfig_dir(), "the folder for PKG_CONFIG_PATH"),
         ("--version", str(BACKEND_API_VERSION), "the version of the Backend API"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The target ArmnnBackendApi::headers: the folder of armnn/backend.h.
+# The target ArmnnBackendApi::headers: the folder of armnn/backend.h and armnn/layers.h.
 
 if(NOT TARGET ArmnnBackendApi::headers)
   add_library(ArmnnBackendApi::headers INTERFACE IMPORTED)
