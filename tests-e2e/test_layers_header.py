@@ -19,8 +19,8 @@ from armnn_backend_api import BACKEND_API_VERSION, get_include
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-import layers_header  # noqa: E402  # the generators are scripts beside the packages
-from generate import documented  # noqa: E402
+import layers_header  # the generators are scripts beside the packages
+from generate import documented
 
 INCLUDE = Path(get_include())
 HEADER = (INCLUDE / "armnn" / "layers.h").read_text(encoding="utf-8")

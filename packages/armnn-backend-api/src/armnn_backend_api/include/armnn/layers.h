@@ -3,14 +3,12 @@
  *
  * ARMNN_LAYER_<LAYER>                the type of a node, armnn_node.type
  * ARMNN_<LAYER>_<PARAMETER>          the name of an attribute, armnn_attribute.name
- * ARMNN_<LAYER>_<PARAMETER>_DEFAULT  what it is if there is no such attribute; not defined: no
- * elements
+ * ARMNN_<LAYER>_<PARAMETER>_DEFAULT  its value if it is missing; undefined: no elements
  * ARMNN_<ENUMERATION>_<MEMBER>       a value of an attribute
  *
  * An attribute is int64 unless its type is said; a truth is 0 or 1; pairs follow each other. An
- * input
- * that is said to be the parameter is absent: its value is in the attribute of that name. What is
- * younger than ARMNN_BACKEND_TARGET_MINOR is hidden; a host never offers it to the backend.
+ * input that is said to be the parameter is absent: its value is in the attribute of that name.
+ * What is younger than ARMNN_BACKEND_TARGET_MINOR is hidden; a host never offers it.
  */
 #ifndef ARMNN_LAYERS_H_
 #define ARMNN_LAYERS_H_
