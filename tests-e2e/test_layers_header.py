@@ -104,7 +104,7 @@ def test_a_compiler_finds_the_defaults_of_the_table(
 
 def enumerations() -> Iterable[type[ArmnnEnum]]:
     for spec, field in FIELDS:
-        hint = get_type_hints(spec.descriptor)[field.name]
+        hint = field.metadata.get("values", get_type_hints(spec.descriptor)[field.name])
         for kind in (hint, *get_args(hint)):
             if isinstance(kind, type) and issubclass(kind, ArmnnEnum):
                 yield kind

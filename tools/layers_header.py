@@ -65,7 +65,9 @@ def enumerations(specs: Iterable[Any]) -> list[Any]:
     """Return the enumerations that parameters hold, in the order of the table."""
     found: dict[Any, None] = {}
     for spec in specs:
-        for hint in get_type_hints(spec.descriptor).values():
+        hints = get_type_hints(spec.descriptor)
+        for field in dataclasses.fields(spec.descriptor):
+            hint = field.metadata.get("values", hints[field.name])
             kinds = (hint, *get_args(hint))
             found.update({kind: None for kind in kinds if hasattr(kind, "from_arm_name")})
     return list(found)
@@ -119,7 +121,8 @@ def _parameter(spec: Any, field: Any, hint: Any, said: str) -> list[str]:
     kind = " Type: string." if hint is str else " Type: float64." if "float" in str(hint) else ""
     lines = [_comment(f"{_plain(said)}{kind}"), f'#define {name} "{field.name}"']
     if field.default != ():
-        lines.append(f"#define {name}_DEFAULT {c_literal(field.default)}")
+        default = field.metadata.get("values", lambda value: value)(field.default)
+        lines.append(f"#define {name}_DEFAULT {c_literal(default)}")
     return lines
 
 

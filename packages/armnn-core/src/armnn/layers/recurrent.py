@@ -10,6 +10,7 @@ normalisation).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,21 @@ from armnn.errors import ShapeError
 from armnn.layers._descriptor import Descriptor, descriptor
 from armnn.layers._shapes import require_rank, require_shape
 from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
     from armnn.tensor import Dimension, Shape
+
+
+class LstmActivation(ArmnnEnum):
+    """What an Lstm computes of cell candidate and output: TensorFlow Lite's numbers."""
+
+    NONE = 0, "None"
+    RELU = 1, "ReLu"
+    RELU6 = 3, "ReLu6"
+    TANH = 4, "TanH"
+    SIGMOID = 6, "Sigmoid"
+
 
 _GATES = ("input", "forget", "cell", "output")
 _NEEDED = (
@@ -159,7 +172,9 @@ class LstmDescriptor(Descriptor):
         hidden_state_scale: As above.
     """
 
-    activation_func: int = 1
+    activation_func: int = dataclasses.field(
+        default=int(LstmActivation.RELU), metadata={"values": LstmActivation}
+    )
     clipping_thres_cell: float = 0.0
     clipping_thres_proj: float = 0.0
     cifg_enabled: bool = True
@@ -177,7 +192,7 @@ class LstmDescriptor(Descriptor):
     def check(self) -> None:
         """Raise InvalidArgumentError if a threshold is negative or the activation is not known."""
         self.require_at_least(0, "clipping_thres_cell", "clipping_thres_proj")
-        self.require_choice("activation_func", (0, 1, 3, 4, 6))
+        self.require_choice("activation_func", tuple(map(int, LstmActivation)))
 
 
 def _sequence(

@@ -163,6 +163,15 @@ enum {
   ARMNN_PADDING_METHOD_EXCLUDE = 1, /* Exclude */
 };
 
+/* What an Lstm computes of cell candidate and output: TensorFlow Lite's numbers. */
+enum {
+  ARMNN_LSTM_ACTIVATION_NONE = 0, /* None */
+  ARMNN_LSTM_ACTIVATION_RELU = 1, /* ReLu */
+  ARMNN_LSTM_ACTIVATION_RELU6 = 3, /* ReLu6 */
+  ARMNN_LSTM_ACTIVATION_TANH = 4, /* TanH */
+  ARMNN_LSTM_ACTIVATION_SIGMOID = 6, /* Sigmoid */
+};
+
 /* Which element ArgMinMax looks for. */
 enum {
   ARMNN_ARG_MIN_MAX_FUNCTION_MIN = 0, /* Min */
@@ -1138,7 +1147,7 @@ enum {
  * Lite's numbers).
  */
 #define ARMNN_LSTM_ACTIVATION_FUNC "activation_func"
-#define ARMNN_LSTM_ACTIVATION_FUNC_DEFAULT 1
+#define ARMNN_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
 #define ARMNN_LSTM_CLIPPING_THRES_CELL "clipping_thres_cell"
 #define ARMNN_LSTM_CLIPPING_THRES_CELL_DEFAULT 0.0
@@ -1196,7 +1205,7 @@ enum {
  * Lite's numbers).
  */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC "activation_func"
-#define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC_DEFAULT 1
+#define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_CLIPPING_THRES_CELL "clipping_thres_cell"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_CLIPPING_THRES_CELL_DEFAULT 0.0
