@@ -26,6 +26,8 @@ LIBRARY = Path("armnn_backend_neon/Arm_CpuAcc_backend.so")
 SOURCES = ROOT / "src"
 BUNDLED_HEADERS = ROOT / "include"
 SIBLING_HEADERS = ROOT.parent / "armnn-backend-api/src/armnn_backend_api/include"
+HEADERS = ("armnn/backend.h", "armnn/layers.h")
+"""Those of the Backend API."""
 
 COMMON_FLAGS = [
     "-std=c++17",
@@ -149,16 +151,17 @@ class Unit(NamedTuple):
 
 
 def header_directory() -> Path:
-    """Return where ``armnn/backend.h`` is: in the sdist, or beside this folder in the repository.
+    """Return where ``HEADERS`` are: in the sdist, or beside this folder in the repository.
 
     Raises:
-        FileNotFoundError: It is in neither place.
+        FileNotFoundError: They are in neither place.
     """
     for directory in (BUNDLED_HEADERS, SIBLING_HEADERS):
-        if (directory / "armnn/backend.h").exists():
+        if all((directory / header).exists() for header in HEADERS):
             return directory
     raise FileNotFoundError(
-        f"armnn/backend.h is neither in {BUNDLED_HEADERS} nor in {SIBLING_HEADERS}"
+        f"{' and '.join(HEADERS)} are neither in {BUNDLED_HEADERS} nor in {SIBLING_HEADERS}: build "
+        "from the repository or from a source distribution"
     )
 
 
@@ -217,8 +220,8 @@ def units(build: Path, machine: str, version: str) -> list[Unit]:
 def state_build(build: Path, flags: str) -> None:
     """Write a header that tells this build from every other one, unless it says so already."""
     digest = hashlib.sha256(flags.encode())
-    sources = (*sorted((ROOT / "cpp").glob("*/*")), header_directory() / "armnn/backend.h")
-    for source in sources:
+    headers = [header_directory() / header for header in HEADERS]
+    for source in (*sorted((ROOT / "cpp").glob("*/*")), *headers):
         digest.update(source.read_bytes())
     header = build / "build.h"
     stated = f'#define CPUACC_BUILD "{digest.hexdigest()[:32]}"\n'
@@ -280,7 +283,7 @@ def version_of_distribution() -> str:
 
 
 class NativeBuildHook(BuildHookInterface[BuilderConfig]):
-    """Builds the library for wheels, and puts the header into source distributions."""
+    """Builds the library for wheels, and puts the headers into source distributions."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before hatchling collects the files."""

@@ -139,3 +139,33 @@ def test_a_compiler_for_a_machine_without_levels_is_refused(
     monkeypatch.setenv("CXX", str(other))
     with pytest.raises(ValueError, match="is for 'riscv64-linux-gnu', expected x86_64 or aarch64"):
         hatch_build.machine_of_compiler()
+
+
+@pytest.mark.parametrize("missing", ["backend.h", "layers.h"])
+def test_a_folder_without_one_of_the_headers_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    bundled = tmp_path / "include"
+    (bundled / "armnn").mkdir(parents=True)
+    monkeypatch.setattr(hatch_build, "BUNDLED_HEADERS", bundled)
+    for header in hatch_build.HEADERS:
+        (bundled / header).touch()
+    assert hatch_build.header_directory() == bundled
+    (bundled / "armnn" / missing).unlink()
+    monkeypatch.setattr(hatch_build, "SIBLING_HEADERS", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"armnn/backend.h and armnn/layers.h are neither"):
+        hatch_build.header_directory()
+
+
+def test_a_change_of_either_header_is_another_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "armnn").mkdir()
+    monkeypatch.setattr(hatch_build, "BUNDLED_HEADERS", tmp_path)
+    stated = set()
+    for changed in ("", *hatch_build.HEADERS):
+        for header in hatch_build.HEADERS:
+            (tmp_path / header).write_text(header if header == changed else "")
+        hatch_build.state_build(tmp_path, "flags")
+        stated.add((tmp_path / "build.h").read_text())
+    assert len(stated) == 3

@@ -37,8 +37,9 @@ bool is_lifted(armnn_data_type type) { return is_quantized(type) || is_half(type
 bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
 
 bool has_bias_at(const Layer &layer, size_t i) {
-  static const std::vector<std::string> kTypes = {"Convolution2d", "DepthwiseConvolution2d",
-                                                  "FullyConnected", "TransposeConvolution2d"};
+  static const std::vector<std::string> kTypes = {
+      ARMNN_LAYER_CONVOLUTION2D, ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, ARMNN_LAYER_FULLY_CONNECTED,
+      ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D};
   return i == 2 && std::find(kTypes.begin(), kTypes.end(), layer.type) != kTypes.end();
 }
 
@@ -55,8 +56,9 @@ void Lowering::lower(const Layer &layer) {
   const Lower in_integers = int8_lower_of(layer.type);
   if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
   layer_ = &layer;
-  const bool converts = layer.type == "Quantize" || layer.type == "Dequantize" ||
-                        (layer.type == "Cast" && rounds_in_floats(input(0).type) && is_half(output().type));
+  const bool converts = layer.type == ARMNN_LAYER_QUANTIZE || layer.type == ARMNN_LAYER_DEQUANTIZE ||
+                        (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) &&
+                         is_half(output().type));
   if (converts) {
     return lower_as_it_is(layer, lower_of(layer.type));
   }

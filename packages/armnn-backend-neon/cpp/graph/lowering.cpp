@@ -20,14 +20,14 @@ double Layer::real(std::string_view name, double otherwise) const {
   return found == attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals[0];
 }
 
-std::vector<int64_t> Layer::integers(std::string_view name) const {
+std::vector<int64_t> Layer::integers(std::string_view name, std::vector<int64_t> otherwise) const {
   const auto found = attributes.find(name);
-  return found == attributes.end() ? std::vector<int64_t>{} : found->second.integers;
+  return found == attributes.end() ? otherwise : found->second.integers;
 }
 
-std::vector<double> Layer::reals(std::string_view name) const {
+std::vector<double> Layer::reals(std::string_view name, std::vector<double> otherwise) const {
   const auto found = attributes.find(name);
-  return found == attributes.end() ? std::vector<double>{} : found->second.reals;
+  return found == attributes.end() ? otherwise : found->second.reals;
 }
 
 std::string Layer::text(std::string_view name) const {

@@ -8,11 +8,13 @@
 
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "armnn/layers.h"
 #include "graph/ir.h"
 
 namespace cpuacc {
@@ -77,12 +79,33 @@ struct Layer {
   std::vector<int32_t> outputs;
   std::map<std::string, Attribute, std::less<>> attributes;
 
+  /* A parameter by its name and its default, which ARMNN_PARAMETER gives as a pair. */
   int64_t integer(std::string_view name, int64_t otherwise) const;
   double real(std::string_view name, double otherwise) const;
-  std::vector<int64_t> integers(std::string_view name) const;
-  std::vector<double> reals(std::string_view name) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> reals(std::string_view name, std::vector<double> otherwise = {}) const;
   std::string text(std::string_view name) const;
 };
+
+/* A parameter of a layer type. */
+struct Parameter {
+  std::string_view name;
+  double otherwise;
+};
+
+/* Whether parameters have one name and one default. */
+constexpr bool are_alike(std::initializer_list<Parameter> parameters) {
+  for (const Parameter &each : parameters) {
+    const Parameter &first = *parameters.begin();
+    if (each.name != first.name || each.otherwise != first.otherwise) return false;
+  }
+  return true;
+}
+
+/* Layer types that are lowered together read a parameter by the name and default of one of them. */
+#define CPUACC_SHARED(parameter, one, other)                                \
+  static_assert(are_alike({{ARMNN_PARAMETER(ARMNN_##one##_##parameter)},    \
+                           {ARMNN_PARAMETER(ARMNN_##other##_##parameter)}}))
 
 /* What a program may compute less exactly. */
 struct FastMath {

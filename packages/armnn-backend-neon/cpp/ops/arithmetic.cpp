@@ -172,23 +172,35 @@ Line of_integers(armnn_data_type type) {
 
 Line line_of(int64_t operation, armnn_data_type type) {
   switch (operation) {
-    case 0: return of_numbers<Add>(type);
-    case 1: return of_numbers<Divide>(type);
-    case 2: return of_numbers<Larger>(type);
-    case 3: return of_numbers<Smaller>(type);
-    case 4: return of_numbers<Multiply>(type);
-    case 5: return of_numbers<Subtract>(type);
-    case 6: return of_numbers<SquaredDifference>(type);
-    case 7: return of_numbers<Power>(type);
-    case 1000: return of_numbers<Modulo>(type);
-    case 1001: return of_numbers<FractionalModulo>(type);
-    case 1002: return of_numbers<FloorDivide>(type);
-    case 1003: return of_integers<BitwiseAnd>(type);
-    case 1004: return of_integers<BitwiseOr>(type);
-    case 1005: return of_integers<BitwiseXor>(type);
-    case 1006: return of_integers<ShiftLeft>(type);
-    case 1007: return of_integers<ShiftRight>(type);
+    case ARMNN_BINARY_OPERATION_ADD: return of_numbers<Add>(type);
+    case ARMNN_BINARY_OPERATION_DIV: return of_numbers<Divide>(type);
+    case ARMNN_BINARY_OPERATION_MAXIMUM: return of_numbers<Larger>(type);
+    case ARMNN_BINARY_OPERATION_MINIMUM: return of_numbers<Smaller>(type);
+    case ARMNN_BINARY_OPERATION_MUL: return of_numbers<Multiply>(type);
+    case ARMNN_BINARY_OPERATION_SUB: return of_numbers<Subtract>(type);
+    case ARMNN_BINARY_OPERATION_SQ_DIFF: return of_numbers<SquaredDifference>(type);
+    case ARMNN_BINARY_OPERATION_POWER: return of_numbers<Power>(type);
+    case ARMNN_BINARY_OPERATION_MOD: return of_numbers<Modulo>(type);
+    case ARMNN_BINARY_OPERATION_FMOD: return of_numbers<FractionalModulo>(type);
+    case ARMNN_BINARY_OPERATION_FLOOR_DIV: return of_numbers<FloorDivide>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_AND: return of_integers<BitwiseAnd>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_OR: return of_integers<BitwiseOr>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_XOR: return of_integers<BitwiseXor>(type);
+    case ARMNN_BINARY_OPERATION_SHIFT_LEFT: return of_integers<ShiftLeft>(type);
+    case ARMNN_BINARY_OPERATION_SHIFT_RIGHT: return of_integers<ShiftRight>(type);
     default: return nullptr;
+  }
+}
+
+bool is_costly(int64_t operation) {
+  switch (operation) {
+    case ARMNN_BINARY_OPERATION_ADD:
+    case ARMNN_BINARY_OPERATION_MAXIMUM:
+    case ARMNN_BINARY_OPERATION_MINIMUM:
+    case ARMNN_BINARY_OPERATION_MUL:
+    case ARMNN_BINARY_OPERATION_SUB:
+    case ARMNN_BINARY_OPERATION_SQ_DIFF: return false;
+    default: return true;
   }
 }
 
@@ -197,9 +209,8 @@ Line line_of(int64_t operation, armnn_data_type type) {
 void lower_other_arithmetic(Lowering &l, int64_t operation) {
   require_one_type(l);
   require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
-  const bool is_costly = operation == 1 || operation == 7 || operation >= 1000;
-  const bool adds_whole = operation == 0 && l.input(0).type == ARMNN_SIGNED32;
-  lower_line(l, line_of(operation, l.input(0).type), is_costly ? 10 * kFunctionNs : kElementNs,
+  const bool adds_whole = operation == ARMNN_BINARY_OPERATION_ADD && l.input(0).type == ARMNN_SIGNED32;
+  lower_line(l, line_of(operation, l.input(0).type), is_costly(operation) ? 10 * kFunctionNs : kElementNs,
              adds_whole ? LineKind::whole_sum : LineKind::plain);
 }
 

@@ -226,12 +226,12 @@ void lower_attention(Lowering &l) {
             "the mask must be Boolean or Float32", 3);
     steps = mask_steps(l.input(3).shape, {sizes.batch, sizes.heads, sizes.queries, sizes.keys});
   }
-  const double scale = layer.real("scale", 0.0);
+  const double scale = layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
   const double usual = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1)));
-  const bool is_from_end = layer.integer("causal_from_end", 0) != 0;
+  const bool is_from_end = layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END)) != 0;
   const Attention::Rules rules{static_cast<float>(scale == 0.0 ? usual : scale),
-                               static_cast<float>(layer.real("softcap", 0.0)),
-                               layer.integer("causal", 0) != 0,
+                               static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP))),
+                               layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)) != 0,
                                1 + (is_from_end ? sizes.keys - sizes.queries : 0)};
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.has_input(3) ? l.in(3) : kNone};
   l.add<Attention>(std::move(inputs), l.out(), sizes, rules, std::move(steps));
@@ -302,13 +302,13 @@ void lower_rotary_embedding(Lowering &l) {
           "the angles do not fit to the input", 1);
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
   l.add<Rotate>(std::move(inputs), l.out(), shape, pairs, items == 1 ? 0 : shape[2] * pairs,
-                l.layer().integer("interleaved", 0) != 0);
+                l.layer().integer(ARMNN_PARAMETER(ARMNN_ROTARY_EMBEDDING_INTERLEAVED)) != 0);
 }
 
 }  // namespace
 
 std::vector<LayerType> attention_layers() {
-  return {{"Attention", lower_attention}, {"RotaryEmbedding", lower_rotary_embedding}};
+  return {{ARMNN_LAYER_ATTENTION, lower_attention}, {ARMNN_LAYER_ROTARY_EMBEDDING, lower_rotary_embedding}};
 }
 
 }  // namespace cpuacc

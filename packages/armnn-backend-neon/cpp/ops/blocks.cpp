@@ -15,7 +15,7 @@ void add_move(Lowering &l, TensorId source, TensorId to, Move move) {
 void lower_tile(Lowering &l) {
   require_alike(l);
   require(!l.has_input(1), "the multiples must be known", 1);
-  const std::vector<int64_t> multiples = l.layer().integers("multiples");
+  const std::vector<int64_t> multiples = l.layer().integers(ARMNN_TILE_MULTIPLES);
   const Shape &shape = l.input(0).shape;
   require(multiples.size() == shape.size(), "multiples must have a number for each axis");
   const Shape from = strides_of(shape);
@@ -61,9 +61,11 @@ struct Blocks {
   int64_t count() const { return elements(sizes); }
 };
 
-Blocks blocks_of(const Lowering &l, const char *cuts) {
-  Blocks blocks{l.layer().integers("block_shape"), l.layer().integers(cuts),
-                l.layer().integer("data_layout", 1) == 2 ? size_t{1} : size_t{2}};
+CPUACC_SHARED(DATA_LAYOUT, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND);
+
+Blocks blocks_of(const Lowering &l, std::vector<int64_t> sizes, std::vector<int64_t> cuts) {
+  const int64_t layout = l.layer().integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT));
+  Blocks blocks{std::move(sizes), std::move(cuts), layout == ARMNN_DATA_LAYOUT_NHWC ? size_t{1} : size_t{2}};
   const size_t rank = l.input(0).shape.size();
   require(rank == blocks.sizes.size() + 2 && l.output().shape.size() == rank &&
               blocks.cuts.size() == 2 * blocks.sizes.size(),
@@ -97,7 +99,8 @@ Move place_in_blocks(const Blocks &blocks, const Shape &plane, const Shape &batc
 void lower_space_to_batch(Lowering &l) {
   require_alike(l);
   require(l.input(0).quantization.scales.empty(), "quantised padding is not computed here", 0);
-  const Blocks blocks = blocks_of(l, "pad_list");
+  const Blocks blocks = blocks_of(l, l.layer().integers(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_BLOCK_SHAPE)),
+                                  l.layer().integers(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_PAD_LIST)));
   const Shape &plane = l.input(0).shape;
   require(l.output().shape[0] == plane[0] * blocks.count(), "the output's shape does not fit");
   std::vector<Move> moves;
@@ -111,7 +114,8 @@ void lower_space_to_batch(Lowering &l) {
 
 void lower_batch_to_space(Lowering &l) {
   require_alike(l);
-  const Blocks blocks = blocks_of(l, "crops");
+  const Blocks blocks = blocks_of(l, l.layer().integers(ARMNN_PARAMETER(ARMNN_BATCH_TO_SPACE_ND_BLOCK_SHAPE)),
+                                  l.layer().integers(ARMNN_PARAMETER(ARMNN_BATCH_TO_SPACE_ND_CROPS)));
   const Shape &plane = l.output().shape;
   require(l.input(0).shape[0] == plane[0] * blocks.count(), "the output's shape does not fit");
   std::vector<Move> moves;
@@ -129,10 +133,10 @@ void lower_batch_to_space(Lowering &l) {
 
 std::vector<LayerType> block_layers() {
   return {
-      {"BatchToSpaceNd", lower_batch_to_space},
-      {"ReverseV2", lower_reverse},
-      {"SpaceToBatchNd", lower_space_to_batch},
-      {"Tile", lower_tile},
+      {ARMNN_LAYER_BATCH_TO_SPACE_ND, lower_batch_to_space},
+      {ARMNN_LAYER_REVERSE_V2, lower_reverse},
+      {ARMNN_LAYER_SPACE_TO_BATCH_ND, lower_space_to_batch},
+      {ARMNN_LAYER_TILE, lower_tile},
   };
 }
 

@@ -126,6 +126,6 @@ void lower_cast(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> casting_layers() { return {{"Cast", lower_cast}}; }
+std::vector<LayerType> casting_layers() { return {{ARMNN_LAYER_CAST, lower_cast}}; }
 
 }  // namespace cpuacc

@@ -30,16 +30,23 @@ void require_truth(const Lowering &l) {
   require(l.output().type == ARMNN_BOOLEAN, "the output must be Boolean");
 }
 
+Line relation_of(int64_t number, armnn_data_type type) {
+  switch (number) {
+    case ARMNN_COMPARISON_OPERATION_EQUAL: return comparison<std::equal_to>(type);
+    case ARMNN_COMPARISON_OPERATION_GREATER: return comparison<std::greater>(type);
+    case ARMNN_COMPARISON_OPERATION_GREATER_OR_EQUAL: return comparison<std::greater_equal>(type);
+    case ARMNN_COMPARISON_OPERATION_LESS: return comparison<std::less>(type);
+    case ARMNN_COMPARISON_OPERATION_LESS_OR_EQUAL: return comparison<std::less_equal>(type);
+    case ARMNN_COMPARISON_OPERATION_NOT_EQUAL: return comparison<std::not_equal_to>(type);
+    default: throw Refusal{"this relation is not computed here"};
+  }
+}
+
 void lower_comparison(Lowering &l) {
   require_one_type(l);
   require_truth(l);
-  using Choice = Line (*)(armnn_data_type);
-  constexpr Choice kRelations[] = {comparison<std::equal_to>, comparison<std::greater>,
-                                   comparison<std::greater_equal>, comparison<std::less>,
-                                   comparison<std::less_equal>, comparison<std::not_equal_to>};
-  const int64_t number = l.layer().integer("operation", 0);
-  require(number >= 0 && number < 6, "this relation is not computed here");
-  lower_line(l, kRelations[number](l.input(0).type), kElementNs);
+  const int64_t number = l.layer().integer(ARMNN_PARAMETER(ARMNN_COMPARISON_OPERATION));
+  lower_line(l, relation_of(number, l.input(0).type), kElementNs);
 }
 
 struct Or {
@@ -52,16 +59,20 @@ struct Xor {
   static Truth of(Truth x, Truth y) { return {static_cast<uint8_t>(x ^ y)}; }
 };
 
+Line logic_of(int64_t number) {
+  switch (number) {
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND: return pair_line<Truth, Truth, And>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR: return pair_line<Truth, Truth, Or>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR: return pair_line<Truth, Truth, Xor>;
+    default: throw Refusal{"this function is not computed here"};
+  }
+}
+
 void lower_logic(Lowering &l) {
   require_one_type(l);
   require_truth(l);
   require(l.input(0).type == ARMNN_BOOLEAN, "the operands must be Boolean", 0);
-  constexpr int64_t kXor = 1000;
-  const int64_t number = l.layer().integer("operation", 0);
-  require(number == 0 || number == 1 || number == kXor, "this function is not computed here");
-  lower_line(l, number == 0 ? pair_line<Truth, Truth, And>
-                : number == 1 ? pair_line<Truth, Truth, Or> : pair_line<Truth, Truth, Xor>,
-             kElementNs);
+  lower_line(l, logic_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))), kElementNs);
 }
 
 template <typename T>
@@ -122,8 +133,8 @@ void lower_test(Lowering &l) {
 }
 
 void lower_is_infinite(Lowering &l) {
-  const bool is_positive = l.layer().integer("detect_positive", 1) != 0;
-  const bool is_negative = l.layer().integer("detect_negative", 1) != 0;
+  const bool is_positive = l.layer().integer(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_POSITIVE)) != 0;
+  const bool is_negative = l.layer().integer(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_NEGATIVE)) != 0;
   if (is_positive) return is_negative ? lower_test<IsInfinite<true, true>>(l) : lower_test<IsInfinite<true, false>>(l);
   is_negative ? lower_test<IsInfinite<false, true>>(l) : lower_test<IsInfinite<false, false>>(l);
 }
@@ -132,8 +143,11 @@ void lower_is_infinite(Lowering &l) {
 
 std::vector<LayerType> comparing_layers() {
   return {
-      {"Comparison", lower_comparison}, {"IsInf", lower_is_infinite}, {"IsNaN", lower_test<IsNan>},
-      {"LogicalBinary", lower_logic},   {"Where", lower_where},
+      {ARMNN_LAYER_COMPARISON, lower_comparison},
+      {ARMNN_LAYER_IS_INF, lower_is_infinite},
+      {ARMNN_LAYER_IS_NAN, lower_test<IsNan>},
+      {ARMNN_LAYER_LOGICAL_BINARY, lower_logic},
+      {ARMNN_LAYER_WHERE, lower_where},
   };
 }
 

@@ -402,8 +402,8 @@ void lower_convolution(Lowering &l) {
 
 std::vector<LayerType> convolution_layers() {
   return {
-      {"Convolution2d", lower_convolution},
-      {"DepthwiseConvolution2d", lower_depthwise},
+      {ARMNN_LAYER_CONVOLUTION2D, lower_convolution},
+      {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise},
   };
 }
 

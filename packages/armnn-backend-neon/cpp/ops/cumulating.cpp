@@ -78,6 +78,10 @@ void cumulate(const void *from, void *to, int64_t count, int64_t stride, int64_t
   }
 }
 
+CPUACC_SHARED(AXIS, CUM_SUM, CUM_PROD);
+CPUACC_SHARED(EXCLUSIVE, CUM_SUM, CUM_PROD);
+CPUACC_SHARED(REVERSE, CUM_SUM, CUM_PROD);
+
 template <bool IsProduct>
 void lower_cumulation(Lowering &l) {
   require(!l.has_input(1), "the axis must be known", 1);
@@ -88,9 +92,10 @@ void lower_cumulation(Lowering &l) {
     return cumulate<typename decltype(tag)::Type, IsProduct>;
   });
   require(compute != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", 0), shape.size()));
-  const int64_t flags = (l.layer().integer("exclusive", 0) != 0 ? kExclusive : 0) |
-                        (l.layer().integer("reverse", 0) != 0 ? kReverse : 0);
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS)), shape.size()));
+  const int64_t flags = (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_EXCLUSIVE)) != 0 ? kExclusive : 0) |
+                        (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_REVERSE)) != 0 ? kReverse : 0);
   const TensorId from = l.in(0);
   l.add<AlongAxis>(from, l.out(), along(shape, axis), shape[axis], compute, flags);
 }
@@ -164,19 +169,24 @@ void lower_other_reduction(Lowering &l, Reduction reduction, const Order &order,
   l.add<AlongAxis>(from, l.out(0, left), Along{outer, count, inner}, 1, compute, 0);
 }
 
+CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
+CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
+
 void lower_other_softmax(Lowering &l, bool takes_logarithm) {
   require(l.input(0).type == ARMNN_FLOAT64 && l.output().type == ARMNN_FLOAT64,
           std::string(type_name(l.input(0).type)) + " is not computed here", 0);
-  require(l.layer().real("beta", 1.0) == 1.0, "a factor other than 1 is not computed here");
+  require(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)) == 1.0,
+          "a factor other than 1 is not computed here");
   const Shape &shape = l.input(0).shape;
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", -1), shape.size()));
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), shape.size()));
   const TensorId from = l.in(0);
   const LineFunction compute = takes_logarithm ? exponentiate<true> : exponentiate<false>;
   l.add<AlongAxis>(from, l.out(), along(shape, axis), shape[axis], compute, 0);
 }
 
 std::vector<LayerType> cumulating_layers() {
-  return {{"CumProd", lower_cumulation<true>}, {"CumSum", lower_cumulation<false>}};
+  return {{ARMNN_LAYER_CUM_PROD, lower_cumulation<true>}, {ARMNN_LAYER_CUM_SUM, lower_cumulation<false>}};
 }
 
 }  // namespace cpuacc

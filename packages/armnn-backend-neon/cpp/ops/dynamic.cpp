@@ -74,6 +74,6 @@ void lower_dynamic_quantize(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> dynamic_layers() { return {{"DynamicQuantize", lower_dynamic_quantize}}; }
+std::vector<LayerType> dynamic_layers() { return {{ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize}}; }
 
 }  // namespace cpuacc

@@ -20,7 +20,7 @@ struct Equation {
 bool has(const std::string &term, char label) { return term.find(label) != std::string::npos; }
 
 Equation equation_of(const Lowering &l) {
-  std::string text = l.layer().text("equation");
+  std::string text = l.layer().text(ARMNN_EINSUM_EQUATION);
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   require(!has(text, '.'), "an ellipsis is not computed here");
   const size_t arrow = text.find("->");
@@ -129,6 +129,6 @@ void lower_einsum(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> einsum_layers() { return {{"Einsum", lower_einsum}}; }
+std::vector<LayerType> einsum_layers() { return {{ARMNN_LAYER_EINSUM, lower_einsum}}; }
 
 }  // namespace cpuacc

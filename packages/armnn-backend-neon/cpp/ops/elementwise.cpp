@@ -164,12 +164,23 @@ void lower_prelu(Lowering &l) {
 }
 
 /* By the numbers of ElementwiseBinary. */
+std::optional<Arithmetic> arithmetic_of(int64_t number) {
+  switch (number) {
+    case ARMNN_BINARY_OPERATION_ADD: return Arithmetic::add;
+    case ARMNN_BINARY_OPERATION_DIV: return Arithmetic::divide;
+    case ARMNN_BINARY_OPERATION_MAXIMUM: return Arithmetic::maximum;
+    case ARMNN_BINARY_OPERATION_MINIMUM: return Arithmetic::minimum;
+    case ARMNN_BINARY_OPERATION_MUL: return Arithmetic::multiply;
+    case ARMNN_BINARY_OPERATION_SUB: return Arithmetic::subtract;
+    case ARMNN_BINARY_OPERATION_SQ_DIFF: return Arithmetic::squared_difference;
+    default: return std::nullopt;
+  }
+}
+
 void lower_binary(Lowering &l, int64_t number) {
-  constexpr Arithmetic kOperations[] = {
-      Arithmetic::add,      Arithmetic::divide,   Arithmetic::maximum,           Arithmetic::minimum,
-      Arithmetic::multiply, Arithmetic::subtract, Arithmetic::squared_difference};
-  const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && number >= 0 && number < 7;
-  has_kernel ? lower_arithmetic(l, kOperations[number]) : lower_other_arithmetic(l, number);
+  const std::optional<Arithmetic> operation = arithmetic_of(number);
+  const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && operation;
+  has_kernel ? lower_arithmetic(l, *operation) : lower_other_arithmetic(l, number);
 }
 
 void lower_function(Lowering &l, Elementwise function) {
@@ -182,23 +193,23 @@ void lower_function(Lowering &l, Elementwise function) {
 /* By the numbers of ElementwiseUnary; identity stands for what is not computed here. */
 Function unary_of(int64_t number) {
   switch (number) {
-    case 0: return Function::abs;
-    case 1: return Function::exp;
-    case 2: return Function::sqrt;
-    case 3: return Function::rsqrt;
-    case 4: return Function::negative;
-    case 6: return Function::log;
-    case 8: return Function::ceil;
-    case 1000: return Function::erf;
-    case 1001: return Function::round;
-    case 1002: return Function::sign;
-    case 1013: return Function::reciprocal;
+    case ARMNN_UNARY_OPERATION_ABS: return Function::abs;
+    case ARMNN_UNARY_OPERATION_EXP: return Function::exp;
+    case ARMNN_UNARY_OPERATION_SQRT: return Function::sqrt;
+    case ARMNN_UNARY_OPERATION_RSQRT: return Function::rsqrt;
+    case ARMNN_UNARY_OPERATION_NEG: return Function::negative;
+    case ARMNN_UNARY_OPERATION_LOG: return Function::log;
+    case ARMNN_UNARY_OPERATION_CEIL: return Function::ceil;
+    case ARMNN_UNARY_OPERATION_ERF: return Function::erf;
+    case ARMNN_UNARY_OPERATION_ROUND: return Function::round;
+    case ARMNN_UNARY_OPERATION_SIGN: return Function::sign;
+    case ARMNN_UNARY_OPERATION_RECIPROCAL: return Function::reciprocal;
     default: return Function::identity;
   }
 }
 
 void lower_unary(Lowering &l) {
-  const int64_t number = l.layer().integer("operation", 0);
+  const int64_t number = l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_UNARY_OPERATION));
   const Function function = unary_of(number);
   const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && function != Function::identity;
   has_kernel ? lower_function(l, {function, 0.0f, 0.0f}) : lower_other_function(l, number);
@@ -209,28 +220,28 @@ void lower_unary(Lowering &l) {
 Elementwise activation_of(int64_t number, float a, float b) {
   constexpr float kMost = __builtin_inff();
   switch (number) {
-    case 0: return {Function::sigmoid, a, b};
-    case 1: return {Function::tanh, a, b};
-    case 2: return {Function::linear, a, b};
-    case 3: return {Function::clamp, kMost, 0.0f};
-    case 4: return {Function::clamp, a, b};
-    case 5: return {Function::soft_relu, a, b};
-    case 6: return {Function::leaky_relu, a, b};
-    case 7: return {Function::abs, a, b};
-    case 8: return {Function::sqrt, a, b};
-    case 9: return {Function::square, a, b};
-    case 10: return {Function::elu, a, b};
-    case 11: return {Function::hard_swish, a, b};
-    case 12: return {Function::gelu, a, b};
-    case 1000: return {Function::soft_sign, a, b};
-    case 1001: return {Function::mish, a, b};
-    case 1002: return {Function::selu, a, b};
-    case 1003: return {Function::celu, a, b};
-    case 1004: return {Function::hard_sigmoid, a, b};
-    case 1005: return {Function::thresholded_relu, a, b};
-    case 1006: return {Function::shrink, a, b};
-    case 1007: return {Function::swish, a, b};
-    case 1008: return {Function::gelu_tanh, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SIGMOID: return {Function::sigmoid, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_TANH: return {Function::tanh, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_LINEAR: return {Function::linear, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_RELU: return {Function::clamp, kMost, 0.0f};
+    case ARMNN_ACTIVATION_FUNCTION_BOUNDED_RELU: return {Function::clamp, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SOFT_RELU: return {Function::soft_relu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_LEAKY_RELU: return {Function::leaky_relu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_ABS: return {Function::abs, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SQRT: return {Function::sqrt, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SQUARE: return {Function::square, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_ELU: return {Function::elu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_HARD_SWISH: return {Function::hard_swish, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_GELU: return {Function::gelu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SOFT_SIGN: return {Function::soft_sign, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_MISH: return {Function::mish, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SELU: return {Function::selu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_CELU: return {Function::celu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_HARD_SIGMOID: return {Function::hard_sigmoid, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_THRESHOLDED_RELU: return {Function::thresholded_relu, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SHRINK: return {Function::shrink, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_SWISH: return {Function::swish, a, b};
+    case ARMNN_ACTIVATION_FUNCTION_GELU_TANH: return {Function::gelu_tanh, a, b};
     default: return {Function::identity, a, b};
   }
 }
@@ -239,9 +250,9 @@ namespace {
 
 void lower_activation(Lowering &l) {
   const Layer &layer = l.layer();
-  const Elementwise function = activation_of(layer.integer("function", 0),
-                                             static_cast<float>(layer.real("a", 0.0)),
-                                             static_cast<float>(layer.real("b", 0.0)));
+  const Elementwise function = activation_of(layer.integer(ARMNN_PARAMETER(ARMNN_ACTIVATION_FUNCTION)),
+                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_A))),
+                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_B))));
   require(function.function != Function::identity, "this function is not computed here");
   lower_function(l, function);
 }
@@ -250,17 +261,18 @@ void lower_activation(Lowering &l) {
 
 std::vector<LayerType> elementwise_layers() {
   return {
-      {"Activation", lower_activation},
-      {"Addition", [](Lowering &l) { lower_binary(l, 0); }},
-      {"Division", [](Lowering &l) { lower_binary(l, 1); }},
-      {"ElementwiseBinary", [](Lowering &l) { lower_binary(l, l.layer().integer("operation", 0)); }},
-      {"ElementwiseUnary", lower_unary},
-      {"Floor", [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
-      {"Maximum", [](Lowering &l) { lower_binary(l, 2); }},
-      {"Minimum", [](Lowering &l) { lower_binary(l, 3); }},
-      {"Multiplication", [](Lowering &l) { lower_binary(l, 4); }},
-      {"Prelu", lower_prelu},
-      {"Subtraction", [](Lowering &l) { lower_binary(l, 5); }},
+      {ARMNN_LAYER_ACTIVATION, lower_activation},
+      {ARMNN_LAYER_ADDITION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_ADD); }},
+      {ARMNN_LAYER_DIVISION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_DIV); }},
+      {ARMNN_LAYER_ELEMENTWISE_BINARY,
+       [](Lowering &l) { lower_binary(l, l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION))); }},
+      {ARMNN_LAYER_ELEMENTWISE_UNARY, lower_unary},
+      {ARMNN_LAYER_FLOOR, [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
+      {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MAXIMUM); }},
+      {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MINIMUM); }},
+      {ARMNN_LAYER_MULTIPLICATION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MUL); }},
+      {ARMNN_LAYER_PRELU, lower_prelu},
+      {ARMNN_LAYER_SUBTRACTION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_SUB); }},
   };
 }
 

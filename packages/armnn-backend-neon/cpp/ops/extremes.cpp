@@ -98,9 +98,11 @@ void lower_arg_min_max(Lowering &l) {
   require_index(l.output().type);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const auto axis = static_cast<int32_t>(whole_axis(l.layer().integer("axis", -1), shape.size()));
+  const auto axis =
+      static_cast<int32_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_AXIS)), shape.size()));
   require(shape[static_cast<size_t>(axis)] > 0, "the axis has no element to choose from", 0);
-  const bool is_largest = l.layer().integer("function", 0) == 1;
+  const bool is_largest = l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION)) ==
+                          ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
   const Find find = visit_number(l.input(0).type, [&](auto tag) -> Find {
     using T = typename decltype(tag)::Type;
     return is_largest ? find_best<true, T> : find_best<false, T>;
@@ -180,13 +182,14 @@ void lower_top_k(Lowering &l) {
   require_index(l.output(1).type);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", -1), shape.size()));
-  const int64_t k = l.layer().integer("k", 1);
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_AXIS)), shape.size()));
+  const int64_t k = l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_K));
   Shape expected = shape;
   expected[axis] = k;
   require(k >= 0 && k <= shape[axis] && l.output().shape == expected && l.output(1).shape == expected,
           "the output's shape does not fit to the number");
-  const bool is_largest = l.layer().integer("largest", 1) != 0;
+  const bool is_largest = l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_LARGEST)) != 0;
   const Find find = visit_number(l.input(0).type, [&](auto tag) -> Find {
     using T = typename decltype(tag)::Type;
     return is_largest ? find_first<true, T> : find_first<false, T>;
@@ -200,7 +203,7 @@ void lower_top_k(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> extreme_layers() {
-  return {{"ArgMinMax", lower_arg_min_max}, {"TopK", lower_top_k}};
+  return {{ARMNN_LAYER_ARG_MIN_MAX, lower_arg_min_max}, {ARMNN_LAYER_TOP_K, lower_top_k}};
 }
 
 }  // namespace cpuacc

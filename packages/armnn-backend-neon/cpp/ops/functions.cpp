@@ -73,40 +73,40 @@ Line of_integers(armnn_data_type type) {
 
 Line function_of_floats(int64_t operation, armnn_data_type type) {
   switch (operation) {
-    case 0: return of_floats<Magnitude>(type);
-    case 1: return of_floats<Library<std::exp, std::exp>>(type);
-    case 2: return of_floats<Library<std::sqrt, std::sqrt>>(type);
-    case 3: return of_floats<InverseRoot>(type);
-    case 4: return of_floats<Negative>(type);
-    case 6: return of_floats<Library<std::log, std::log>>(type);
-    case 7: return of_floats<Library<std::sin, std::sin>>(type);
-    case 8: return of_floats<Library<std::ceil, std::ceil>>(type);
-    case 1000: return of_floats<Library<std::erf, std::erf>>(type);
-    case 1001: return of_floats<Library<std::nearbyint, std::nearbyint>>(type);
-    case 1002: return of_floats<Sign>(type);
-    case 1003: return of_floats<Library<std::cos, std::cos>>(type);
-    case 1004: return of_floats<Library<std::tan, std::tan>>(type);
-    case 1005: return of_floats<Library<std::asin, std::asin>>(type);
-    case 1006: return of_floats<Library<std::acos, std::acos>>(type);
-    case 1007: return of_floats<Library<std::atan, std::atan>>(type);
-    case 1008: return of_floats<Library<std::sinh, std::sinh>>(type);
-    case 1009: return of_floats<Library<std::cosh, std::cosh>>(type);
-    case 1010: return of_floats<Library<std::asinh, std::asinh>>(type);
-    case 1011: return of_floats<Library<std::acosh, std::acosh>>(type);
-    case 1012: return of_floats<Library<std::atanh, std::atanh>>(type);
-    case 1013: return of_floats<Reciprocal>(type);
+    case ARMNN_UNARY_OPERATION_ABS: return of_floats<Magnitude>(type);
+    case ARMNN_UNARY_OPERATION_EXP: return of_floats<Library<std::exp, std::exp>>(type);
+    case ARMNN_UNARY_OPERATION_SQRT: return of_floats<Library<std::sqrt, std::sqrt>>(type);
+    case ARMNN_UNARY_OPERATION_RSQRT: return of_floats<InverseRoot>(type);
+    case ARMNN_UNARY_OPERATION_NEG: return of_floats<Negative>(type);
+    case ARMNN_UNARY_OPERATION_LOG: return of_floats<Library<std::log, std::log>>(type);
+    case ARMNN_UNARY_OPERATION_SIN: return of_floats<Library<std::sin, std::sin>>(type);
+    case ARMNN_UNARY_OPERATION_CEIL: return of_floats<Library<std::ceil, std::ceil>>(type);
+    case ARMNN_UNARY_OPERATION_ERF: return of_floats<Library<std::erf, std::erf>>(type);
+    case ARMNN_UNARY_OPERATION_ROUND: return of_floats<Library<std::nearbyint, std::nearbyint>>(type);
+    case ARMNN_UNARY_OPERATION_SIGN: return of_floats<Sign>(type);
+    case ARMNN_UNARY_OPERATION_COS: return of_floats<Library<std::cos, std::cos>>(type);
+    case ARMNN_UNARY_OPERATION_TAN: return of_floats<Library<std::tan, std::tan>>(type);
+    case ARMNN_UNARY_OPERATION_ASIN: return of_floats<Library<std::asin, std::asin>>(type);
+    case ARMNN_UNARY_OPERATION_ACOS: return of_floats<Library<std::acos, std::acos>>(type);
+    case ARMNN_UNARY_OPERATION_ATAN: return of_floats<Library<std::atan, std::atan>>(type);
+    case ARMNN_UNARY_OPERATION_SINH: return of_floats<Library<std::sinh, std::sinh>>(type);
+    case ARMNN_UNARY_OPERATION_COSH: return of_floats<Library<std::cosh, std::cosh>>(type);
+    case ARMNN_UNARY_OPERATION_ASINH: return of_floats<Library<std::asinh, std::asinh>>(type);
+    case ARMNN_UNARY_OPERATION_ACOSH: return of_floats<Library<std::acosh, std::acosh>>(type);
+    case ARMNN_UNARY_OPERATION_ATANH: return of_floats<Library<std::atanh, std::atanh>>(type);
+    case ARMNN_UNARY_OPERATION_RECIPROCAL: return of_floats<Reciprocal>(type);
     default: return nullptr;
   }
 }
 
 Line function_of_integers(int64_t operation, armnn_data_type type) {
   switch (operation) {
-    case 0: return of_integers<Magnitude>(type);
-    case 4: return of_integers<Negative>(type);
-    case 8:
-    case 1001: return of_integers<Itself>(type);
-    case 1002: return of_integers<Sign>(type);
-    case 1014: return of_integers<BitwiseNot>(type);
+    case ARMNN_UNARY_OPERATION_ABS: return of_integers<Magnitude>(type);
+    case ARMNN_UNARY_OPERATION_NEG: return of_integers<Negative>(type);
+    case ARMNN_UNARY_OPERATION_CEIL:
+    case ARMNN_UNARY_OPERATION_ROUND: return of_integers<Itself>(type);
+    case ARMNN_UNARY_OPERATION_SIGN: return of_integers<Sign>(type);
+    case ARMNN_UNARY_OPERATION_BITWISE_NOT: return of_integers<BitwiseNot>(type);
     default: return nullptr;
   }
 }

@@ -54,11 +54,19 @@ class NormalizeGroups final : public Operation {
   float offset_;
 };
 
+CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, INSTANCE_NORMALIZATION);
+CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, L2_NORMALIZATION);
+CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, NORMALIZATION);
+
+bool is_channels_last(const Lowering &l) {
+  return l.layer().integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
+}
+
 /* The order in which the channels lie before the spatial axes, whatever the layer's data_layout. */
 Order channels_first(const Lowering &l) {
   const size_t rank = l.input(0).shape.size();
   Order order = plain_order(rank);
-  if (l.layer().integer("data_layout", 1) == 2) {
+  if (is_channels_last(l)) {
     order.pop_back();
     order.insert(order.begin() + 1, static_cast<int32_t>(rank - 1));
   }
@@ -67,18 +75,18 @@ Order channels_first(const Lowering &l) {
 
 Order channels_behind(const Lowering &l) {
   const size_t rank = l.input(0).shape.size();
-  return l.layer().integer("data_layout", 1) == 2 ? plain_order(rank) : channels_last(rank);
+  return is_channels_last(l) ? plain_order(rank) : channels_last(rank);
 }
 
-void lower_groups(Lowering &l, int64_t groups, TensorId gamma, TensorId beta, float factor, float offset) {
+void lower_groups(Lowering &l, int64_t groups, double eps, TensorId gamma, TensorId beta, float factor,
+                  float offset) {
   const Order order = channels_first(l);
   const Shape shape = in_memory(l.input(0).shape, order);
   require(groups > 0 && shape[1] % groups == 0, "the groups do not divide the channels");
   const NormalizeGroups::Sizes sizes{elements(shape) == 0 ? 0 : shape[0] * groups, shape[1] / groups,
                                      elements(shape, 2, shape.size()), groups};
   const TensorId from = l.in(0, order);
-  l.add<NormalizeGroups>(from, gamma, beta, l.out(0, order), sizes,
-                         static_cast<float>(l.layer().real("eps", 1e-5)), factor, offset);
+  l.add<NormalizeGroups>(from, gamma, beta, l.out(0, order), sizes, static_cast<float>(eps), factor, offset);
 }
 
 void lower_group_normalization(Lowering &l) {
@@ -92,7 +100,8 @@ void lower_group_normalization(Lowering &l) {
     return l.in(i);
   };
   const TensorId gamma = each(1);
-  lower_groups(l, l.layer().integer("num_groups", 1), gamma, each(2), 1.0f, 0.0f);
+  lower_groups(l, l.layer().integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_NUM_GROUPS)),
+               l.layer().real(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_EPS)), gamma, each(2), 1.0f, 0.0f);
 }
 
 void lower_instance_normalization(Lowering &l) {
@@ -100,8 +109,9 @@ void lower_instance_normalization(Lowering &l) {
   require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
   const Layer &layer = l.layer();
   const int64_t channels = in_memory(l.input(0).shape, channels_first(l))[1];
-  lower_groups(l, std::max<int64_t>(channels, 1), kNone, kNone, static_cast<float>(layer.real("gamma", 1.0)),
-               static_cast<float>(layer.real("beta", 0.0)));
+  lower_groups(l, std::max<int64_t>(channels, 1), layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_EPS)),
+               kNone, kNone, static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_GAMMA))),
+               static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_BETA))));
 }
 
 /* What becomes of the channels of each pixel, side by side in memory. */
@@ -160,7 +170,8 @@ void lower_l2_normalization(Lowering &l) {
   require(l.input(0).shape.size() >= 2, "the rank must be 2 or more", 0);
   const Order order = channels_behind(l);
   const TensorId from = l.in(0, order);
-  l.add<L2Normalize>(from, l.out(0, order), static_cast<float>(l.layer().real("eps", 1e-12)));
+  l.add<L2Normalize>(from, l.out(0, order),
+                     static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_L2_NORMALIZATION_EPS))));
 }
 
 /* x * (k + alpha * sum of the neighbours' squares)^-beta */
@@ -199,23 +210,27 @@ void lower_local_response(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
   const Layer &layer = l.layer();
-  require(layer.integer("norm_channel_type", 0) == 0, "only neighbouring channels are computed here");
-  const int64_t size = layer.integer("norm_size", 0);
+  require(layer.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
+              ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS,
+          "only neighbouring channels are computed here");
+  const int64_t size = layer.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_SIZE));
   require(size >= 0, "norm_size must not be negative");
   const Order order = channels_behind(l);
   const TensorId from = l.in(0, order);
-  l.add<LocalResponse>(from, l.out(0, order), size / 2, static_cast<float>(layer.real("alpha", 0.0)),
-                       static_cast<float>(layer.real("beta", 0.0)), static_cast<float>(layer.real("k", 0.0)));
+  l.add<LocalResponse>(from, l.out(0, order), size / 2,
+                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_ALPHA))),
+                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_BETA))),
+                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_K))));
 }
 
 }  // namespace
 
 std::vector<LayerType> image_normalization_layers() {
   return {
-      {"GroupNormalization", lower_group_normalization},
-      {"InstanceNormalization", lower_instance_normalization},
-      {"L2Normalization", lower_l2_normalization},
-      {"Normalization", lower_local_response},
+      {ARMNN_LAYER_GROUP_NORMALIZATION, lower_group_normalization},
+      {ARMNN_LAYER_INSTANCE_NORMALIZATION, lower_instance_normalization},
+      {ARMNN_LAYER_L2_NORMALIZATION, lower_l2_normalization},
+      {ARMNN_LAYER_NORMALIZATION, lower_local_response},
   };
 }
 

@@ -72,7 +72,8 @@ void lower_gather(Lowering &l) {
   require(indices == ARMNN_SIGNED32 || indices == ARMNN_SIGNED64,
           "the indices must be Signed32 or Signed64", 1);
   require(!in.shape.empty() && elements(in.shape) > 0, "there is nothing to gather from", 0);
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", 0), in.shape.size()));
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_GATHER_AXIS)), in.shape.size()));
   Shape expected(in.shape.begin(), in.shape.begin() + static_cast<Shape::difference_type>(axis));
   expected.insert(expected.end(), l.input(1).shape.begin(), l.input(1).shape.end());
   expected.insert(expected.end(), in.shape.begin() + static_cast<Shape::difference_type>(axis) + 1,
@@ -85,6 +86,6 @@ void lower_gather(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> indexing_layers() { return {{"Gather", lower_gather}}; }
+std::vector<LayerType> indexing_layers() { return {{ARMNN_LAYER_GATHER, lower_gather}}; }
 
 }  // namespace cpuacc

@@ -200,7 +200,7 @@ void lower_convolution(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> int8_convolution_layers() {
-  return {{"Convolution2d", lower_convolution}, {"DepthwiseConvolution2d", lower_depthwise}};
+  return {{ARMNN_LAYER_CONVOLUTION2D, lower_convolution}, {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise}};
 }
 
 }  // namespace cpuacc

@@ -93,7 +93,8 @@ class Int8Depthwise final : public WithBounds {
     const int64_t pieces = std::max<int64_t>(1, (w.output_width + kLongestPiece - 1) / kLongestPiece);
     piece_ = std::max<int64_t>(1, (w.output_width + pieces - 1) / pieces);
     const int64_t others = std::max<int64_t>(1, w.batch * pieces);
-    const int64_t bands = std::clamp<int64_t>((wanted + others - 1) / others, 1, std::max<int64_t>(1, w.output_height));
+    const int64_t bands =
+        std::clamp<int64_t>((wanted + others - 1) / others, 1, std::max<int64_t>(1, w.output_height));
     band_ = std::max<int64_t>(1, (w.output_height + bands - 1) / bands);
   }
 

@@ -126,9 +126,9 @@ bool lower_with_number(Lowering &l, Arithmetic operation) {
 
 void lower_activation(Lowering &l) {
   const Layer &layer = l.layer();
-  const Elementwise function = activation_of(layer.integer("function", 0),
-                                             static_cast<float>(layer.real("a", 0.0)),
-                                             static_cast<float>(layer.real("b", 0.0)));
+  const Elementwise function = activation_of(layer.integer(ARMNN_PARAMETER(ARMNN_ACTIVATION_FUNCTION)),
+                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_A))),
+                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_B))));
   require(function.function != Function::identity, "this function is not computed here");
   lower_function(l, function);
 }
@@ -274,14 +274,14 @@ void lower_choice(Lowering &l, Arithmetic operation) {
 
 /* By the numbers of ElementwiseBinary. */
 void lower_binary(Lowering &l) {
-  switch (l.layer().integer("operation", 0)) {
-    case 0: return lower_sum(l, 1);
-    case 1: return lower_number(l, Arithmetic::divide);
-    case 2: return lower_choice<Larger>(l, Arithmetic::maximum);
-    case 3: return lower_choice<Smaller>(l, Arithmetic::minimum);
-    case 4: return lower_multiplication(l);
-    case 5: return lower_sum(l, -1);
-    case 6: return lower_number(l, Arithmetic::squared_difference);
+  switch (l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION))) {
+    case ARMNN_BINARY_OPERATION_ADD: return lower_sum(l, 1);
+    case ARMNN_BINARY_OPERATION_DIV: return lower_number(l, Arithmetic::divide);
+    case ARMNN_BINARY_OPERATION_MAXIMUM: return lower_choice<Larger>(l, Arithmetic::maximum);
+    case ARMNN_BINARY_OPERATION_MINIMUM: return lower_choice<Smaller>(l, Arithmetic::minimum);
+    case ARMNN_BINARY_OPERATION_MUL: return lower_multiplication(l);
+    case ARMNN_BINARY_OPERATION_SUB: return lower_sum(l, -1);
+    case ARMNN_BINARY_OPERATION_SQ_DIFF: return lower_number(l, Arithmetic::squared_difference);
     default: throw Refusal{"this operation is not computed in integers"};
   }
 }
@@ -332,14 +332,17 @@ class Int8Softmax final : public Operation {
   size_t line_bytes_ = 0;
 };
 
+CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
+CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
+
 void lower_softmax(Lowering &l, bool takes_logarithm) {
   require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
-  const int64_t axis = whole_axis(l.layer().integer("axis", -1), l.input(0).shape.size());
+  const int64_t axis = whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), l.input(0).shape.size());
   const Order order = with_last(l.order(0), axis);
   const TensorId from = l.in(0, order);
-  l.add<Int8Softmax>(from, l.out(0, order), static_cast<float>(l.layer().real("beta", 1.0)),
-                     takes_logarithm);
+  l.add<Int8Softmax>(from, l.out(0, order),
+                     static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA))), takes_logarithm);
 }
 
 }  // namespace
@@ -362,17 +365,17 @@ TensorId requantized(Lowering &l, size_t i, const Order &order) {
 
 std::vector<LayerType> int8_elementwise_layers() {
   return {
-      {"Activation", lower_activation},
-      {"Addition", [](Lowering &l) { lower_sum(l, 1); }},
-      {"Division", [](Lowering &l) { lower_number(l, Arithmetic::divide); }},
-      {"ElementwiseBinary", lower_binary},
-      {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
-      {"Maximum", [](Lowering &l) { lower_choice<Larger>(l, Arithmetic::maximum); }},
-      {"Minimum", [](Lowering &l) { lower_choice<Smaller>(l, Arithmetic::minimum); }},
-      {"Multiplication", lower_multiplication},
-      {"Quantize", lower_quantize},
-      {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},
-      {"Subtraction", [](Lowering &l) { lower_sum(l, -1); }},
+      {ARMNN_LAYER_ACTIVATION, lower_activation},
+      {ARMNN_LAYER_ADDITION, [](Lowering &l) { lower_sum(l, 1); }},
+      {ARMNN_LAYER_DIVISION, [](Lowering &l) { lower_number(l, Arithmetic::divide); }},
+      {ARMNN_LAYER_ELEMENTWISE_BINARY, lower_binary},
+      {ARMNN_LAYER_LOG_SOFTMAX, [](Lowering &l) { lower_softmax(l, true); }},
+      {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_choice<Larger>(l, Arithmetic::maximum); }},
+      {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_choice<Smaller>(l, Arithmetic::minimum); }},
+      {ARMNN_LAYER_MULTIPLICATION, lower_multiplication},
+      {ARMNN_LAYER_QUANTIZE, lower_quantize},
+      {ARMNN_LAYER_SOFTMAX, [](Lowering &l) { lower_softmax(l, false); }},
+      {ARMNN_LAYER_SUBTRACTION, [](Lowering &l) { lower_sum(l, -1); }},
   };
 }
 

@@ -11,7 +11,8 @@ namespace {
 void lower_fully_connected(Lowering &l) {
   const Shape &weights = l.input(1).shape;
   require(weights.size() == 2, "the weights must be a matrix", 1);
-  const bool is_transposed = l.layer().integer("transpose_weight_matrix", 0) != 0;
+  const bool is_transposed =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX)) != 0;
   const size_t column_axis = is_transposed ? 0 : 1;
   const int64_t columns = weights[column_axis];
   const int64_t depth = weights[1 - column_axis];
@@ -38,24 +39,27 @@ Shape steps_of(const Shape &shape, const Shape &batch) {
 
 void lower_batch_mat_mul(Lowering &l) {
   const Layer &layer = l.layer();
-  for (const char *name : {"data_layout_x", "data_layout_y"}) {
-    const int64_t layout = layer.integer(name, 1);
-    require(layout == 1 || layout == 4, std::string(name) + " must have the matrices last");
+  for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
+    const int64_t layout = layer.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
+    require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
+            std::string(name) + " must have the matrices last");
   }
-  require(layer.integer("adjoint_x", 0) == 0 && layer.integer("adjoint_y", 0) == 0,
+  require(layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) == 0 &&
+              layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)) == 0,
           "adjoints are not computed here");
   const Shape &x = l.input(0).shape;
   const Shape &y = l.input(1).shape;
   const Shape &out = l.output().shape;
   require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
-  const bool transposes_y = layer.integer("transpose_y", 0) != 0;
+  const bool transposes_y = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y)) != 0;
   const Shape batch(out.begin(), out.end() - 2);
   const int64_t rows = out[out.size() - 2];
   const int64_t columns = out[out.size() - 1];
   const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
   Int8Sums sums = int8_sums_of(l, y.size() - (transposes_y ? 2 : 1), columns, false);
   Order left_order = plain_order(x.size());
-  if (layer.integer("transpose_x", 0) != 0) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
+  const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
+  if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
   const WeightLayout layout = transposes_y ? WeightLayout{1, 0, depth, 1, columns, depth}
                                            : WeightLayout{1, 0, depth, columns, columns, 1};
   const TensorId left = l.in(0, left_order);
@@ -67,7 +71,7 @@ void lower_batch_mat_mul(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> int8_product_layers() {
-  return {{"BatchMatMul", lower_batch_mat_mul}, {"FullyConnected", lower_fully_connected}};
+  return {{ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul}, {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected}};
 }
 
 }  // namespace cpuacc

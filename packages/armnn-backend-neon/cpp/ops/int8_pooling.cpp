@@ -76,17 +76,20 @@ void lower_pooling(Lowering &l) {
   Int8Sums sums = int8_conversion_of(l);
   const Order order = image_order(l);
   const Windows windows = pooling_windows_of(l, order);
-  const int64_t pooling = l.layer().integer("pool_type", 0);
-  require(pooling == 0 || pooling == 1, "this kind of pooling is not computed in integers");
+  const int64_t pooling = l.layer().integer(ARMNN_PARAMETER(ARMNN_POOLING2D_POOL_TYPE));
+  require(pooling == ARMNN_POOLING_ALGORITHM_MAX || pooling == ARMNN_POOLING_ALGORITHM_AVERAGE,
+          "this kind of pooling is not computed in integers");
   require_few(windows.window_height * windows.window_width);
   const Quantization &in = l.input(0).quantization;
   const Quantization &out = l.output().quantization;
-  const bool counts_padding = l.layer().integer("padding_method", 1) == 0;
+  const bool counts_padding =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_POOLING2D_PADDING_METHOD)) == ARMNN_PADDING_METHOD_IGNORE_VALUE;
   const bool is_alike = l.input(0).type == l.output().type && in.scales == out.scales &&
                         in.zero_points == out.zero_points;
   const TensorId input = l.in(0, order);
   l.add<Int8Pooling>(input, l.out(0, order), windows,
-                     Int8Pooling::Kind{pooling == 0, counts_padding, is_alike && !counts_padding},
+                     Int8Pooling::Kind{pooling == ARMNN_POOLING_ALGORITHM_MAX, counts_padding,
+                                       is_alike && !counts_padding},
                      scale_between(l), std::move(sums));
 }
 
@@ -108,7 +111,7 @@ void lower_mean(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> int8_pooling_layers() {
-  return {{"Mean", lower_mean}, {"Pooling2d", lower_pooling}};
+  return {{ARMNN_LAYER_MEAN, lower_mean}, {ARMNN_LAYER_POOLING2D, lower_pooling}};
 }
 
 }  // namespace cpuacc

@@ -248,7 +248,7 @@ void lower_convolution(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> integer_product_layers() {
-  return {{"ConvolutionInteger", lower_convolution}, {"MatMulInteger", lower_mat_mul}};
+  return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
 }
 
 }  // namespace cpuacc

@@ -9,7 +9,8 @@ namespace {
 
 void lower_concat(Lowering &l) {
   const Order order = l.common_order();
-  const size_t axis = place_of(order, whole_axis(l.layer().integer("axis", 0), order.size()));
+  const size_t axis =
+      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CONCAT_AXIS)), order.size()));
   const Shape to = strides_of(in_memory(l.output().shape, order));
   std::vector<TensorId> sources;
   std::vector<Move> moves;
@@ -25,7 +26,8 @@ void lower_concat(Lowering &l) {
 
 void lower_stack(Lowering &l) {
   const Shape &shape = l.output().shape;
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", 0), shape.size()));
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_STACK_AXIS)), shape.size()));
   const Shape all = strides_of(shape);
   Shape to = all;
   to.erase(to.begin() + static_cast<Shape::difference_type>(axis));
@@ -43,7 +45,8 @@ void lower_splitter(Lowering &l) {
   const Order order = l.order(0);
   const Value &input = l.input(0);
   require(input.quantization.axis < 0, "scales per axis are not carried here", 0);
-  const size_t axis = place_of(order, whole_axis(l.layer().integer("axis", 0), order.size()));
+  const size_t axis =
+      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SPLITTER_AXIS)), order.size()));
   const Shape from = strides_of(in_memory(input.shape, order));
   const TensorId source = l.in(0, order);
   int64_t begin = 0;
@@ -62,7 +65,9 @@ void lower_splitter(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> joining_layers() {
-  return {{"Concat", lower_concat}, {"Splitter", lower_splitter}, {"Stack", lower_stack}};
+  return {{ARMNN_LAYER_CONCAT, lower_concat},
+          {ARMNN_LAYER_SPLITTER, lower_splitter},
+          {ARMNN_LAYER_STACK, lower_stack}};
 }
 
 }  // namespace cpuacc

@@ -90,17 +90,21 @@ class Parameters {
   bool is_coupled_;
 };
 
-/* By TensorFlow Lite's numbers. */
 Elementwise function_of(int64_t number) {
   switch (number) {
-    case 0: return {Function::identity, 0.0f, 0.0f};
-    case 1: return {Function::clamp, __builtin_inff(), 0.0f};
-    case 3: return {Function::clamp, 6.0f, 0.0f};
-    case 4: return {Function::tanh, 1.0f, 1.0f};
-    case 6: return {Function::sigmoid, 0.0f, 0.0f};
+    case ARMNN_LSTM_ACTIVATION_NONE: return {Function::identity, 0.0f, 0.0f};
+    case ARMNN_LSTM_ACTIVATION_RELU: return {Function::clamp, __builtin_inff(), 0.0f};
+    case ARMNN_LSTM_ACTIVATION_RELU6: return {Function::clamp, 6.0f, 0.0f};
+    case ARMNN_LSTM_ACTIVATION_TANH: return {Function::tanh, 1.0f, 1.0f};
+    case ARMNN_LSTM_ACTIVATION_SIGMOID: return {Function::sigmoid, 0.0f, 0.0f};
     default: throw Refusal{"this activation is not computed here"};
   }
 }
+
+CPUACC_SHARED(PEEPHOLE_ENABLED, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
+CPUACC_SHARED(CIFG_ENABLED, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
+CPUACC_SHARED(ACTIVATION_FUNC, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
+CPUACC_SHARED(CLIPPING_THRES_CELL, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
 
 /* Args: outputs: the outputs of all steps, the last output, the last cell. */
 void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &outputs) {
@@ -115,8 +119,8 @@ void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &out
   const int64_t columns = 4 * units;
   const Shape state{reading.batch, units};
   require(l.input(1).shape == state && l.input(2).shape == state, "the states do not fit to the input", 1);
-  const bool has_peepholes = layer.integer("peephole_enabled", 0) != 0;
-  const Parameters parameters(l, layer.integer("cifg_enabled", 1) != 0);
+  const bool has_peepholes = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED)) != 0;
+  const Parameters parameters(l, layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)) != 0);
   const TensorId weights = l.constant_tensor(
       {columns, width}, parameters.stacked(&Gate::weights, {units, width}, true));
   const TensorId recurrent = l.constant_tensor(
@@ -135,17 +139,18 @@ void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &out
   std::vector<TensorId> inputs{added, recurrent, bias, kNone, l.in(1), l.in(2), peepholes};
   std::vector<TensorId> results;
   for (const size_t i : outputs) results.push_back(l.out(i));
-  const Elementwise function = function_of(layer.integer("activation_func", 1));
+  const Elementwise function = function_of(layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC)));
   const Elementwise logistic{Function::sigmoid, 0.0f, 0.0f};
   l.add<LstmSequence>(std::move(inputs), std::move(results), reading, 0.0f,
-                      static_cast<float>(layer.real("clipping_thres_cell", 0.0)),
+                      static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL))),
                       std::vector<Elementwise>{logistic, function, function}, false);
 }
 
 void lower_unidirectional(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   require(shape.size() == 3 && l.input(2).shape.size() == 2, "the rank must be 3", 0);
-  const bool is_time_major = l.layer().integer("time_major", 0) != 0;
+  const bool is_time_major =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_TIME_MAJOR)) != 0;
   lower_sequence(l,
                  {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], l.input(2).shape[1], 1, false,
                   is_time_major},
@@ -163,7 +168,7 @@ void lower_step(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> lstm_layers() {
-  return {{"Lstm", lower_step}, {"UnidirectionalSequenceLstm", lower_unidirectional}};
+  return {{ARMNN_LAYER_LSTM, lower_step}, {ARMNN_LAYER_UNIDIRECTIONAL_SEQUENCE_LSTM, lower_unidirectional}};
 }
 
 }  // namespace cpuacc

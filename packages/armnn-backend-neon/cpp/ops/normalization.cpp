@@ -40,14 +40,18 @@ class Softmax final : public Operation {
   int64_t lines_ = 0;
 };
 
+CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
+CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
+
 void lower_softmax(Lowering &l, bool takes_logarithm) {
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
   if (l.input(0).type != ARMNN_FLOAT32) return lower_other_softmax(l, takes_logarithm);
   require_floats(l);
-  const int64_t axis = whole_axis(l.layer().integer("axis", -1), l.input(0).shape.size());
+  const int64_t axis = whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), l.input(0).shape.size());
   const Order order = with_last(l.order(0), axis);
   const TensorId from = l.in(0, order);
-  l.add<Softmax>(from, l.out(0, order), static_cast<float>(l.layer().real("beta", 1.0)), takes_logarithm);
+  l.add<Softmax>(from, l.out(0, order),
+                 static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA))), takes_logarithm);
 }
 
 class Normalize final : public Operation {
@@ -83,11 +87,15 @@ class Normalize final : public Operation {
   int64_t lines_ = 0;
 };
 
+CPUACC_SHARED(AXIS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
+CPUACC_SHARED(EPS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
+
 void lower_normalize(Lowering &l, bool subtracts_mean) {
   require_floats(l);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", -1), shape.size()));
+  const int64_t said = l.layer().integer(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
+  const auto axis = static_cast<size_t>(whole_axis(said, shape.size()));
   const int64_t length = elements(shape, axis, shape.size());
   const auto factor = [&](size_t i) {
     if (!l.has_input(i)) return kNone;
@@ -102,7 +110,8 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
   const TensorId gamma = factor(1);
   const TensorId beta = subtracts_mean ? factor(2) : kNone;
   const TensorId from = l.in(0);
-  l.add<Normalize>(from, gamma, beta, l.out(), length, static_cast<float>(l.layer().real("eps", 1e-5)),
+  l.add<Normalize>(from, gamma, beta, l.out(), length,
+                   static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_EPS))),
                    subtracts_mean);
 }
 
@@ -159,13 +168,14 @@ class ScaleShift final : public Linewise {
 void lower_batch_normalization(Lowering &l) {
   require_floats(l);
   const size_t rank = l.input(0).shape.size();
-  const bool is_last = l.layer().integer("data_layout", 1) == 2;
+  const bool is_last =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
   const Order order = is_last ? plain_order(rank) : channels_last(rank);
   const float *mean = l.constant(1, "the mean");
   const float *variance = l.constant(2, "the variance");
   const float *beta = l.constant(3, "beta");
   const float *gamma = l.constant(4, "gamma");
-  const double eps = l.layer().real("eps", 1e-4);
+  const double eps = l.layer().real(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_EPS));
   const int64_t channels = elements(l.input(1).shape);
   std::vector<float> scale;
   std::vector<float> shift;
@@ -184,11 +194,11 @@ void lower_batch_normalization(Lowering &l) {
 
 std::vector<LayerType> normalization_layers() {
   return {
-      {"BatchNormalization", lower_batch_normalization},
-      {"LayerNormalization", [](Lowering &l) { lower_normalize(l, true); }},
-      {"LogSoftmax", [](Lowering &l) { lower_softmax(l, true); }},
-      {"RmsNormalization", [](Lowering &l) { lower_normalize(l, false); }},
-      {"Softmax", [](Lowering &l) { lower_softmax(l, false); }},
+      {ARMNN_LAYER_BATCH_NORMALIZATION, lower_batch_normalization},
+      {ARMNN_LAYER_LAYER_NORMALIZATION, [](Lowering &l) { lower_normalize(l, true); }},
+      {ARMNN_LAYER_LOG_SOFTMAX, [](Lowering &l) { lower_softmax(l, true); }},
+      {ARMNN_LAYER_RMS_NORMALIZATION, [](Lowering &l) { lower_normalize(l, false); }},
+      {ARMNN_LAYER_SOFTMAX, [](Lowering &l) { lower_softmax(l, false); }},
   };
 }
 

@@ -83,7 +83,7 @@ void lower_mirrored(Lowering &l, const Order &order, const std::vector<int64_t> 
 }
 
 void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> &pads) {
-  const double value = l.layer().real("pad_value", 0.0);
+  const double value = l.layer().real(ARMNN_PARAMETER(ARMNN_PAD_PAD_VALUE));
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
   Move move{from, strides_of(from), strides_of(to), 0, 0};
@@ -98,10 +98,12 @@ void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> 
 void lower_pad(Lowering &l) {
   require_alike(l);
   require(!l.has_input(1) && !l.has_input(2), "the padding must be known");
-  const int64_t mode = l.layer().integer("padding_mode", 0);
-  require(mode >= 0 && mode <= 2, "this padding mode is not computed here");
+  const int64_t mode = l.layer().integer(ARMNN_PARAMETER(ARMNN_PAD_PADDING_MODE));
+  require(mode == ARMNN_PADDING_MODE_CONSTANT || mode == ARMNN_PADDING_MODE_REFLECT ||
+              mode == ARMNN_PADDING_MODE_SYMMETRIC,
+          "this padding mode is not computed here");
   const Order order = l.common_order();
-  const std::vector<int64_t> pads = l.layer().integers("pad_list");
+  const std::vector<int64_t> pads = l.layer().integers(ARMNN_PAD_PAD_LIST);
   require(pads.size() == 2 * order.size(), "pad_list must have two numbers for each axis");
   require(std::all_of(pads.begin(), pads.end(), [](int64_t pad) { return pad >= 0; }),
           "padding must not be negative");
@@ -111,11 +113,12 @@ void lower_pad(Lowering &l) {
     require(pads[2 * i] <= to && pads[2 * i + 1] <= to && pads[2 * i] + from + pads[2 * i + 1] == to,
             "the output's shape does not fit to the padding");
   }
-  mode == 0 ? lower_constant(l, order, pads) : lower_mirrored(l, order, pads, mode == 1 ? 1 : 0);
+  if (mode == ARMNN_PADDING_MODE_CONSTANT) return lower_constant(l, order, pads);
+  lower_mirrored(l, order, pads, mode == ARMNN_PADDING_MODE_REFLECT ? 1 : 0);
 }
 
 }  // namespace
 
-std::vector<LayerType> padding_layers() { return {{"Pad", lower_pad}}; }
+std::vector<LayerType> padding_layers() { return {{ARMNN_LAYER_PAD, lower_pad}}; }
 
 }  // namespace cpuacc

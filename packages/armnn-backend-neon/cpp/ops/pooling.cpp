@@ -49,19 +49,28 @@ class Pooling2d final : public Operation {
   bool counts_padding_;
 };
 
+Pooling pooling_of(int64_t number) {
+  switch (number) {
+    case ARMNN_POOLING_ALGORITHM_MAX: return Pooling::maximum;
+    case ARMNN_POOLING_ALGORITHM_AVERAGE: return Pooling::average;
+    case ARMNN_POOLING_ALGORITHM_L2: return Pooling::l2;
+    default: throw Refusal{"this kind of pooling is not computed here"};
+  }
+}
+
 void lower_pooling(Lowering &l) {
   require_floats(l);
   const Order order = image_order(l);
   const Windows windows = pooling_windows_of(l, order);
-  const int64_t pooling = l.layer().integer("pool_type", 0);
-  require(pooling >= 0 && pooling <= 2, "this kind of pooling is not computed here");
+  const Pooling pooling = pooling_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_POOLING2D_POOL_TYPE)));
   const TensorId input = l.in(0, order);
-  l.add<Pooling2d>(input, l.out(0, order), windows, static_cast<Pooling>(pooling),
-                   l.layer().integer("padding_method", 1) == 0);
+  const bool counts_padding =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_POOLING2D_PADDING_METHOD)) == ARMNN_PADDING_METHOD_IGNORE_VALUE;
+  l.add<Pooling2d>(input, l.out(0, order), windows, pooling, counts_padding);
 }
 
 }  // namespace
 
-std::vector<LayerType> pooling_layers() { return {{"Pooling2d", lower_pooling}}; }
+std::vector<LayerType> pooling_layers() { return {{ARMNN_LAYER_POOLING2D, lower_pooling}}; }
 
 }  // namespace cpuacc

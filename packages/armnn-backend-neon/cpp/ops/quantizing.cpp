@@ -67,7 +67,7 @@ void Quantize::compute_line(const Kernels &kernels, const void *const *operands,
 }
 
 std::vector<LayerType> quantizing_layers() {
-  return {{"Dequantize", lower_dequantize}, {"Quantize", lower_quantize}};
+  return {{ARMNN_LAYER_DEQUANTIZE, lower_dequantize}, {ARMNN_LAYER_QUANTIZE, lower_quantize}};
 }
 
 }  // namespace cpuacc

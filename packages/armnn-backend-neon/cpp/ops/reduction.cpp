@@ -46,9 +46,12 @@ class Reduce final : public Operation {
   int64_t outer_, count_, inner_;
 };
 
+static_assert(are_alike({{ARMNN_REDUCE_AXIS, 0}, {ARMNN_MEAN_AXIS, 0}}));
+CPUACC_SHARED(KEEP_DIMS, REDUCE, MEAN);
+
 std::vector<bool> reduced_axes(const Lowering &l, size_t rank) {
   require(!l.has_input(1), "the axes must be known", 1);
-  const std::vector<int64_t> axes = l.layer().integers("axis");
+  const std::vector<int64_t> axes = l.layer().integers(ARMNN_REDUCE_AXIS);
   std::vector<bool> result(rank, axes.empty());
   for (const int64_t axis : axes) result[static_cast<size_t>(whole_axis(axis, rank))] = true;
   return result;
@@ -97,7 +100,7 @@ ReducedAxes reduced_axes_of(const Lowering &l) {
     is_behind = is_behind || (counts && size != 1);
     (counts ? result.count : is_behind ? result.inner : result.outer) *= size;
   }
-  result.left = left_order(order, is_reduced, l.layer().integer("keep_dims", 0) != 0);
+  result.left = left_order(order, is_reduced, l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_KEEP_DIMS)) != 0);
   require(result.left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
   return result;
 }
@@ -114,18 +117,26 @@ void lower_reduction(Lowering &l, Reduction reduction) {
   l.add<Reduce>(from, l.out(0, axes.left), reduction, axes.outer, axes.count, axes.inner);
 }
 
+Reduction reduction_of(int64_t number) {
+  switch (number) {
+    case ARMNN_REDUCE_OPERATION_SUM: return Reduction::sum;
+    case ARMNN_REDUCE_OPERATION_MAX: return Reduction::maximum;
+    case ARMNN_REDUCE_OPERATION_MEAN: return Reduction::mean;
+    case ARMNN_REDUCE_OPERATION_MIN: return Reduction::minimum;
+    case ARMNN_REDUCE_OPERATION_PROD: return Reduction::product;
+    default: throw Refusal{"this operation is not computed here"};
+  }
+}
+
 void lower_reduce(Lowering &l) {
-  constexpr Reduction kReductions[] = {Reduction::sum, Reduction::maximum, Reduction::mean,
-                                       Reduction::minimum, Reduction::product};
-  const int64_t number = l.layer().integer("reduce_operation", 0);
-  require(number >= 0 && number < 5, "this operation is not computed here");
-  lower_reduction(l, kReductions[number]);
+  lower_reduction(l, reduction_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION))));
 }
 
 }  // namespace
 
 std::vector<LayerType> reduction_layers() {
-  return {{"Mean", [](Lowering &l) { lower_reduction(l, Reduction::mean); }}, {"Reduce", lower_reduce}};
+  return {{ARMNN_LAYER_MEAN, [](Lowering &l) { lower_reduction(l, Reduction::mean); }},
+          {ARMNN_LAYER_REDUCE, lower_reduce}};
 }
 
 }  // namespace cpuacc

@@ -12,10 +12,12 @@ void lower_reshape(Lowering &l) {
   l.share(0, from, plain_order(l.output().shape.size()));
 }
 
+static_assert(are_alike({{ARMNN_PERMUTE_DIM_MAPPINGS, 0}, {ARMNN_TRANSPOSE_DIM_MAPPINGS, 0}}));
+
 /* Moves nothing: the output is the input's memory in another order of axes. */
 void lower_transposition(Lowering &l, bool is_said_from_input) {
   require_alike(l);
-  const std::vector<int64_t> said = l.layer().integers("dim_mappings");
+  const std::vector<int64_t> said = l.layer().integers(ARMNN_PERMUTE_DIM_MAPPINGS);
   const Order order = l.order(0);
   require(said.size() == order.size(), "dim_mappings must have a number for each axis");
   Order axes(said.size()); /* axis i of the input is axis axes[i] of the output */
@@ -48,8 +50,9 @@ void lower_channel_shuffle(Lowering &l) {
   require_alike(l);
   const Order order = l.common_order();
   const Shape shape = in_memory(l.input(0).shape, order);
-  const size_t axis = place_of(order, whole_axis(l.layer().integer("axis", 0), order.size()));
-  const int64_t groups = l.layer().integer("num_groups", 0);
+  const size_t axis =
+      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_AXIS)), order.size()));
+  const int64_t groups = l.layer().integer(ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_NUM_GROUPS));
   require(groups > 0 && shape[axis] % groups == 0, "the groups do not divide the axis");
   const int64_t members = shape[axis] / groups;
   const int64_t outer = elements(shape, 0, axis);
@@ -66,11 +69,11 @@ void lower_channel_shuffle(Lowering &l) {
 
 std::vector<LayerType> reshaping_layers() {
   return {
-      {"BroadcastTo", lower_broadcast},
-      {"ChannelShuffle", lower_channel_shuffle},
-      {"Permute", [](Lowering &l) { lower_transposition(l, true); }},
-      {"Reshape", lower_reshape},
-      {"Transpose", [](Lowering &l) { lower_transposition(l, false); }},
+      {ARMNN_LAYER_BROADCAST_TO, lower_broadcast},
+      {ARMNN_LAYER_CHANNEL_SHUFFLE, lower_channel_shuffle},
+      {ARMNN_LAYER_PERMUTE, [](Lowering &l) { lower_transposition(l, true); }},
+      {ARMNN_LAYER_RESHAPE, lower_reshape},
+      {ARMNN_LAYER_TRANSPOSE, [](Lowering &l) { lower_transposition(l, false); }},
   };
 }
 

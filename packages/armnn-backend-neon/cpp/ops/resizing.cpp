@@ -177,24 +177,25 @@ struct Grid {
 };
 
 void lower_resize(Lowering &l) {
-  constexpr int64_t kBilinear = 0;
-  constexpr int64_t kNearest = 1;
-  constexpr int64_t kTensorFlow = 1000;
   const bool is_stored = is_int8(l.input(0)) && is_int8(l.output());
   if (!is_stored) require_floats(l);
   const Layer &layer = l.layer();
-  const int64_t method = layer.integer("method", kNearest);
-  require(method == kBilinear || method == kNearest, "only Bilinear and NearestNeighbor are computed here");
-  require(method == kBilinear || layer.integer("rounding", kTensorFlow) == kTensorFlow,
+  const int64_t method = layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_METHOD));
+  const bool is_bilinear = method == ARMNN_RESIZE_METHOD_BILINEAR;
+  require(is_bilinear || method == ARMNN_RESIZE_METHOD_NEAREST_NEIGHBOR,
+          "only Bilinear and NearestNeighbor are computed here");
+  require(is_bilinear ||
+              layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ROUNDING)) == ARMNN_RESIZE_ROUNDING_TENSORFLOW,
           "only TensorFlow's rounding is computed here");
-  require(layer.real("scale_width", 0.0) == 0.0 && layer.real("scale_height", 0.0) == 0.0,
+  require(layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_WIDTH)) == 0.0 &&
+              layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_HEIGHT)) == 0.0,
           "scales of their own are not computed here");
   const Order order = image_order(l);
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
   require(elements(from) > 0, "an empty image cannot be sampled", 0);
-  const Grid grid{layer.integer("align_corners", 0) != 0, layer.integer("half_pixel_centers", 0) != 0,
-                  method == kBilinear};
+  const Grid grid{layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)) != 0,
+                  layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)) != 0, is_bilinear};
   const TensorId image = l.in(0, order);
   const Sampling rows = grid.sampling(from[1], to[1]);
   const Sampling columns = grid.sampling(from[2], to[2]);
@@ -206,8 +207,11 @@ void lower_resize(Lowering &l) {
   const Quantization &made = l.output().quantization;
   const bool is_alike = stored.type == l.output().type && stored.quantization.scales == made.scales &&
                         stored.quantization.zero_points == made.zero_points;
-  l.add<Int8Resize>(image, l.out(0, order), rows, columns, method == kBilinear || !is_alike);
+  l.add<Int8Resize>(image, l.out(0, order), rows, columns, is_bilinear || !is_alike);
 }
+
+CPUACC_SHARED(DATA_LAYOUT, SPACE_TO_DEPTH, DEPTH_TO_SPACE);
+CPUACC_SHARED(BLOCK_SIZE, SPACE_TO_DEPTH, DEPTH_TO_SPACE);
 
 /* The axes of [N, H, y, W, x, channels of the deep form] in both forms. */
 void lower_block(Lowering &l, bool is_deep_before) {
@@ -216,8 +220,8 @@ void lower_block(Lowering &l, bool is_deep_before) {
   require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
               in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
           "input and output must have the same data type and quantisation");
-  const Order order = image_order(l);
-  const int64_t side = l.layer().integer("block_size", 1);
+  const Order order = image_order(l, ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT);
+  const int64_t side = l.layer().integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_DEPTH_BLOCK_SIZE));
   const Shape from = in_memory(in.shape, order);
   const Shape to = in_memory(out.shape, order);
   require(side > 0 && side < 65536, "block_size is out of range");
@@ -226,7 +230,7 @@ void lower_block(Lowering &l, bool is_deep_before) {
   const Shape deep_steps = strides_of(deep);
   const Shape flat_steps = strides_of(flat);
   const int64_t channels = flat[3];
-  const bool is_crd = l.layer().integer("column_row_depth", 0) != 0;
+  const bool is_crd = l.layer().integer(ARMNN_PARAMETER(ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH)) != 0;
   const int64_t block = is_crd ? 1 : channels; /* steps of a place in the block in the deep channels */
   const Shape shape{deep[0], deep[1], side, deep[2], side, channels};
   const Shape in_deep{deep_steps[0], deep_steps[1], side * block, deep_steps[2], block,
@@ -242,9 +246,9 @@ void lower_block(Lowering &l, bool is_deep_before) {
 
 std::vector<LayerType> resizing_layers() {
   return {
-      {"DepthToSpace", [](Lowering &l) { lower_block(l, true); }},
-      {"Resize", lower_resize},
-      {"SpaceToDepth", [](Lowering &l) { lower_block(l, false); }},
+      {ARMNN_LAYER_DEPTH_TO_SPACE, [](Lowering &l) { lower_block(l, true); }},
+      {ARMNN_LAYER_RESIZE, lower_resize},
+      {ARMNN_LAYER_SPACE_TO_DEPTH, [](Lowering &l) { lower_block(l, false); }},
   };
 }
 

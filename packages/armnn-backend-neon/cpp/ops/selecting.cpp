@@ -59,7 +59,8 @@ void lower_gather_elements(Lowering &l) {
   const Shape &shape = l.input(1).shape;
   require(!from.empty() && shape.size() == from.size() && l.output().shape == shape,
           "the shapes do not fit");
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", 0), from.size()));
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_GATHER_ELEMENTS_AXIS)), from.size()));
   for (size_t i = 0; i < shape.size(); ++i) {
     require(i == axis || shape[i] <= from[i], "the indices reach outside of the input", 1);
   }
@@ -169,15 +170,15 @@ void lower_one_hot(Lowering &l) {
               elements(values.shape) == 2 && values.quantization.axis < 0,
           "there must be two values of the output's data type and quantisation", 1);
   const size_t rank = l.input(0).shape.size() + 1;
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer("axis", -1), rank));
+  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_AXIS)), rank));
   Shape expected = l.input(0).shape;
   expected.insert(expected.begin() + static_cast<Shape::difference_type>(axis),
-                  l.layer().integer("depth", 0));
+                  l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_DEPTH)));
   require(out.shape == expected, "the output's shape does not fit to the depth");
   const TensorId indices = l.in(0);
   const TensorId both = l.in(1);
   l.add<OneHot>(indices, both, l.out(), along(expected, axis),
-                l.layer().integer("wrap_negative", 1) != 0);
+                l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_WRAP_NEGATIVE)) != 0);
 }
 
 class Trilu final : public Operation {
@@ -223,20 +224,20 @@ void lower_trilu(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   require(shape.size() >= 2, "there must be matrices", 0);
   constexpr int64_t kFarthest = int64_t{1} << 40;
-  const int64_t diagonal = std::clamp(l.layer().integer("k", 0), -kFarthest, kFarthest);
+  const int64_t diagonal = std::clamp(l.layer().integer(ARMNN_PARAMETER(ARMNN_TRILU_K)), -kFarthest, kFarthest);
   const TensorId from = l.in(0);
   l.add<Trilu>(from, l.out(), shape[shape.size() - 2], shape.back(), diagonal,
-               l.layer().integer("upper", 1) != 0);
+               l.layer().integer(ARMNN_PARAMETER(ARMNN_TRILU_UPPER)) != 0);
 }
 
 }  // namespace
 
 std::vector<LayerType> selecting_layers() {
   return {
-      {"GatherElements", lower_gather_elements},
-      {"GatherNd", lower_gather_nd},
-      {"OneHot", lower_one_hot},
-      {"Trilu", lower_trilu},
+      {ARMNN_LAYER_GATHER_ELEMENTS, lower_gather_elements},
+      {ARMNN_LAYER_GATHER_ND, lower_gather_nd},
+      {ARMNN_LAYER_ONE_HOT, lower_one_hot},
+      {ARMNN_LAYER_TRILU, lower_trilu},
   };
 }
 

@@ -81,10 +81,31 @@ struct Sequence {
   std::vector<Elementwise> functions;
 };
 
-std::vector<Elementwise> functions_of(const Layer &layer, size_t count, size_t ways) {
-  const std::vector<int64_t> numbers = layer.integers("activations");
-  const std::vector<double> a = layer.reals("activation_a");
-  const std::vector<double> b = layer.reals("activation_b");
+#define SHARED_BY_SEQUENCES(parameter)      \
+  CPUACC_SHARED(parameter, RNN, GRU);       \
+  CPUACC_SHARED(parameter, RNN, SEQUENCE_LSTM)
+#define SHARED_NAME(parameter)                                                   \
+  static_assert(are_alike({{ARMNN_RNN_##parameter, 0}, {ARMNN_GRU_##parameter, 0}, \
+                           {ARMNN_SEQUENCE_LSTM_##parameter, 0}}))
+
+SHARED_BY_SEQUENCES(TIME_MAJOR);
+SHARED_BY_SEQUENCES(DIRECTION);
+SHARED_BY_SEQUENCES(CLIP);
+SHARED_NAME(ACTIVATIONS);
+SHARED_NAME(ACTIVATION_A);
+SHARED_NAME(ACTIVATION_B);
+
+/* The activations of one direction. */
+struct Activations {
+  std::vector<int64_t> numbers;
+  std::vector<double> a, b;
+};
+
+std::vector<Elementwise> functions_of(const Layer &layer, const Activations &usual, size_t ways) {
+  const size_t count = usual.numbers.size();
+  const std::vector<int64_t> numbers = layer.integers(ARMNN_RNN_ACTIVATIONS, usual.numbers);
+  const std::vector<double> a = layer.reals(ARMNN_RNN_ACTIVATION_A, usual.a);
+  const std::vector<double> b = layer.reals(ARMNN_RNN_ACTIVATION_B, usual.b);
   require((numbers.size() == count || numbers.size() == count * ways) && a.size() == numbers.size() &&
               b.size() == numbers.size(),
           "the activations are not one of each for each direction");
@@ -112,25 +133,24 @@ void require_parameters(const Lowering &l) {
 }
 
 /* Lowers the product of all steps with their weights, and collects what the recurrence needs. */
-Sequence sequence_of(Lowering &l, int64_t gates, size_t functions) {
+Sequence sequence_of(Lowering &l, int64_t gates, const Activations &usual) {
   require_parameters(l);
   const Layer &layer = l.layer();
   const Shape &shape = l.input(0).shape;
-  const bool is_time_major = layer.integer("time_major", 0) != 0;
-  constexpr int64_t kReverse = 1001;
-  constexpr int64_t kBidirectional = 1002;
-  const int64_t direction = layer.integer("direction", 1000);
+  const bool is_time_major = layer.integer(ARMNN_PARAMETER(ARMNN_RNN_TIME_MAJOR)) != 0;
+  const int64_t direction = layer.integer(ARMNN_PARAMETER(ARMNN_RNN_DIRECTION));
   const Shape &weights = l.input(1).shape;
   const int64_t units = l.input(2).shape[2];
   const int64_t columns = gates * units;
-  Sequence result{{}, {}, {}, static_cast<float>(layer.real("clip", 0.0)), {}};
+  Sequence result{{}, {}, {}, static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_RNN_CLIP))), {}};
   result.reading = {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], units,
-                    direction == kBidirectional ? 2 : 1, direction == kReverse, is_time_major};
+                    direction == ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL ? 2 : 1,
+                    direction == ARMNN_SEQUENCE_DIRECTION_REVERSE, is_time_major};
   const Reading &reading = result.reading;
   require(weights == Shape{reading.ways, columns, shape[2]} &&
               l.input(2).shape == Shape{reading.ways, columns, units},
           "the shapes of the weights do not fit", 1);
-  result.functions = functions_of(layer, functions, static_cast<size_t>(reading.ways));
+  result.functions = functions_of(layer, usual, static_cast<size_t>(reading.ways));
   const TensorId added =
       l.temporary(ARMNN_FLOAT32, {reading.ways, reading.steps * reading.batch, columns});
   const TensorId from = l.in(0);
@@ -151,20 +171,24 @@ Sequence sequence_of(Lowering &l, int64_t gates, size_t functions) {
 }
 
 void lower_rnn(Lowering &l) {
-  Sequence s = sequence_of(l, 1, 1);
+  Sequence s = sequence_of(l, 1, {ARMNN_RNN_ACTIVATIONS_DEFAULT, ARMNN_RNN_ACTIVATION_A_DEFAULT,
+                                 ARMNN_RNN_ACTIVATION_B_DEFAULT});
   l.add<Rnn>(std::move(s.inputs), std::move(s.outputs), s.reading, 1, s.clip, std::move(s.functions));
 }
 
 void lower_gru(Lowering &l) {
-  const bool resets_behind = l.layer().integer("linear_before_reset", 0) != 0;
-  Sequence s = sequence_of(l, 3, 2);
+  const bool resets_behind = l.layer().integer(ARMNN_PARAMETER(ARMNN_GRU_LINEAR_BEFORE_RESET)) != 0;
+  Sequence s = sequence_of(l, 3, {ARMNN_GRU_ACTIVATIONS_DEFAULT, ARMNN_GRU_ACTIVATION_A_DEFAULT,
+                                 ARMNN_GRU_ACTIVATION_B_DEFAULT});
   l.add<Gru>(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip, std::move(s.functions),
              resets_behind);
 }
 
 void lower_lstm(Lowering &l) {
-  const bool couples_gates = l.layer().integer("input_forget", 0) != 0;
-  Sequence s = sequence_of(l, 4, 3);
+  const bool couples_gates = l.layer().integer(ARMNN_PARAMETER(ARMNN_SEQUENCE_LSTM_INPUT_FORGET)) != 0;
+  Sequence s = sequence_of(l, 4, {ARMNN_SEQUENCE_LSTM_ACTIVATIONS_DEFAULT,
+                                 ARMNN_SEQUENCE_LSTM_ACTIVATION_A_DEFAULT,
+                                 ARMNN_SEQUENCE_LSTM_ACTIVATION_B_DEFAULT});
   l.add<LstmSequence>(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip, 0.0f,
                       std::move(s.functions), couples_gates);
 }
@@ -172,7 +196,7 @@ void lower_lstm(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> sequence_layers() {
-  return {{"Gru", lower_gru}, {"Rnn", lower_rnn}, {"SequenceLstm", lower_lstm}};
+  return {{ARMNN_LAYER_GRU, lower_gru}, {ARMNN_LAYER_RNN, lower_rnn}, {ARMNN_LAYER_SEQUENCE_LSTM, lower_lstm}};
 }
 
 }  // namespace cpuacc

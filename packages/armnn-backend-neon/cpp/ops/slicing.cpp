@@ -12,7 +12,7 @@ void lower_slice(Lowering &l) {
   require_alike(l);
   require(!l.has_input(1) && !l.has_input(2), "the box must be known");
   const Order order = l.common_order();
-  const std::vector<int64_t> begin = l.layer().integers("begin");
+  const std::vector<int64_t> begin = l.layer().integers(ARMNN_SLICE_BEGIN);
   require(begin.size() == order.size(), "begin must have a number for each axis");
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
@@ -35,10 +35,10 @@ struct Walk {
 };
 
 Walk walk_of(const Layer &layer, size_t place, int64_t size) {
-  const int64_t step = layer.integers("stride").at(place);
+  const int64_t step = layer.integers(ARMNN_STRIDED_SLICE_STRIDE).at(place);
   const int64_t bit = int64_t{1} << place;
-  if (layer.integer("begin_mask", 0) & bit) return {step > 0 ? 0 : size - 1, step};
-  const int64_t said = layer.integers("begin").at(place);
+  if (layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_BEGIN_MASK)) & bit) return {step > 0 ? 0 : size - 1, step};
+  const int64_t said = layer.integers(ARMNN_STRIDED_SLICE_BEGIN).at(place);
   const int64_t begin = said < 0 ? said + size : said;
   return {step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1), step};
 }
@@ -76,29 +76,32 @@ void lower_strided_slice(Lowering &l) {
   require(!l.has_input(1) && !l.has_input(2) && !l.has_input(3), "the slice must be known");
   const Layer &layer = l.layer();
   const Shape &shape = l.input(0).shape;
-  const std::vector<int64_t> begin = layer.integers("begin");
-  const std::vector<int64_t> strides = layer.integers("stride");
+  const std::vector<int64_t> begin = layer.integers(ARMNN_STRIDED_SLICE_BEGIN);
+  const std::vector<int64_t> strides = layer.integers(ARMNN_STRIDED_SLICE_STRIDE);
   const size_t count = begin.size();
   require(strides.size() == count && count < 64, "begin and stride must name as many axes");
   for (const int64_t step : strides) {
     require(step != 0 && step > -kFarthest && step < kFarthest, "a stride is out of range");
   }
-  const auto bit = [&](const char *mask, size_t i) { return ((layer.integer(mask, 0) >> i) & 1) != 0; };
-  const auto is_axis = [&](size_t i) { return !bit("ellipsis_mask", i) && !bit("new_axis_mask", i); };
+  const int64_t ellipsis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_ELLIPSIS_MASK));
+  const int64_t new_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_NEW_AXIS_MASK));
+  const int64_t shrink_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK));
+  const auto bit = [](int64_t mask, size_t i) { return ((mask >> i) & 1) != 0; };
+  const auto is_axis = [&](size_t i) { return !bit(ellipsis, i) && !bit(new_axis, i); };
   size_t named = 0;
   bool has_ellipsis = false;
   for (size_t i = 0; i < count; ++i) {
     named += is_axis(i);
-    has_ellipsis = has_ellipsis || bit("ellipsis_mask", i);
+    has_ellipsis = has_ellipsis || bit(ellipsis, i);
   }
   require(named <= shape.size(), "begin names more axes than there are");
   Slicing slicing{shape, strides_of(shape), l.output().shape};
   for (size_t i = 0; i < count; ++i) {
-    if (bit("ellipsis_mask", i)) {
+    if (bit(ellipsis, i)) {
       slicing.walk_whole(shape.size() - named);
     } else if (!is_axis(i)) {
       slicing.insert();
-    } else if (bit("shrink_axis_mask", i)) {
+    } else if (bit(shrink_axis, i)) {
       slicing.pick(begin[i]);
     } else {
       slicing.walk(walk_of(layer, i, shape[slicing.axis]));
@@ -115,7 +118,7 @@ void lower_strided_slice(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> slicing_layers() {
-  return {{"Slice", lower_slice}, {"StridedSlice", lower_strided_slice}};
+  return {{ARMNN_LAYER_SLICE, lower_slice}, {ARMNN_LAYER_STRIDED_SLICE, lower_strided_slice}};
 }
 
 }  // namespace cpuacc

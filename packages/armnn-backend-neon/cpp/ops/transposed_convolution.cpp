@@ -240,7 +240,7 @@ void lower_transposed(Lowering &l) {
   const Order order = image_order(l);
   const bool is_last = is_plain(order);
   const Shape &weights = l.input(1).shape;
-  Windows w = windows_of(l, order);
+  Windows w = windows_of(l, order, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
   const Window window{weights[is_last ? 1 : 2], weights[is_last ? 2 : 3], weights[is_last ? 3 : 1],
                       weights[0], is_last};
   w.window_height = window.height;
@@ -258,7 +258,7 @@ void lower_transposed(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> transposed_convolution_layers() {
-  return {{"TransposeConvolution2d", lower_transposed}};
+  return {{ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed}};
 }
 
 }  // namespace cpuacc

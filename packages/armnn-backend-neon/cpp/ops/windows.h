@@ -17,9 +17,10 @@ struct Windows {
 };
 
 /* The order in which the layer's data_layout has its channels last. Refuses other layouts. */
-Order image_order(const Lowering &lowering);
+Order image_order(const Lowering &lowering, int64_t usual_layout = ARMNN_CONVOLUTION2D_DATA_LAYOUT_DEFAULT);
 /* All but the size of the window. */
-Windows windows_of(const Lowering &lowering, const Order &order);
+Windows windows_of(const Lowering &lowering, const Order &order,
+                   int64_t usual_stride = ARMNN_CONVOLUTION2D_STRIDE_Y_DEFAULT);
 /* Those of Pooling2d, whole: a window of no size is the image. */
 Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
