@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A backend that adds two float vectors: the least that a table can hold. */
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <string.h>
 
 ARMNN_BACKEND_NOTE("{\"id\": \"AcmeAdd\", \"api\": \"1.0\"}");
@@ -16,7 +17,8 @@ static armnn_code create(const armnn_host *host, const armnn_option *options, ui
 static void destroy(armnn_backend *backend) { (void)backend; }
 
 static int is_addition(const armnn_node *node) {
-  return node->type.size == 8 && memcmp(node->type.data, "Addition", 8) == 0;
+  static const char name[] = ARMNN_LAYER_ADDITION;
+  return node->type.size == sizeof name - 1 && memcmp(node->type.data, name, sizeof name - 1) == 0;
 }
 static armnn_code query(armnn_backend *backend, const armnn_device *device,
                         const armnn_graph *graph, armnn_support *supports, uint64_t stride,

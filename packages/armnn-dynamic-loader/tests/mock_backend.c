@@ -7,6 +7,7 @@
  * they are called like.
  */
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@
 #define IN_EXECUTE
 #endif
 #ifndef LAYER
-#define LAYER "Addition"
+#define LAYER ARMNN_LAYER_ADDITION
 #endif
 #ifdef NOTE
 ARMNN_BACKEND_NOTE(NOTE);

@@ -3,6 +3,7 @@
  * way that it is told to: macros change the exports and the table, options change the functions.
  */
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,8 +160,8 @@ static armnn_code network_event(armnn_backend *backend, int32_t event, uint64_t 
 }
 
 static int operation(const armnn_node *node) {
-  return is(node->type, "Addition") ? '+' : is(node->type, "Subtraction") ? '-'
-         : is(node->type, "Multiplication") ? '*' : 0;
+  return is(node->type, ARMNN_LAYER_ADDITION) ? '+' : is(node->type, ARMNN_LAYER_SUBTRACTION) ? '-'
+         : is(node->type, ARMNN_LAYER_MULTIPLICATION) ? '*' : 0;
 }
 static const armnn_value *value_at(const armnn_graph *graph, int32_t index) {
   return ARMNN_AT(const armnn_value, graph->values, graph->value_stride, index);

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,7 +59,7 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
   for (uint64_t i = 0; i < graph->num_nodes; ++i) {
     const armnn_node *node = ARMNN_AT(const armnn_node, graph->nodes, graph->node_stride, i);
     armnn_support *support = ARMNN_AT(armnn_support, out, stride, i);
-    support->level = strcmp(node->type.data, "Addition") == 0;
+    support->level = strcmp(node->type.data, ARMNN_LAYER_ADDITION) == 0;
     if (!support->level) support->reason = (armnn_string){"only Addition", 13};
   }
   return ARMNN_OK;

@@ -123,6 +123,8 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
         "library": f"{vendor}_{backend_id}_backend.so",
         # What the templates need, not the newest there is: older cores take the backend as well.
         "api_version": f"{BACKEND_API_VERSION.major}.0",
+        # The headers that the templates are written for; what is built needs api_version only.
+        "header_version": str(BACKEND_API_VERSION),
         "api_major": str(BACKEND_API_VERSION.major),
         "api_minor": "0",
         "next_major": str(BACKEND_API_VERSION.major + 1),

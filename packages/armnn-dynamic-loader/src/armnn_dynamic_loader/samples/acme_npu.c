@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* AcmeNpu: a backend in one file. It runs Addition of equal shapes and Convolution2d, in float32,
- * whole subgraphs at a time.
+/* AcmeNpu: a backend in one file. It runs subgraphs of Addition and Convolution2d in float32.
  *
  *   gcc -std=c11 -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,defs \
  *       $(python -m armnn_backend_api --includes) -o Acme_AcmeNpu_backend.so acme_npu.c
  */
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +45,7 @@ static int is(armnn_string string, const char *word) {
   return string.size == strlen(word) && !memcmp(string.data, word, string.size);
 }
 static armnn_code fail(armnn_error *error, armnn_code code, int32_t node, const char *message) {
-  error->code = code;
-  error->node_id = node;
+  error->code = code, error->node_id = node;
   error->message = text(message); /* static, so there is nothing to release */
   return code;
 }
@@ -65,15 +64,18 @@ static uint64_t elements_of(const armnn_value *value) {
 static float *data_of(const armnn_tensor *tensor) {
   return (float *)(void *)((char *)tensor->data + tensor->byte_offset);
 }
-static int64_t attribute(const armnn_graph *graph, const armnn_node *node, const char *name) {
+static int64_t attribute(const armnn_graph *graph, const armnn_node *node, const char *name,
+                         int64_t otherwise) {
   for (uint64_t i = 0; i < node->num_attributes; ++i) {
     const armnn_attribute *row =
         ARMNN_AT(const armnn_attribute, node->attributes, graph->attribute_stride, i);
     if (is(row->name, name) && row->type == ARMNN_ATTRIBUTE_INT64 && row->count == 1)
       return *(const int64_t *)row->data;
   }
-  return 0;
+  return otherwise;
 }
+/* A parameter of Convolution2d, with the name and the default of armnn/layers.h. */
+#define CONVOLUTION2D(name) attribute(graph, node, ARMNN_PARAMETER(ARMNN_CONVOLUTION2D_##name))
 static image image_of(const armnn_value *value, int is_nhwc) {
   const int64_t *s = value->shape;
   if (is_nhwc) return (image){s[0], s[3], s[1], s[2], s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]};
@@ -84,8 +86,8 @@ static int same_shape(const armnn_value *a, const armnn_value *b) {
 }
 /* Why not, as a static text, or NULL; *input is one more than the index of the guilty input. */
 static const char *refusal(const armnn_graph *graph, const armnn_node *node, int32_t *input) {
-  const int is_convolution = is(node->type, "Convolution2d");
-  if ((!is_convolution && !is(node->type, "Addition")) || node->num_inputs > 3)
+  const int is_convolution = is(node->type, ARMNN_LAYER_CONVOLUTION2D);
+  if ((!is_convolution && !is(node->type, ARMNN_LAYER_ADDITION)) || node->num_inputs > 3)
     return "AcmeNpu runs Addition and Convolution2d";
   for (uint64_t i = 0; i < node->num_inputs; ++i) {
     if (node->inputs[i] < 0) continue;
@@ -98,8 +100,9 @@ static const char *refusal(const armnn_graph *graph, const armnn_node *node, int
       return "AcmeNpu adds tensors of equal shape";
   }
   *input = 0;
-  const int64_t layout = is_convolution ? attribute(graph, node, "data_layout") : 1;
-  return layout == 1 || layout == 2 ? NULL : "AcmeNpu knows NCHW and NHWC";
+  const int64_t layout = CONVOLUTION2D(DATA_LAYOUT); /* Addition has the default: it has none */
+  const int is_known = layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NHWC;
+  return is_known ? NULL : "AcmeNpu knows NCHW and NHWC";
 }
 
 static armnn_code query(armnn_backend *backend, const armnn_device *device,
@@ -119,14 +122,12 @@ static step step_of(const armnn_graph *graph, const armnn_node *node) {
   step made = {.id = node->id, .inputs = {-1, -1, -1}, .output = node->outputs[0]};
   for (uint64_t i = 0; i < node->num_inputs; ++i) made.inputs[i] = node->inputs[i];
   made.elements = elements_of(value_at(graph, node->outputs[0]));
-  made.is_convolution = is(node->type, "Convolution2d");
+  made.is_convolution = is(node->type, ARMNN_LAYER_CONVOLUTION2D);
   if (!made.is_convolution) return made;
-  const int is_nhwc = attribute(graph, node, "data_layout") == 2;
-  int64_t *const fields[] = {&made.stride_x,   &made.stride_y, &made.dilation_x,
-                             &made.dilation_y, &made.pad_left, &made.pad_top};
-  const char *const names[] = {"stride_x",   "stride_y", "dilation_x",
-                               "dilation_y", "pad_left", "pad_top"};
-  for (int i = 0; i < 6; ++i) *fields[i] = attribute(graph, node, names[i]);
+  made.stride_x = CONVOLUTION2D(STRIDE_X), made.stride_y = CONVOLUTION2D(STRIDE_Y);
+  made.dilation_x = CONVOLUTION2D(DILATION_X), made.dilation_y = CONVOLUTION2D(DILATION_Y);
+  made.pad_left = CONVOLUTION2D(PAD_LEFT), made.pad_top = CONVOLUTION2D(PAD_TOP);
+  const int is_nhwc = CONVOLUTION2D(DATA_LAYOUT) == ARMNN_DATA_LAYOUT_NHWC;
   made.from = image_of(value_at(graph, node->inputs[0]), is_nhwc);
   made.weights = image_of(value_at(graph, node->inputs[1]), is_nhwc);
   made.to = image_of(value_at(graph, node->outputs[0]), is_nhwc);
@@ -294,7 +295,6 @@ static const armnn_backend_api table = {
 
 const char *GetBackendId(void) { return table.id.data; }
 void GetVersion(uint32_t *outMajor, uint32_t *outMinor) {
-  *outMajor = table.api_major;
-  *outMinor = table.api_minor;
+  *outMajor = table.api_major, *outMinor = table.api_minor;
 }
 void *BackendFactory(void) { return (void *)(uintptr_t)&table; }

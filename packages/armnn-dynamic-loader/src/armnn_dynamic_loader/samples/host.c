@@ -6,6 +6,7 @@
  *   ./host ./Acme_AcmeNpu_backend.so
  */
 #include <armnn/backend.h>
+#include <armnn/layers.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,13 +128,15 @@ static armnn_attribute attribute(const char *name, const int64_t *data) {
 
 static armnn_graph graph_of(armnn_value *values, armnn_node *nodes, armnn_attribute *attributes,
                             armnn_tensor *constant) {
-  static const int64_t first = 1, nhwc = 2;
+  static const int64_t one = 1, nhwc = ARMNN_DATA_LAYOUT_NHWC;
   static const int32_t in_conv[] = {X, WEIGHTS}, out_conv[] = {SUM}, in_add[] = {SUM, X};
   static const int32_t out_add[] = {Y}, inputs[] = {X};
   static const struct { const char *name; const int64_t *data; } fields[] = {
-      {"pad_left", &first},  {"pad_right", &first},  {"pad_top", &first},
-      {"pad_bottom", &first}, {"stride_x", &first},  {"stride_y", &first},
-      {"dilation_x", &first}, {"dilation_y", &first}, {"data_layout", &nhwc}};
+      {ARMNN_CONVOLUTION2D_PAD_LEFT, &one},   {ARMNN_CONVOLUTION2D_PAD_RIGHT, &one},
+      {ARMNN_CONVOLUTION2D_PAD_TOP, &one},    {ARMNN_CONVOLUTION2D_PAD_BOTTOM, &one},
+      {ARMNN_CONVOLUTION2D_STRIDE_X, &one},   {ARMNN_CONVOLUTION2D_STRIDE_Y, &one},
+      {ARMNN_CONVOLUTION2D_DILATION_X, &one}, {ARMNN_CONVOLUTION2D_DILATION_Y, &one},
+      {ARMNN_CONVOLUTION2D_DATA_LAYOUT, &nhwc}};
   values[X] = value("x", image);
   values[WEIGHTS] = value("weights", kernel);
   values[SUM] = value("sum", image);
@@ -143,12 +146,13 @@ static armnn_graph graph_of(armnn_value *values, armnn_node *nodes, armnn_attrib
   values[WEIGHTS].constant_ref = weights;
   for (int i = 0; i < 9; ++i) attributes[i] = attribute(fields[i].name, fields[i].data);
   nodes[0] = (armnn_node){.header = ARMNN_HEADER(ARMNN_NODE), .id = 0,
-                          .type = text("Convolution2d"), .name = text("laplace"),
+                          .type = text(ARMNN_LAYER_CONVOLUTION2D), .name = text("laplace"),
                           .inputs = in_conv, .num_inputs = 2, .outputs = out_conv,
                           .num_outputs = 1, .attributes = attributes, .num_attributes = 9};
-  nodes[1] = (armnn_node){.header = ARMNN_HEADER(ARMNN_NODE), .id = 1, .type = text("Addition"),
-                          .name = text("sharpen"), .inputs = in_add, .num_inputs = 2,
-                          .outputs = out_add, .num_outputs = 1};
+  nodes[1] = (armnn_node){.header = ARMNN_HEADER(ARMNN_NODE), .id = 1,
+                          .type = text(ARMNN_LAYER_ADDITION), .name = text("sharpen"),
+                          .inputs = in_add, .num_inputs = 2, .outputs = out_add,
+                          .num_outputs = 1};
   return (armnn_graph){.header = ARMNN_HEADER(ARMNN_GRAPH),
                        .value_stride = sizeof *values, .node_stride = sizeof *nodes,
                        .attribute_stride = sizeof *attributes,
