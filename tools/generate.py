@@ -357,6 +357,8 @@ def _layer_entry(spec: Any) -> str:
     lines = [f"### {spec.name} ({spec.number})", "", *map(_markdown, text), ""]
     if spec.no_kernel:
         lines += [f"No backend computes it: {spec.no_kernel}.", ""]
+    if spec.moves_data:
+        lines += ["It only moves elements.", ""]
     if spec.data_dependent:
         lines += ["The shape of its output depends on the data.", ""]
     lines += ["| | | |", "|---|---|---|"]

@@ -95,7 +95,8 @@ def _enumerator(member: Any) -> str:
 
 def _layer(spec: Any, text: list[str], said: dict[str, str]) -> list[str]:
     slots = f"Inputs: {_slots(spec.inputs)}. Outputs: {_slots(spec.outputs)}."
-    about = f"{spec.name}: {_plain(text[0])}\n{slots}"
+    moves = " It only moves elements." if spec.moves_data else ""
+    about = f"{spec.name}: {_plain(text[0])}{moves}\n{slots}"
     lines = [_comment(about), f'#define ARMNN_LAYER_{c_name(spec.name)} "{spec.name}"']
     hints = get_type_hints(spec.descriptor)
     for field in dataclasses.fields(spec.descriptor):

@@ -10,6 +10,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS, Descriptor, InputSlot, descriptor
 from armnn.layers._shapes import same_as_input
 from armnn.layers._spec import layer, result, slot
+from armnn.testing.cases import cases_of
 from armnn.types import (
     ActivationFunction,
     ArgMinMaxFunction,
@@ -434,3 +435,17 @@ def test_an_output_cannot_be_like_an_input_that_is_not_there(table: None) -> Non
 def test_shapes_and_indices_are_integers_of_32_or_64_bits() -> None:
     for name in ("Shape", "Rank", "ArgMinMax"):
         assert LAYERS[name].outputs[0].data_types == (DataType.SIGNED32, DataType.SIGNED64)
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in LAYERS.values() if spec.moves_data])
+def test_what_moves_data_has_each_element_of_an_output_from_an_input(name: str) -> None:
+    cases = list(cases_of(name))
+    assert cases
+    for case in cases:
+        given = {x for value in case.inputs if value is not None for x in value.real.flat}
+        assert {x for expected in case.expected for x in expected.flat} <= given, case.id
+
+
+def test_what_computes_or_fills_in_does_not_only_move_data() -> None:
+    others = ("Addition", "Cast", "Pad", "Quantize", "SpaceToBatchNd", "TopK", "Trilu")
+    assert not [name for name in others if LAYERS[name].moves_data]

@@ -165,6 +165,7 @@ class LayerSpec:
         data_dependent: Whether an output's shape depends on computed data (NonZero, for one).
         since: The Backend API version that introduced it.
         count_outputs: For a variadic output: how many the descriptor asks for.
+        moves_data: Whether each element of an output is one of an input, whatever it stands for.
     """
 
     name: str
@@ -177,6 +178,7 @@ class LayerSpec:
     data_dependent: bool = False
     since: Version = (1, 0)
     count_outputs: Callable[[Any], int] | None = None
+    moves_data: bool = False
 
     @property
     def family(self) -> str:
@@ -263,6 +265,7 @@ def layer(
     data_dependent: bool = False,
     since: Version = (1, 0),
     count_outputs: Callable[[Any], int] | None = None,
+    moves_data: bool = False,
 ) -> Callable[[_D], _D]:
     """Enter the decorated descriptor into the layer table.
 
@@ -282,6 +285,7 @@ def layer(
             data_dependent,
             since,
             count_outputs,
+            moves_data,
         )
         _check_spec(spec)
         LAYERS[name] = spec

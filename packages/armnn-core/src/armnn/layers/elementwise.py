@@ -188,6 +188,7 @@ class FusedDescriptor(Descriptor):
     ],
     outputs=[result(like="x")],
     infer=broadcast_inputs,
+    moves_data=True,
 )
 @descriptor
 class WhereDescriptor(Descriptor):

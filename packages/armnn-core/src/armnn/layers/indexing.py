@@ -39,6 +39,7 @@ def _gathered(descriptor: GatherDescriptor, inputs: Inputs) -> Sequence[Shape | 
     ],
     outputs=[result()],
     infer=_gathered,
+    moves_data=True,
 )
 @descriptor
 class GatherDescriptor(Descriptor):
@@ -82,6 +83,7 @@ def _gathered_nd(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | No
     ],
     outputs=[result()],
     infer=_gathered_nd,
+    moves_data=True,
 )
 @descriptor
 class GatherNdDescriptor(Descriptor):
@@ -177,6 +179,7 @@ def _sliced_dimension(dim: Dimension, begin: int | None, size: int | None) -> Di
     ],
     outputs=[result()],
     infer=_sliced,
+    moves_data=True,
 )
 @descriptor
 class SliceDescriptor(Descriptor):
@@ -259,6 +262,7 @@ def _strided_by_unknown(
     ],
     outputs=[result()],
     infer=_strided,
+    moves_data=True,
 )
 @descriptor
 class StridedSliceDescriptor(Descriptor):

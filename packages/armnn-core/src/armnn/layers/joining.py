@@ -35,6 +35,7 @@ def _concatenated(descriptor: ConcatDescriptor, inputs: Inputs) -> Sequence[Shap
     inputs=[slot("inputs", "Alike in all axes but ``axis``.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_concatenated,
+    moves_data=True,
 )
 @descriptor
 class ConcatDescriptor(Descriptor):
@@ -60,6 +61,7 @@ def _stacked(descriptor: StackDescriptor, inputs: Inputs) -> Sequence[Shape | No
     inputs=[slot("inputs", "All of one shape.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_stacked,
+    moves_data=True,
 )
 @descriptor
 class StackDescriptor(Descriptor):
@@ -89,6 +91,7 @@ def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Sequence[Shape | N
     inputs=[slot("input", "Of any rank but 0.")],
     outputs=[result("output", "One for each of ``sizes``.", variadic=True)],
     infer=_split,
+    moves_data=True,
     count_outputs=lambda descriptor: len(descriptor.sizes),
 )
 @descriptor

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -62,6 +63,7 @@ def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Sequence[Shape |
     inputs=[_ANY, filling("target_shape", "[rank of the output].")],
     outputs=[result(axis=same_axis)],
     infer=_reshaped,
+    moves_data=True,
 )
 @descriptor
 class ReshapeDescriptor(Descriptor):
@@ -106,7 +108,10 @@ def _permuted_axis(
     return None if axis is None or info.shape is None else descriptor.dim_mappings[axis]
 
 
-@layer("Permute", 41, inputs=[_ANY], outputs=[result(axis=_permuted_axis)], infer=_permuted)
+_permuting = functools.partial(layer, inputs=[_ANY], moves_data=True)
+
+
+@_permuting("Permute", 41, outputs=[result(axis=_permuted_axis)], infer=_permuted)
 @descriptor
 class PermuteDescriptor(Descriptor):
     """The axes in another order, said from the input's side.
@@ -131,7 +136,7 @@ def _transposed_axis(
     return None if axis is None or info.shape is None else descriptor.dim_mappings.index(axis)
 
 
-@layer("Transpose", 61, inputs=[_ANY], outputs=[result(axis=_transposed_axis)], infer=_transposed)
+@_permuting("Transpose", 61, outputs=[result(axis=_transposed_axis)], infer=_transposed)
 @descriptor
 class TransposeDescriptor(Descriptor):
     """The axes in another order, said from the output's side, as in NumPy.
@@ -160,6 +165,7 @@ def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Seque
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
     outputs=[result()],
     infer=_space_to_depth,
+    moves_data=True,
 )
 @descriptor
 class SpaceToDepthDescriptor(Descriptor):
@@ -198,6 +204,7 @@ def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Seque
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
     outputs=[result()],
     infer=_depth_to_space,
+    moves_data=True,
 )
 @descriptor
 class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
@@ -279,6 +286,7 @@ def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Seq
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
     outputs=[result()],
     infer=_batch_to_space,
+    moves_data=True,
 )
 @descriptor
 class BatchToSpaceNdDescriptor(Descriptor):
@@ -328,6 +336,7 @@ def _unshuffled_axis(
     inputs=[_ANY],
     outputs=[result(axis=_unshuffled_axis)],
     infer=_channel_shuffle,
+    moves_data=True,
 )
 @descriptor
 class ChannelShuffleDescriptor(Descriptor):
@@ -360,6 +369,7 @@ def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Sequence
     inputs=[_ANY, filling("broadcast_to_shape", "[rank of the target].")],
     outputs=[result(axis=same_axis)],
     infer=_broadcast_to,
+    moves_data=True,
 )
 @descriptor
 class BroadcastToDescriptor(Descriptor):
@@ -397,6 +407,7 @@ def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Sequence[Shape | None]
     inputs=[_ANY, filling("multiples", "[rank of the input].")],
     outputs=[result(axis=same_axis)],
     infer=_tiled,
+    moves_data=True,
 )
 @descriptor
 class TileDescriptor(Descriptor):
@@ -481,6 +492,7 @@ def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
     inputs=[_ANY, slot("axis", "The axes to turn, counted from the end if negative; integers.")],
     outputs=[result()],
     infer=_reversed,
+    moves_data=True,
 )
 @descriptor
 class ReverseV2Descriptor(Descriptor):

@@ -81,6 +81,7 @@ def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | N
     ],
     outputs=[result(like="values")],
     infer=_one_hot,
+    moves_data=True,
 )
 @descriptor
 class OneHotDescriptor(Descriptor):
@@ -165,6 +166,7 @@ def _require_inside(inputs: Inputs, axis: int) -> None:
     ],
     outputs=[result("output", "Of the shape of the indices.")],
     infer=_gathered,
+    moves_data=True,
 )
 @descriptor
 class GatherElementsDescriptor(Descriptor):
@@ -234,6 +236,7 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shap
     ],
     outputs=[result("output", "Along the axis as many elements as the condition holds for.")],
     infer=_compressed,
+    moves_data=True,
     data_dependent=True,
 )
 @descriptor

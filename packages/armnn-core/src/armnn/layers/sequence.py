@@ -243,6 +243,7 @@ def _reverse_sequence(
     ],
     outputs=[result()],
     infer=_reverse_sequence,
+    moves_data=True,
 )
 @descriptor
 class ReverseSequenceDescriptor(Descriptor):

@@ -609,7 +609,8 @@ enum {
 #define ARMNN_FUSED_FUSED_KERNEL_TYPE "fused_kernel_type"
 #define ARMNN_FUSED_FUSED_KERNEL_TYPE_DEFAULT ARMNN_FUSED_KERNEL_TYPE_ADD_MUL_ADD
 
-/* Where: x where condition holds, else y; all three broadcast (ONNX: Where).
+/* Where: x where condition holds, else y; all three broadcast (ONNX: Where). It only moves
+ * elements.
  * Inputs: condition, x, y. Outputs: output.
  */
 #define ARMNN_LAYER_WHERE "Where"
@@ -630,7 +631,8 @@ enum {
 #define ARMNN_IS_INF_DETECT_NEGATIVE "detect_negative"
 #define ARMNN_IS_INF_DETECT_NEGATIVE_DEFAULT 1
 
-/* Gather: The sub-tensors at the indices along an axis; the indices' axes take its place.
+/* Gather: The sub-tensors at the indices along an axis; the indices' axes take its place. It only
+ * moves elements.
  * Inputs: input, indices. Outputs: output.
  */
 #define ARMNN_LAYER_GATHER "Gather"
@@ -638,7 +640,7 @@ enum {
 #define ARMNN_GATHER_AXIS "axis"
 #define ARMNN_GATHER_AXIS_DEFAULT 0
 
-/* GatherNd: The sub-tensors at rows of indices (TensorFlow: gather_nd).
+/* GatherNd: The sub-tensors at rows of indices (TensorFlow: gather_nd). It only moves elements.
  * Inputs: input, indices. Outputs: output.
  */
 #define ARMNN_LAYER_GATHER_ND "GatherNd"
@@ -657,7 +659,7 @@ enum {
 #define ARMNN_SCATTER_ND_AXIS_ENABLED "axis_enabled"
 #define ARMNN_SCATTER_ND_AXIS_ENABLED_DEFAULT 0
 
-/* Slice: A box of the input.
+/* Slice: A box of the input. It only moves elements.
  * Inputs: input, begin (the parameter), size (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_SLICE "Slice"
@@ -667,7 +669,7 @@ enum {
 #define ARMNN_SLICE_SIZE "size"
 
 /* StridedSlice: Slices with strides, as TensorFlow's strided_slice and Python's
- * input[begin:end:stride].
+ * input[begin:end:stride]. It only moves elements.
  * Inputs: input, begin (the parameter), end (the parameter), stride (the parameter). Outputs:
  * output.
  */
@@ -719,7 +721,8 @@ enum {
  */
 #define ARMNN_LAYER_CONSTANT "Constant"
 
-/* Concat: The inputs one after the other along an axis (Arm NN: OriginsDescriptor).
+/* Concat: The inputs one after the other along an axis (Arm NN: OriginsDescriptor). It only moves
+ * elements.
  * Inputs: inputs.... Outputs: output.
  */
 #define ARMNN_LAYER_CONCAT "Concat"
@@ -727,7 +730,7 @@ enum {
 #define ARMNN_CONCAT_AXIS "axis"
 #define ARMNN_CONCAT_AXIS_DEFAULT 0
 
-/* Stack: The inputs one after the other along a new axis.
+/* Stack: The inputs one after the other along a new axis. It only moves elements.
  * Inputs: inputs.... Outputs: output.
  */
 #define ARMNN_LAYER_STACK "Stack"
@@ -735,7 +738,8 @@ enum {
 #define ARMNN_STACK_AXIS "axis"
 #define ARMNN_STACK_AXIS_DEFAULT 0
 
-/* Splitter: The input cut into parts along an axis (Arm NN: ViewsDescriptor with an axis).
+/* Splitter: The input cut into parts along an axis (Arm NN: ViewsDescriptor with an axis). It only
+ * moves elements.
  * Inputs: input. Outputs: output....
  */
 #define ARMNN_LAYER_SPLITTER "Splitter"
@@ -1373,7 +1377,7 @@ enum {
 #define ARMNN_CUM_PROD_REVERSE "reverse"
 #define ARMNN_CUM_PROD_REVERSE_DEFAULT 0
 
-/* Reshape: The same elements in the same order, in another shape.
+/* Reshape: The same elements in the same order, in another shape. It only moves elements.
  * Inputs: input, target_shape (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_RESHAPE "Reshape"
@@ -1383,21 +1387,22 @@ enum {
 #define ARMNN_RESHAPE_ZERO_COPIES "zero_copies"
 #define ARMNN_RESHAPE_ZERO_COPIES_DEFAULT 0
 
-/* Permute: The axes in another order, said from the input's side.
+/* Permute: The axes in another order, said from the input's side. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_PERMUTE "Permute"
 /* Axis i of the input becomes axis dim_mappings[i] of the output. */
 #define ARMNN_PERMUTE_DIM_MAPPINGS "dim_mappings"
 
-/* Transpose: The axes in another order, said from the output's side, as in NumPy.
+/* Transpose: The axes in another order, said from the output's side, as in NumPy. It only moves
+ * elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_TRANSPOSE "Transpose"
 /* Axis i of the output is axis dim_mappings[i] of the input. */
 #define ARMNN_TRANSPOSE_DIM_MAPPINGS "dim_mappings"
 
-/* SpaceToDepth: Blocks of the plane moved into the channels.
+/* SpaceToDepth: Blocks of the plane moved into the channels. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_SPACE_TO_DEPTH "SpaceToDepth"
@@ -1408,7 +1413,8 @@ enum {
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT "data_layout"
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NHWC
 
-/* DepthToSpace: Channels moved into blocks of the plane: the inverse of SpaceToDepth.
+/* DepthToSpace: Channels moved into blocks of the plane: the inverse of SpaceToDepth. It only moves
+ * elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_DEPTH_TO_SPACE "DepthToSpace"
@@ -1438,7 +1444,8 @@ enum {
 #define ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT "data_layout"
 #define ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* BatchToSpaceNd: The batch moved into blocks of the plane, which is then cropped.
+/* BatchToSpaceNd: The batch moved into blocks of the plane, which is then cropped. It only moves
+ * elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_BATCH_TO_SPACE_ND "BatchToSpaceNd"
@@ -1452,7 +1459,8 @@ enum {
 #define ARMNN_BATCH_TO_SPACE_ND_DATA_LAYOUT "data_layout"
 #define ARMNN_BATCH_TO_SPACE_ND_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* ChannelShuffle: An axis seen as [groups, members] becomes [members, groups] (ShuffleNet).
+/* ChannelShuffle: An axis seen as [groups, members] becomes [members, groups] (ShuffleNet). It only
+ * moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_CHANNEL_SHUFFLE "ChannelShuffle"
@@ -1463,14 +1471,14 @@ enum {
 #define ARMNN_CHANNEL_SHUFFLE_AXIS "axis"
 #define ARMNN_CHANNEL_SHUFFLE_AXIS_DEFAULT 0
 
-/* BroadcastTo: The input repeated along axes that have one element.
+/* BroadcastTo: The input repeated along axes that have one element. It only moves elements.
  * Inputs: input, broadcast_to_shape (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_BROADCAST_TO "BroadcastTo"
 /* The target. Where it has 1 or no axis, the input's dimension stays (ONNX: Expand). */
 #define ARMNN_BROADCAST_TO_BROADCAST_TO_SHAPE "broadcast_to_shape"
 
-/* Tile: The whole input repeated along its axes.
+/* Tile: The whole input repeated along its axes. It only moves elements.
  * Inputs: input, multiples (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_TILE "Tile"
@@ -1492,7 +1500,8 @@ enum {
 #define ARMNN_PAD_PADDING_MODE "padding_mode"
 #define ARMNN_PAD_PADDING_MODE_DEFAULT ARMNN_PADDING_MODE_CONSTANT
 
-/* ReverseV2: The elements in opposite order along some axes (TensorFlow: ReverseV2).
+/* ReverseV2: The elements in opposite order along some axes (TensorFlow: ReverseV2). It only moves
+ * elements.
  * Inputs: input, axis. Outputs: output.
  */
 #define ARMNN_LAYER_REVERSE_V2 "ReverseV2"
@@ -1594,7 +1603,7 @@ enum {
 #define ARMNN_TOP_K_SORTED_DEFAULT 1
 
 /* OneHot: A new axis on which one value stands at each index and another one elsewhere (ONNX:
- * OneHot).
+ * OneHot). It only moves elements.
  * Inputs: indices, values, depth (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_ONE_HOT "OneHot"
@@ -1620,7 +1629,7 @@ enum {
 #define ARMNN_TRILU_K_DEFAULT 0
 
 /* GatherElements: For each index the element at this place, but for the axis (ONNX:
- * GatherElements).
+ * GatherElements). It only moves elements.
  * Inputs: input, indices. Outputs: output.
  */
 #define ARMNN_LAYER_GATHER_ELEMENTS "GatherElements"
@@ -1639,7 +1648,8 @@ enum {
 #define ARMNN_SCATTER_ELEMENTS_FUNCTION "function"
 #define ARMNN_SCATTER_ELEMENTS_FUNCTION_DEFAULT ARMNN_SCATTER_ND_FUNCTION_UPDATE
 
-/* Compress: The slices along an axis for which a condition holds (ONNX: Compress).
+/* Compress: The slices along an axis for which a condition holds (ONNX: Compress). It only moves
+ * elements.
  * Inputs: input, condition. Outputs: output.
  */
 #define ARMNN_LAYER_COMPRESS "Compress"
@@ -1738,7 +1748,7 @@ enum {
 #define ARMNN_SEQUENCE_LSTM_INPUT_FORGET_DEFAULT 0
 
 /* ReverseSequence: The first steps of each item of a batch in reverse order, the others as they are
- * (ONNX).
+ * (ONNX). It only moves elements.
  * Inputs: input, sequence_lengths. Outputs: output.
  */
 #define ARMNN_LAYER_REVERSE_SEQUENCE "ReverseSequence"
