@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import armnn
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ArmnnError
-from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
+from armnn.layers.recurrent import LstmActivation, UnidirectionalSequenceLstmDescriptor
 
 Array = NDArray[Any]
 
@@ -87,7 +87,7 @@ def test_sequences_follow_the_equations(
     options: dict[str, Any],
     level: str,
 ) -> None:
-    d = UnidirectionalSequenceLstmDescriptor(activation_func=4, **options)
+    d = UnidirectionalSequenceLstmDescriptor(activation_func=LstmActivation.TANH, **options)
     p = parameters(sizes[2], sizes[3], d)
     x = np.random.default_rng(1).standard_normal(sizes[:3], np.float32)
     reference = expected(x, p, d)
@@ -100,7 +100,7 @@ def test_sequences_follow_the_equations(
 
 def test_a_projection_is_refused() -> None:
     d = UnidirectionalSequenceLstmDescriptor(
-        activation_func=4, cifg_enabled=False, projection_enabled=True
+        activation_func=LstmActivation.TANH, cifg_enabled=False, projection_enabled=True
     )
     p = parameters(3, 4, d) | {"projection_weights": np.eye(4, dtype=np.float32)}
     with pytest.raises(ArmnnError, match="projection and layer normalisation are not computed"):

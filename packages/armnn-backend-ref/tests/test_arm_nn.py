@@ -20,7 +20,7 @@ from armnn.layers.elementwise import ElementwiseUnaryDescriptor
 from armnn.layers.joining import StackDescriptor
 from armnn.layers.normalization import NormalizationDescriptor
 from armnn.layers.pooling import Pooling2dDescriptor
-from armnn.layers.recurrent import LstmDescriptor, QLstmDescriptor
+from armnn.layers.recurrent import LstmActivation, LstmDescriptor, QLstmDescriptor
 from armnn.layers.reshaping import PadDescriptor
 from armnn.tensor import TensorInfo
 from armnn.types import (
@@ -87,7 +87,7 @@ def lstm(
 
 def test_without_an_activation_the_output_gate_lets_the_cell_through(run_layer: RunLayer) -> None:
     """In Arm NN it multiplies the candidate: 0.5 * 4 = 2 instead of 0.5 * (0.5 * 3 + 0.5 * 4)."""
-    d = LstmDescriptor(activation_func=0, cifg_enabled=False)
+    d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     x, cell = np.float32([[4]]), np.float32([[3]])
     infos: dict[str, TensorInfo | None] = {"parameters": None}
     _, _, new_cell, output = lstm(run_layer, d, x, cell, np.array([[1]]), infos)
@@ -101,7 +101,7 @@ def in_steps(scale: float) -> TensorInfo:
 
 def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) -> None:
     """Arm NN reads every input by the scale of the first and writes every output by the first's."""
-    d = LstmDescriptor(activation_func=0, cifg_enabled=False)
+    d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     infos: dict[str, TensorInfo | None] = {
         "input": in_steps(1.0),
         "cell_state_in": in_steps(0.5),
@@ -118,7 +118,7 @@ def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) 
 
 def test_a_quantised_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) -> None:
     """Four terms of a quarter, in steps of one: none of them is ever more than nothing."""
-    d = LstmDescriptor(activation_func=0, cifg_enabled=False)
+    d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     steps = dict.fromkeys(("parameters", "input", "cell_state_in"), in_steps(0.5))
     infos: dict[str, TensorInfo | None] = {**steps, "output": in_steps(1.0), "cell": in_steps(1.0)}
     infos["scratch_buffer"] = in_steps(1.0)

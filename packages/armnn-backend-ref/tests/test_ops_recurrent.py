@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from armnn.layers import LAYERS
 from armnn.layers.recurrent import (
+    LstmActivation,
     LstmDescriptor,
     QLstmDescriptor,
     UnidirectionalSequenceLstmDescriptor,
@@ -103,7 +104,7 @@ def test_lstm_is_the_definition(
     run_layer: RunLayer, cifg: bool, peephole: bool, projection: bool, layer_norm: bool
 ) -> None:
     d = LstmDescriptor(
-        activation_func=4,
+        activation_func=LstmActivation.TANH,
         cifg_enabled=cifg,
         peephole_enabled=peephole,
         projection_enabled=projection,
@@ -135,7 +136,7 @@ def test_each_activation_has_tensorflow_lites_number(run_layer: RunLayer, activa
 @pytest.mark.parametrize("time_major", [False, True])
 def test_a_sequence_is_one_step_after_the_other(run_layer: RunLayer, time_major: bool) -> None:
     d = UnidirectionalSequenceLstmDescriptor(
-        activation_func=4, projection_enabled=True, time_major=time_major
+        activation_func=LstmActivation.TANH, projection_enabled=True, time_major=time_major
     )
     p, (x, hidden, cell) = parameters(d), states(d, 6)
     expected = []
@@ -155,7 +156,7 @@ def test_a_sequence_is_one_step_after_the_other(run_layer: RunLayer, time_major:
 
 
 def test_a_sequence_of_no_steps_keeps_its_states(run_layer: RunLayer) -> None:
-    d = UnidirectionalSequenceLstmDescriptor(activation_func=4, time_major=True)
+    d = UnidirectionalSequenceLstmDescriptor(activation_func=LstmActivation.TANH, time_major=True)
     p, (x, hidden, cell) = parameters(d), states(d, 0)
     constants = in_order("UnidirectionalSequenceLstm", p)
     state, new_cell, outputs = run_layer(
@@ -167,7 +168,7 @@ def test_a_sequence_of_no_steps_keeps_its_states(run_layer: RunLayer) -> None:
 
 
 def test_equal_gates_are_normalised_to_their_bias(run_layer: RunLayer) -> None:
-    d = LstmDescriptor(activation_func=4, layer_norm_enabled=True)
+    d = LstmDescriptor(activation_func=LstmActivation.TANH, layer_norm_enabled=True)
     p = {name: np.ones_like(values) for name, values in parameters(d).items()}
     ones = [np.ones((1, INPUTS), np.float32), np.ones((1, UNITS), np.float32)]
     _, _, cell, _ = run_layer("Lstm", [*ones, ones[1]], d, constants=in_order("Lstm", p))
@@ -219,7 +220,7 @@ def test_q_lstm_is_lstm_on_real_values(
     if not layer_norm:  # the biases are those of the normalisation
         reals |= {name: np.zeros_like(reals[name]) for name in BIAS.values() if name in reals}
     like = LstmDescriptor(
-        activation_func=4,
+        activation_func=LstmActivation.TANH,
         cifg_enabled=cifg,
         peephole_enabled=True,
         projection_enabled=projection,
@@ -234,7 +235,7 @@ def test_q_lstm_is_lstm_on_real_values(
 
 
 def test_quantized_lstm_is_lstm_on_real_values(run_layer: RunLayer) -> None:
-    like = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    like = LstmDescriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
     p, (x, hidden, cell) = parameters(like), states(like)
     q: dict[str, Any] = {}
     for name, values in p.items():

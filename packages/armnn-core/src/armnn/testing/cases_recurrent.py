@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.layers.recurrent import LstmDescriptor, UnidirectionalSequenceLstmDescriptor
+from armnn.layers.recurrent import (
+    LstmActivation,
+    LstmDescriptor,
+    UnidirectionalSequenceLstmDescriptor,
+)
 from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
 from armnn.testing.operands import FLOATS, CaseTensor, tensor, values
 from armnn.types import DataType
@@ -28,32 +32,32 @@ TOLERANCES = {
 }
 
 _VARIANTS: dict[str, dict[str, Any]] = {
-    "plain": {"cifg_enabled": False, "activation_func": 4},
-    "coupled gates": {"cifg_enabled": True, "activation_func": 4},
-    "no activation": {"cifg_enabled": False, "activation_func": 0},
-    "ReLu": {"cifg_enabled": False, "activation_func": 1},
-    "ReLu6": {"cifg_enabled": False, "activation_func": 3},
-    "Sigmoid": {"cifg_enabled": False, "activation_func": 6},
+    "plain": {"cifg_enabled": False, "activation_func": LstmActivation.TANH},
+    "coupled gates": {"cifg_enabled": True, "activation_func": LstmActivation.TANH},
+    "no activation": {"cifg_enabled": False, "activation_func": LstmActivation.NONE},
+    "ReLu": {"cifg_enabled": False, "activation_func": LstmActivation.RELU},
+    "ReLu6": {"cifg_enabled": False, "activation_func": LstmActivation.RELU6},
+    "Sigmoid": {"cifg_enabled": False, "activation_func": LstmActivation.SIGMOID},
     "peephole and clip": {
         "cifg_enabled": False,
-        "activation_func": 4,
+        "activation_func": LstmActivation.TANH,
         "peephole_enabled": True,
         "clipping_thres_cell": 0.3,
     },
     "projection": {
         "cifg_enabled": True,
-        "activation_func": 4,
+        "activation_func": LstmActivation.TANH,
         "projection_enabled": True,
         "clipping_thres_proj": 0.4,
     },
     "layer normalisation": {
         "cifg_enabled": False,
-        "activation_func": 4,
+        "activation_func": LstmActivation.TANH,
         "layer_norm_enabled": True,
     },
     "everything": {
         "cifg_enabled": False,
-        "activation_func": 4,
+        "activation_func": LstmActivation.TANH,
         "peephole_enabled": True,
         "projection_enabled": True,
         "layer_norm_enabled": True,

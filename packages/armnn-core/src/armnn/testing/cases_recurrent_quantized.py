@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.recurrent import (
+    LstmActivation,
     LstmDescriptor,
     QLstmDescriptor,
     QuantizedLstmDescriptor,
@@ -58,7 +59,9 @@ _SIXTEEN_BITS: dict[str, dict[str, Any]] = {
 def lstm_in_16_bits(data_type: DataType) -> Iterator[LayerCase]:
     """Each option; inputs, states, gates and outputs each have steps of their own."""
     for name, options in _SIXTEEN_BITS.items():
-        d = LstmDescriptor(**{"activation_func": 4, "cifg_enabled": False, **options})
+        d = LstmDescriptor(
+            **{"activation_func": LstmActivation.TANH, "cifg_enabled": False, **options}
+        )
         width = _OUTPUTS if d.projection_enabled else _UNITS
         far = name == "a cell beyond the gates"
         x = _stored(data_type, _drawn((_BATCH, _INPUTS), 1), 2.0**-6)
@@ -153,7 +156,7 @@ def _in_steps(reals: NDArray[Any], x: CaseTensor, weights: CaseTensor) -> CaseTe
     return CaseTensor(info, stored, stored * weights.info.scale, True)
 
 
-_TANH: dict[str, Any] = {"activation_func": 4}
+_TANH: dict[str, Any] = {"activation_func": LstmActivation.TANH}
 
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=FLOATS)
