@@ -103,9 +103,17 @@ def path(value: object, what: str) -> str:
     """Return a path as a text."""
     if isinstance(value, (str, os.PathLike)):
         found = os.fspath(value)
-        if isinstance(found, str) and "\0" not in found:
+        if isinstance(found, str):
             return found
     raise refused(what, value, "a path")
+
+
+def file_path(value: object, what: str) -> str:
+    """Return a path that the system can be asked for, as a text."""
+    found = path(value, what)
+    if "\0" in found:
+        raise refused(what, value, "a path, which has no NUL character")
+    return found
 
 
 def instance(value: object, kind: type[_T], what: str, hint: str = "") -> _T:

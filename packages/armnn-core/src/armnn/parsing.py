@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn import _metadata
-from armnn._arguments import path as path_text
-from armnn._arguments import refused, text
+from armnn._arguments import file_path, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
@@ -108,7 +107,7 @@ def checked_file(path: object) -> Path:
         hint = "; parse(data, suffix='onnx') makes a network of the content of a file"
         expected = "the path of a model file, or a Network"
         raise refused("the model", path, expected + hint * isinstance(path, _CONTENT))
-    file = Path(path_text(path, "the path of the model"))
+    file = Path(file_path(path, "the path of the model"))
     if not os.path.exists(file):
         raise ModelFileNotFoundError(f"There is no model file {str(file)!r}.")
     if os.path.isdir(file):

@@ -85,6 +85,12 @@ def _or_none(convert: Callable[[object, str], _T]) -> Callable[[object, str], _T
     return lambda value, what: None if value is None else convert(value, what)
 
 
+def _seconds(value: object, what: str) -> object:
+    """Keep the number as it is: a message about its range shows it."""
+    real(value, what)
+    return value
+
+
 def _ids(value: object, what: str) -> object:
     """Leave a text to those who know what to say of it."""
     return value if isinstance(value, str) else texts(value, what, "a list of ids")
@@ -113,7 +119,7 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "enable_static_backends": flag,
     "enable_dynamic_backends": flag,
     "probe": text,
-    "probe_timeout": real,
+    "probe_timeout": _seconds,
     "require_locked": flag,
     "lock_file": _or_none(path),
     "allowed_backends": _or_none(_ids),

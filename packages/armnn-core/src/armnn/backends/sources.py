@@ -250,7 +250,7 @@ def _check_probe(options: CreationOptions) -> None:
         )
     if not options.probe_timeout > 0:
         raise InvalidArgumentError(
-            f"the probe_timeout is {options.probe_timeout:g}: expected seconds above 0"
+            f"the probe_timeout is {options.probe_timeout!r}: expected seconds above 0"
         )
 
 

@@ -12,8 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from armnn._arguments import instance, items
-from armnn._arguments import path as path_text
+from armnn._arguments import file_path, instance, items
 from armnn.profiling.events import Event
 
 
@@ -54,7 +53,7 @@ def write_chrome_trace(events: Iterable[Event], path: str | os.PathLike[str]) ->
     Raises:
         OSError: The file cannot be written.
     """
-    file_name = path_text(path, "the path of the trace")
+    file_name = file_path(path, "the path of the trace")
     text = json.dumps(chrome_trace(events), indent=1, default=str)
     with open(file_name, "w", encoding="utf-8") as file:
         file.write(text + "\n")

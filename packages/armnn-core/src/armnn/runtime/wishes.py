@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from armnn._arguments import flag, mapping, path, refused, text, texts
+from armnn._arguments import file_path, flag, mapping, refused, text, texts
 
 
 def checked_wishes(
@@ -28,7 +28,7 @@ def checked_wishes(
         "backend_options": _options(backend_options),
         "layer_backends": _layer_backends(layer_backends),
         "strict": flag(strict, "strict"),
-        "cache_dir": None if cache_dir is None else path(cache_dir, "the cache_dir"),
+        "cache_dir": None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
     }
 
 
