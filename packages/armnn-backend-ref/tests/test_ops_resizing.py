@@ -350,3 +350,21 @@ def test_a_box_of_which_the_corners_are_swapped_is_empty(compute):
 def test_a_box_in_no_picture_is_refused(compute, index):
     with pytest.raises(ExecutionError, match=rf"batch index {index} is not .* expected 0 to 1"):
         compute(RoiAlignDescriptor(), picture(2, 1, 3, 3), BOXES[:1], np.int64([index]))
+
+
+@pytest.mark.parametrize(
+    ("box", "ratio"),
+    [([0, 0, np.inf, 1], 2), ([np.nan, 0, 1, 1], 2), ([-3e38, 0, 3e38, 1], 0), ([0, 0, 1e9, 1], 0)],
+)
+def test_a_box_without_a_finite_number_of_samples_is_an_error(compute, box, ratio):
+    d = RoiAlignDescriptor(sampling_ratio=ratio)
+    with pytest.raises(
+        ExecutionError, match=r"a box reaches from .* pixels: expected finite numbers"
+    ):
+        compute(d, picture(1, 1, 3, 3), np.float32([box]), np.int64([0]))
+
+
+def test_a_box_far_outside_has_its_samples_where_their_number_is_given(compute):
+    d = RoiAlignDescriptor(sampling_ratio=2)
+    y = compute(d, picture(1, 1, 3, 3), np.float32([[1e9, 0, 2e9, 1]]), np.int64([0]))
+    assert not y.any()

@@ -8,6 +8,14 @@ namespace CPUACC_LEVEL {
 namespace {
 
 constexpr float kInfinity = __builtin_inff();
+constexpr float kLeast = 0x1p-100f; /* below, sums of squares may have lost all of them to underflow */
+
+/* What overflowed, or is no number, is computed again in double: the mean of n numbers. */
+__attribute__((noinline)) float mean_in_double(const float *x, int64_t n, int64_t stride) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i * stride]);
+  return static_cast<float>(sum / static_cast<double>(n));
+}
 
 inline Floats load_filled(const float *x, int64_t n, float filler) {
   float lanes[kLanes];
@@ -52,14 +60,23 @@ float reduce_line(Reduction reduction, const float *x, int64_t n) {
   for (; i + kLanes <= n; i += kLanes) sum = combine(reduction, sum, load(x + i));
   if (i < n) sum = combine(reduction, sum, load_filled(x + i, n - i, neutral(reduction)));
   const float result = combine_lanes(reduction, sum);
-  return reduction == Reduction::mean ? result / static_cast<float>(n) : result;
+  if (reduction != Reduction::mean) return result;
+  const bool is_finite = result - result == 0.0f;
+  return is_finite || n == 0 ? result / static_cast<float>(n) : mean_in_double(x, n, 1);
+}
+
+/* Where the means of columns are not finite, they are computed again. */
+__attribute__((noinline)) void repair_means(const float *x, int64_t count, int64_t stride, float *y, int64_t n) {
+  for (int64_t i = 0; i < n && count > 0; ++i) {
+    if (!(y[i] - y[i] == 0.0f)) y[i] = mean_in_double(x + i, count, stride);
+  }
 }
 
 /* Several vectors of columns at a time, so that memory is read in long runs; returns how many columns
  * are done.
  */
 inline int64_t reduce_wide_columns(Reduction reduction, const float *x, int64_t count, int64_t stride,
-                                   float *y, int64_t n) {
+                                   float *y, int64_t n, Floats &strange) {
   constexpr int kWide = 6;
   int64_t i = 0;
   for (; i + kWide * kLanes <= n; i += kWide * kLanes) {
@@ -72,14 +89,18 @@ inline int64_t reduce_wide_columns(Reduction reduction, const float *x, int64_t 
       }
     }
     const float divisor = reduction == Reduction::mean ? static_cast<float>(count) : 1.0f;
-    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) store(y + i + v * kLanes, sums[v] / divisor);
+    CPUACC_UNROLL for (int v = 0; v < kWide; ++v) {
+      store(y + i + v * kLanes, sums[v] / divisor);
+      strange += sums[v] * 0.0f;
+    }
   }
   return i;
 }
 
 void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                     int64_t n) {
-  int64_t i = reduce_wide_columns(reduction, x, count, stride, y, n);
+  Floats strange{}; /* becomes NaN where a result is not finite */
+  int64_t i = reduce_wide_columns(reduction, x, count, stride, y, n, strange);
   for (; i < n; i += kLanes) {
     const int64_t left = n - i;
     Floats sum = splat(neutral(reduction));
@@ -88,8 +109,10 @@ void reduce_columns(Reduction reduction, const float *x, int64_t count, int64_t 
       sum = combine(reduction, sum, left >= kLanes ? load(p) : load_part(p, left));
     }
     if (reduction == Reduction::mean) sum /= static_cast<float>(count);
+    strange += sum * 0.0f;
     left >= kLanes ? store(y + i, sum) : store_part(y + i, sum, left);
   }
+  if (reduction == Reduction::mean && sum_of(strange) != 0.0f) repair_means(x, count, stride, y, n);
 }
 
 /* The least or the largest; any number where one of them is NaN. */
@@ -105,6 +128,15 @@ inline float extreme(const float *x, int64_t n, const F &function) {
 void softmax(const float *x, float *y, int64_t n, float beta, bool takes_logarithm) {
   if (n == 0) return;
   const float top = beta < 0.0f ? extreme(x, n, minimum) : extreme(x, n, maximum);
+  const float size = beta < 0.0f ? -beta : beta;
+  if (size < (takes_logarithm ? 1.0f : kLeast)) {
+    /* A difference may overflow that times beta does not. */
+    const float bottom = beta < 0.0f ? extreme(x, n, maximum) : extreme(x, n, minimum);
+    if (!((top - bottom) * 0.0f == 0.0f)) {
+      for (int64_t i = 0; i < n; ++i) y[i] = x[i] * beta;
+      return softmax(y, y, n, 1.0f, takes_logarithm);
+    }
+  }
   Floats sums{};
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t left = n - i;
@@ -145,10 +177,32 @@ inline float squares(const float *x, int64_t n, float mean) {
   return sum_of(sum);
 }
 
+/* The same in double, for lines whose squares float32 cannot hold. */
+__attribute__((noinline)) void normalize_in_double(const float *x, const float *gamma, const float *beta,
+                                                   float *y, int64_t n, float eps, bool subtracts_mean) {
+  double mean = 0.0;
+  if (subtracts_mean) {
+    for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+    mean /= static_cast<double>(n);
+  }
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; ++i) sum += (static_cast<double>(x[i]) - mean) * (static_cast<double>(x[i]) - mean);
+  const double root = __builtin_sqrt(sum / static_cast<double>(n) + static_cast<double>(eps));
+  for (int64_t i = 0; i < n; ++i) {
+    double z = (static_cast<double>(x[i]) - mean) / root;
+    if (gamma != nullptr) z *= static_cast<double>(gamma[i]);
+    if (beta != nullptr) z += static_cast<double>(beta[i]);
+    y[i] = static_cast<float>(z);
+  }
+}
+
 void normalize(const float *x, const float *gamma, const float *beta, float *y, int64_t n, float eps,
                bool subtracts_mean) {
   const float mean = subtracts_mean ? reduce_line(Reduction::mean, x, n) : 0.0f;
   const float variance = squares(x, n, mean) / static_cast<float>(n);
+  if (!(variance + eps >= kLeast && variance < kInfinity)) {
+    return normalize_in_double(x, gamma, beta, y, n, eps, subtracts_mean);
+  }
   const float factor = 1.0f / square_root(splat(variance + eps))[0];
   for (int64_t i = 0; i < n; i += kLanes) {
     const int64_t left = n - i;

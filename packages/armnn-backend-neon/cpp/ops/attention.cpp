@@ -140,7 +140,8 @@ class Attention final : public Operation {
         rules_.is_causal ? std::clamp<int64_t>(query + rules_.first_keys, 0, sizes_.keys) : sizes_.keys;
     std::fill(scores + seen, scores + sizes_.keys, 0.0f);
     if (seen == 0) return;
-    if (inputs[3] == kNone && rules_.softcap == 0.0f) {
+    /* Only scores that are all minus infinity weigh nothing: the first one tells of most that are not. */
+    if (inputs[3] == kNone && rules_.softcap == 0.0f && std::isfinite(scores[0])) {
       return kernels.softmax(scores, scores, seen, rules_.scale, false);
     }
     const float cap = rules_.softcap;

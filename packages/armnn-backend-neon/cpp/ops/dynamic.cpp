@@ -28,8 +28,10 @@ class DynamicQuantize final : public Operation {
     frame.pool.run(pieces_, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const float *part = x + i * kChunk;
-        extremes[2 * i] = frame.kernels.reduce_line(Reduction::minimum, part, length(i));
-        extremes[2 * i + 1] = frame.kernels.reduce_line(Reduction::maximum, part, length(i));
+        float *pair = extremes + 2 * i;
+        pair[0] = frame.kernels.reduce_line(Reduction::minimum, part, length(i));
+        pair[1] = frame.kernels.reduce_line(Reduction::maximum, part, length(i));
+        if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
       }
     });
     float lowest = 0.0f;
@@ -38,7 +40,10 @@ class DynamicQuantize final : public Operation {
       lowest = std::min(lowest, extremes[2 * i]);
       highest = std::max(highest, extremes[2 * i + 1]);
     }
-    const float range = (highest - lowest) / 255.0f;
+    const float difference = highest - lowest;
+    const float range = std::isfinite(difference)
+                            ? difference / 255.0f
+                            : static_cast<float>((static_cast<double>(highest) - static_cast<double>(lowest)) / 255.0);
     const float scale = range > 0.0f ? range : 1.0f;
     const float zero = std::nearbyint(-lowest / scale);
     const int32_t zero_point = zero > 0.0f ? static_cast<int32_t>(std::min(zero, 255.0f)) : 0;
@@ -53,6 +58,16 @@ class DynamicQuantize final : public Operation {
   }
 
  private:
+  /* The least and the largest of those that are finite; the others do not widen the steps. */
+  static void find_finite(const float *x, int64_t n, float *pair) {
+    pair[0] = pair[1] = 0.0f;
+    for (int64_t i = 0; i < n; ++i) {
+      if (!std::isfinite(x[i])) continue;
+      pair[0] = std::min(pair[0], x[i]);
+      pair[1] = std::max(pair[1], x[i]);
+    }
+  }
+
   int64_t count_ = 0;
   int64_t pieces_ = 0;
 };

@@ -149,6 +149,9 @@ class Pixels : public Operation {
   int64_t pixels_ = 0;
 };
 
+/* Whether float32 held the sum of squares: neither overflow nor underflow took it. */
+bool is_held(float squares) { return squares >= 0x1p-100f && squares < HUGE_VALF; }
+
 class L2Normalize final : public Pixels {
  public:
   L2Normalize(TensorId from, TensorId to, float eps) : Pixels(from, to), eps_(eps) {}
@@ -158,8 +161,17 @@ class L2Normalize final : public Pixels {
  private:
   void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
     const float sum = kernels.reduce_line(Reduction::sum, squares, channels_);
-    const float factor = 1.0f / std::sqrt(sum < eps_ ? eps_ : sum);
+    const float square = sum < eps_ ? eps_ : sum;
+    if (!is_held(square)) return compute_in_double(x, y);
+    const float factor = 1.0f / std::sqrt(square);
     kernels.elementwise({Function::linear, factor, 0.0f}, x, y, channels_);
+  }
+
+  void compute_in_double(const float *x, float *y) const {
+    double sum = 0.0;
+    for (int64_t i = 0; i < channels_; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    const double root = std::sqrt(sum < static_cast<double>(eps_) ? static_cast<double>(eps_) : sum);
+    for (int64_t i = 0; i < channels_; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) / root);
   }
 
   float eps_;
@@ -182,6 +194,7 @@ class LocalResponse final : public Pixels {
 
  private:
   void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
+    if (!std::isfinite(kernels.reduce_line(Reduction::sum, squares, channels_))) return compute_in_double(x, y);
     std::copy(squares, squares + channels_, y);
     for (int64_t away = 1; away <= std::min(radius_, channels_ - 1); ++away) {
       kernels.arithmetic(Arithmetic::add, y, 1, squares + away, 1, y, channels_ - away);
@@ -198,6 +211,18 @@ class LocalResponse final : public Pixels {
       kernels.elementwise({Function::exp, 0.0f, 0.0f}, y, y, channels_);
     }
     kernels.arithmetic(Arithmetic::multiply, x, 1, y, 1, y, channels_);
+  }
+
+  void compute_in_double(const float *x, float *y) const {
+    for (int64_t i = 0; i < channels_; ++i) {
+      double sum = 0.0;
+      const int64_t last = std::min(i + radius_, channels_ - 1);
+      for (int64_t j = std::max<int64_t>(i - radius_, 0); j <= last; ++j) {
+        sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+      }
+      const double scale = static_cast<double>(k_) + static_cast<double>(alpha_) * sum;
+      y[i] = static_cast<float>(static_cast<double>(x[i]) * std::pow(scale, -static_cast<double>(beta_)));
+    }
   }
 
   int64_t radius_;

@@ -24,7 +24,8 @@ void mix(const float *low, const float *high, float share, float *to, int64_t n)
     std::copy(low, low + n, to);
     return;
   }
-  for (int64_t i = 0; i < n; ++i) to[i] = low[i] + (high[i] - low[i]) * share;
+  const float rest = 1.0f - share; /* a difference could overflow */
+  for (int64_t i = 0; i < n; ++i) to[i] = low[i] * rest + high[i] * share;
 }
 
 /* [N, H, W, C] -> [N, H', W', C]; the nearest sample has a share of 0. */

@@ -33,8 +33,10 @@ def activation(d: ActivationDescriptor, x: Array) -> Array:
 
 @op("Prelu")
 def prelu(_d: PreluDescriptor, x: Array, alpha: Array) -> Array:
-    """Return x where it is above zero, else ``alpha * x``; ``alpha`` is finite."""
-    return _leaky(x, alpha)
+    """Return x where it is above zero, else ``alpha * x``."""
+    # No product with zero, as in _leaky: one of an infinite or NaN alpha would be NaN.
+    y: Array = np.where(x > 0, x, alpha * x)
+    return y
 
 
 def _positive_part(x: Array) -> Array:
@@ -46,9 +48,16 @@ def _negative_part(x: Array) -> Array:
     return np.clip(x, -np.inf, 0) if x.dtype.kind == "f" else np.minimum(x, 0)
 
 
-def _leaky(x: Array, slope: Array | float) -> Array:
-    # The same values as where(x > 0, x, slope * x), at a quarter of its time: no branches.
-    return _positive_part(x) + slope * _negative_part(x)
+def _leaky(x: Array, slope: float) -> Array:
+    return _two_sided(x, slope, _negative_part(x))
+
+
+def _two_sided(x: Array, slope: float, tail: Array) -> Array:
+    """Return x above zero, else ``slope * tail``; ``tail`` is zero where x is above zero."""
+    if not math.isfinite(slope):  # its product with zero would be NaN
+        return np.where(x > 0, x, slope * tail)
+    # The same values at a quarter of the time: no branches.
+    return _positive_part(x) + slope * tail
 
 
 def _sigmoid(x: Array) -> Array:
@@ -62,8 +71,7 @@ def _softplus(x: Array) -> Array:
 
 
 def _elu(x: Array, a: float) -> Array:
-    tail: Array = np.expm1(_negative_part(x))
-    return _positive_part(x) + a * tail
+    return _two_sided(x, a, np.expm1(_negative_part(x)))
 
 
 def _hard_swish(x: Array) -> Array:
@@ -85,8 +93,7 @@ def _selu(x: Array, a: float, b: float) -> Array:
 
 
 def _celu(x: Array, a: float) -> Array:
-    tail: Array = np.expm1(_negative_part(x) / a)
-    return _positive_part(x) + a * tail
+    return _two_sided(x, a, np.expm1(_negative_part(x) / a))
 
 
 def _swish(x: Array, a: float) -> Array:

@@ -41,7 +41,7 @@ def _decoded(d: DetectionPostProcessDescriptor, encodings: Array, anchors: Array
     scales = np.array([d.scale_y, d.scale_x, d.scale_h, d.scale_w], encodings.dtype)
     encoded = encodings / scales
     centres = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
-    halves = np.exp(encoded[:, 2:]) * anchors[:, 2:] / 2
+    halves = np.exp(encoded[:, 2:]) * (anchors[:, 2:] / 2)
     return np.concatenate([centres - halves, centres + halves], 1)
 
 
@@ -77,6 +77,7 @@ def _suppressed(
 def _apart(boxes: Array, left: Array, limit: int, threshold: float) -> Array:
     """Return those of the boxes that are left, best first, that do not overlap one before."""
     kept: list[int] = []
+    boxes = boxes.astype(np.float64)  # areas of float32 overflow, or vanish, for legal sides
     while len(left) and len(kept) < limit:
         kept.append(int(left[0]))
         left = left[1:]
@@ -102,7 +103,7 @@ def non_max_suppression(d: NonMaxSuppressionDescriptor, boxes: Array, scores: Ar
     """Return [K,3]: item of the batch, class and box of those that are kept."""
     limit = d.max_output_boxes_per_class
     found = [np.empty((0, 3), np.intp)]
-    for item, corners in enumerate(_corners(boxes, d.center_point_box)):
+    for item, corners in enumerate(_corners(boxes.astype(np.float64), d.center_point_box)):
         for label, of_class in enumerate(scores[item]):
             left = _descending(of_class)
             left = left[of_class[left] > d.score_threshold]

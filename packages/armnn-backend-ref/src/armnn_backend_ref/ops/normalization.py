@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +25,41 @@ if TYPE_CHECKING:
         RmsNormalizationDescriptor,
         SoftmaxDescriptor,
     )
+
+_LEAST = 2.0**-100
+"""Below, a sum of squares in float32 may have lost all of them to underflow."""
+
+
+class _OutOfRangeError(ArithmeticError):
+    """Float32 cannot hold the sum of squares of its own numbers."""
+
+
+def _wide_if_needed(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Compute in float64 where the squares of float32 overflow or vanish: 3e38 is a legal value."""
+
+    @functools.wraps(function)
+    def compute(d: Any, *arrays: Array | None) -> Array:
+        try:
+            return function(d, *arrays)
+        except _OutOfRangeError:
+            wide = [None if array is None else array.astype(np.float64) for array in arrays]
+            assert arrays[0] is not None  # the input
+            return function(d, *wide).astype(arrays[0].dtype)
+
+    return compute
+
+
+def _root(squares: Array) -> Array:
+    """Return the square root.
+
+    Raises:
+        _OutOfRangeError: The squares are float32 and not within its range.
+    """
+    narrow = squares.dtype == np.float32
+    if narrow and not ((squares >= _LEAST) & (squares < np.inf)).all():
+        raise _OutOfRangeError
+    root: Array = np.sqrt(squares)
+    return root
 
 
 @op("BatchNormalization")
@@ -44,6 +81,7 @@ def batch_normalization(
 
 
 @op("InstanceNormalization")
+@_wide_if_needed
 def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Array:
     """Centre and scale each channel of each image by its own mean and variance."""
     if x.size == 0:
@@ -51,21 +89,23 @@ def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Arra
     axes = d.data_layout.spatial_axes
     centred: Array = x - x.mean(axes, keepdims=True)
     variance = np.square(centred).mean(axes, keepdims=True)
-    centred *= x.dtype.type(d.gamma) / np.sqrt(variance + x.dtype.type(d.eps))
+    centred *= x.dtype.type(d.gamma) / _root(variance + x.dtype.type(d.eps))
     centred += x.dtype.type(d.beta)
     return centred
 
 
 @op("L2Normalization")
+@_wide_if_needed
 def l2_normalization(d: L2NormalizationDescriptor, x: Array) -> Array:
     """Divide by the length of the vector of channels; its square counts as ``eps`` at least."""
     axis = 1 if d.data_layout is DataLayout.NCHW else -1
     squares = np.square(x).sum(axis, keepdims=True)
-    y: Array = x / np.sqrt(np.maximum(squares, x.dtype.type(d.eps)))
+    y: Array = x / _root(np.maximum(squares, x.dtype.type(d.eps)))
     return y
 
 
 @op("Normalization")
+@_wide_if_needed
 def normalization(d: NormalizationDescriptor, x: Array) -> Array:
     """Each x becomes x / (k + alpha * sum of neighbours squared) ** beta (Krizhevsky et al. 2012).
 
@@ -77,6 +117,8 @@ def normalization(d: NormalizationDescriptor, x: Array) -> Array:
     squares = np.square(x)
     for axis in (layout.channel_axis,) if across else layout.spatial_axes:
         squares = sliding(np.add, 0, squares, axis, x.shape[axis], 2 * radius + 1, before=radius)
+    if x.dtype == np.float32 and not np.isfinite(squares).all():
+        raise _OutOfRangeError
     squares *= x.dtype.type(d.alpha)
     squares += x.dtype.type(d.k)
     y: Array = x * squares ** x.dtype.type(-d.beta)
@@ -100,6 +142,7 @@ def log_softmax(d: LogSoftmaxDescriptor, x: Array) -> Array:
 
 
 @op("LayerNormalization")
+@_wide_if_needed
 def layer_normalization(
     d: LayerNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
@@ -109,6 +152,7 @@ def layer_normalization(
 
 
 @op("RmsNormalization")
+@_wide_if_needed
 def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | None) -> Array:
     """Divide by the root of the mean square over ``d.axis`` and the axes behind it."""
     if x.size == 0:
@@ -116,10 +160,11 @@ def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | No
     axes = tuple(range(d.axis % x.ndim, x.ndim))
     squares = np.square(x).mean(axes, keepdims=True)
     squares += x.dtype.type(d.eps)
-    return _scaled(x / np.sqrt(squares), gamma, None)
+    return _scaled(x / _root(squares), gamma, None)
 
 
 @op("GroupNormalization")
+@_wide_if_needed
 def group_normalization(
     d: GroupNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
@@ -139,7 +184,7 @@ def _standardized(x: Array, axes: tuple[int, ...], eps: float) -> Array:
     y: Array = x - x.mean(axes, keepdims=True)
     variance = np.square(y).mean(axes, keepdims=True)
     variance += x.dtype.type(eps)
-    y /= np.sqrt(variance)
+    y /= _root(variance)
     return y
 
 
@@ -150,6 +195,13 @@ def _scaled(y: Array, gamma: Array | None, beta: Array | None) -> Array:
 
 def _shifted(x: Array, beta: float, axis: int) -> Array:
     """Return beta * x, less its maximum along the axis."""
-    y: Array = x * x.dtype.type(beta)
-    y -= y.max(axis, keepdims=True, initial=-np.inf)
+    factor = x.dtype.type(beta)
+    if beta < 0:
+        top = x.min(axis, keepdims=True, initial=np.inf)
+    else:
+        top = x.max(axis, keepdims=True, initial=-np.inf)
+    y: Array = (x - top) * factor  # the other way round, beta * x may overflow
+    if abs(beta) < 1 and np.isinf(x - top).any():
+        # The difference overflowed, or x is infinite: with a small beta the products do not.
+        y = np.where(np.isinf(x - top), x * factor - top * factor, y)
     return y

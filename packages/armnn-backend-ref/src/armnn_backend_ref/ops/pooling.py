@@ -35,8 +35,13 @@ def pooling3d(d: Pooling3dDescriptor, outputs: Sequence[TensorInfo], x: Array) -
 
 
 def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[int, ...]) -> Array:
-    """Pool along each spatial axis; as in Arm NN, a window that reads only padding gives zero."""
+    """Pool along each spatial axis; as in Arm NN, a window that reads only padding gives zero.
+
+    Where sums overflow, they are computed in float64; squares are, as they vanish sooner.
+    """
     is_max = d.pool_type is PoolingAlgorithm.MAX
+    if d.pool_type is PoolingAlgorithm.L2 and x.dtype == np.float32:
+        return _pool(d, x.astype(np.float64), shape).astype(x.dtype)
     combine, start = (np.maximum, _lowest(x.dtype)) if is_max else (np.add, 0)
     result = np.square(x) if d.pool_type is PoolingAlgorithm.L2 else x
     read = covered = np.ones((), int)
@@ -68,6 +73,8 @@ def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[i
     if whole:
         result = combine.reduce(result, tuple(whole), x.dtype, keepdims=True, initial=start)
     if not is_max:
+        if x.dtype == np.float32 and not np.isfinite(result).all():
+            return _pool(d, x.astype(np.float64), shape).astype(x.dtype)
         divisor = covered if d.padding_method is PaddingMethod.IGNORE_VALUE else read
         result /= np.maximum(divisor, 1).astype(x.dtype)
     if d.pool_type is PoolingAlgorithm.L2:

@@ -81,12 +81,18 @@ def fake_quantization(d: FakeQuantizationDescriptor, x: Array) -> Array:
 
 @op("DynamicQuantize")
 def dynamic_quantize(_d: Descriptor, x: Array) -> tuple[Array, Array, Array]:
-    """Return the steps, what one of them is worth, and the step of zero."""
-    lowest, highest = x.min(initial=0), x.max(initial=0)
-    scale = np.float32((highest - lowest) / 255)
+    """Return the steps, what one of them is worth, and the step of zero.
+
+    The steps span the finite values: infinity is the first or the last one, NaN that of zero.
+    """
+    finite = np.where(np.isfinite(x), x, 0)
+    lowest, highest = np.float64(finite.min(initial=0)), np.float64(finite.max(initial=0))
+    scale = np.float32(highest - lowest) / np.float32(255)
+    if np.isinf(scale):
+        scale = np.float32((highest - lowest) / 255)
     scale = scale if scale > 0 else np.float32(1)
-    zero = np.clip(np.rint(-lowest / scale), 0, 255)
-    steps = np.clip(np.rint(x / scale) + zero, 0, 255)
+    zero = np.clip(np.rint(np.float32(-lowest) / scale), 0, 255)
+    steps = np.clip(np.rint(np.where(np.isnan(x), 0, x) / scale) + zero, 0, 255)
     return steps.astype(np.uint8), np.asarray(scale), np.asarray(zero, np.uint8)
 
 

@@ -96,6 +96,8 @@ def _axes(d: MeanDescriptor | ReduceDescriptor, x: Array) -> tuple[int, ...]:
 def _mean(d: MeanDescriptor | ReduceDescriptor, x: Array) -> Array:
     axes = _axes(d, x)
     total = np.add.reduce(x, axis=axes, keepdims=True)  # integers in 64 bits
+    if x.dtype == np.float32 and not np.isfinite(total).all():
+        total = np.add.reduce(x, axis=axes, keepdims=True, dtype=np.float64)  # it overflowed
     count = np.asarray(math.prod(x.shape[axis] for axis in axes), total.dtype)
     average = divide(total, count).astype(x.dtype, copy=False)
     return average if d.keep_dims else average.squeeze(axes)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         RoiAlignDescriptor,
     )
 
+_MOST_SAMPLES = 1 << 20
+"""Along one axis of a box that chooses their number by its size."""
+
 Taps: TypeAlias = list[tuple[Array, Array]]
 """Along one axis: which samples count for each place, and how much."""
 
@@ -75,7 +78,7 @@ def roi_align(d: RoiAlignDescriptor, x: Array, boxes: Array, batch_indices: Arra
     """Multiply the picture of each box by the weights of its rows and columns.
 
     Raises:
-        ExecutionError: An index is not that of a picture.
+        ExecutionError: An index is not that of a picture, or a box has no finite number of samples.
     """
     wrong = (batch_indices < 0) | (batch_indices >= len(x))
     if wrong.any():
@@ -100,6 +103,11 @@ def roi_align(d: RoiAlignDescriptor, x: Array, boxes: Array, batch_indices: Arra
 def _box_weights(d: RoiAlignDescriptor, start: float, end: float, parts: int, size: int) -> Array:
     """Return how much each of ``size`` pixels counts for each sample of each part of a box."""
     length = end - start if d.half_pixel_centers else max(end - start, 1.0)
+    if not math.isfinite(length) or (not d.sampling_ratio and length > _MOST_SAMPLES):
+        raise ExecutionError(
+            f"a box reaches from {start:g} to {end:g} pixels: expected finite numbers, "
+            f"{_MOST_SAMPLES} apart at most if sampling_ratio is 0"
+        )
     samples = d.sampling_ratio if d.sampling_ratio else math.ceil(length / parts)
     if samples < 1:  # an empty box
         return np.zeros((parts, 1, size))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""Extreme but legal values through every layer, on each backend, beside the layer in float64.
+
+The cases of the conformance kit run again with their numbers replaced: near the limits of the type,
+subnormal, infinite and NaN. CpuRef in Float64 says what is right: the kit holds it to independent
+oracles, and nothing of Float32 overflows there. Where its formula meets infinity or NaN itself, the
+values are worked out by hand below.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from armnn.tensor import TensorInfo
+from armnn.testing.cases import LayerCase, Tolerance, cases_of, covered_layers, usual
+from armnn.testing.comparison import difference
+from armnn.testing.operands import CaseTensor, decode, store
+from armnn.testing.running import BoundCase, layer_of
+from armnn.testing.subject import Subject
+from armnn.types import DataType
+
+Array = NDArray[Any]
+
+LIMITS = {
+    DataType.FLOAT32: (3e38, 1e-40),
+    DataType.FLOAT16: (65000.0, 6e-7),
+    DataType.BFLOAT16: (3e38, 1e-40),
+}
+"""A number near the largest, and a subnormal one, of the types that are computed in float32."""
+
+KINDS = ("strange", "huge", "all huge", "tiny")
+
+CASES = {
+    "Activation": 40,
+    "ElementwiseUnary": 40,
+    "ElementwiseBinary": 20,
+    "Pooling2d": 8,
+    "Reduce": 6,
+}
+"""How many cases of a layer are tried: one for each function."""
+
+SUMS = (
+    "BatchMatMul",
+    "Convolution2d",
+    "Convolution3d",
+    "CumSum",
+    "DepthwiseConvolution2d",
+    "Determinant",
+    "Einsum",
+    "FullyConnected",
+    "Fused",
+    "Mean",
+    "Pooling2d",
+    "Pooling3d",
+    "Reduce",
+    "Resize",
+    "TransposeConvolution2d",
+)
+"""Sums whose order is open: they are off by the roundings of the sum of magnitudes. Where that is
+no number of float32, a partial sum may overflow; averages never do."""
+
+AVERAGES = ("Mean", "Pooling2d", "Pooling3d")
+
+OPEN_IF_HUGE = {
+    "Attention": "scores are sums of products in float32",
+    "BatchMatMul": "adjoint matrices are products and sums in float32",
+    "BatchNormalization": "it is computed as x * factor + offset, each of which may overflow",
+    "CumProd": "a partial product may overflow that a later factor would bring back",
+    "GridSample": "weights of cubic samples are negative: their partial sums may overflow",
+    "Gru": "gates are sums of products in float32",
+    "Lstm": "gates are sums of products in float32",
+    "Resize": "weights of cubic samples are negative: their partial sums may overflow",
+    "Rnn": "gates are sums of products in float32",
+    "SequenceLstm": "gates are sums of products in float32",
+    "UnidirectionalSequenceLstm": "gates are sums of products in float32",
+}
+"""Layers whose results are open where their numbers are huge, and why."""
+
+OPEN_IF_STRANGE = {
+    "Convolution2d": "zeros that fill up windows and filters are multiplied with infinity, too",
+    "DepthwiseConvolution2d": "zeros of the padding are multiplied with infinite weights, too",
+    "TransposeConvolution2d": "zeros of the padding are multiplied with infinite weights, too",
+    "Resize": "a neighbour whose weight is zero is read, or not",
+}
+"""Layers that CpuAcc lets infinity and NaN spread in, further than the definition says."""
+
+NO_ORACLE = {
+    "BitCast": "it has no real values",
+    "Cast": "its types are those of its cases: see the conversions below",
+    "ConvertFp16ToFp32": "its types are fixed: see the conversions below",
+    "ConvertFp32ToFp16": "its types are fixed: see the conversions below",
+    "Dequantize": "its types are those of its cases: see the conversions below",
+    "DynamicQuantize": "its types are fixed: see the conversions below",
+    "DetectionPostProcess": "its outputs are Float32: see the test of overlaps below",
+    "Range": "its output's shape follows from its values",
+    "RoiAlign": "boxes must be finite: see tests/test_ops_resizing.py of CpuRef",
+}
+"""Layers that are not compared, and why."""
+
+
+@pytest.fixture(scope="module", params=["CpuRef", "CpuAcc"])
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    with Subject(request.param) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Subject]:
+    with Subject("CpuRef") as found:
+        yield found
+
+
+def drawn(kind: str, data_type: DataType, count: int) -> Array:
+    """Return numbers of a kind, ordinary ones among them."""
+    random = np.random.default_rng([count, len(kind)])
+    ordinary = random.uniform(-2, 2, count)
+    largest, tiny = LIMITS[data_type]
+    choices = {
+        "huge": [largest, -largest, largest / 2, -largest / 3],
+        "all huge": [largest],
+        "tiny": [tiny, -tiny, 2 * tiny, 0.0, 1e4 * tiny],
+        "strange": [np.inf, -np.inf, np.nan],
+    }[kind]
+    some = random.choice(choices, count)
+    share = {"huge": 0.6, "strange": 0.3}.get(kind, 1.0)
+    return np.where(random.random(count) < share, some, ordinary)
+
+
+def with_extremes(case: LayerCase, kind: str, slot: int) -> LayerCase:
+    """Return the case with the numbers of one input replaced."""
+    operand = case.inputs[slot]
+    assert operand is not None
+    numbers = drawn(kind, operand.info.data_type, operand.stored.size)
+    stored = store(numbers.reshape(operand.stored.shape), operand.info)
+    inputs = list(case.inputs)
+    inputs[slot] = dataclasses.replace(operand, stored=stored, real=decode(stored, operand.info))
+    return dataclasses.replace(case, inputs=tuple(inputs))
+
+
+def in_float64(case: LayerCase, *, magnitudes: bool = False) -> LayerCase:
+    """Return the case with all floats as Float64, or their magnitudes."""
+
+    def widened(operand: CaseTensor | None) -> CaseTensor | None:
+        if operand is None or operand.info.data_type not in LIMITS:
+            return operand
+        real = np.abs(operand.real) if magnitudes else operand.real
+        info = TensorInfo(real.shape, DataType.FLOAT64)
+        return CaseTensor(info, real, real, operand.constant)
+
+    outputs = tuple(
+        TensorInfo(info.shape, DataType.FLOAT64) if info.data_type in LIMITS else info
+        for info in case.outputs
+    )
+    inputs = tuple(map(widened, case.inputs))
+    return dataclasses.replace(case, inputs=inputs, outputs=outputs, data_type=DataType.FLOAT64)
+
+
+def run(subject: Subject, case: LayerCase) -> list[Array] | None:
+    """Return what the backend makes of a case, None if it refuses it."""
+    layer = layer_of(case)
+    return BoundCase(subject, layer, case.inputs).run() if subject.supports(layer) else None
+
+
+def variants(layer: str, data_type: DataType) -> Iterator[tuple[str, LayerCase]]:
+    """Yield some cases of a layer with extreme values in each of its first inputs."""
+    some = itertools.islice(cases_of(layer, data_type), CASES.get(layer, 2))
+    for index, case in enumerate(some if data_type is DataType.FLOAT32 else [*some][:1]):
+        slots = [
+            slot
+            for slot, operand in enumerate(case.inputs)
+            if operand is not None and operand.info.data_type in LIMITS
+        ]
+        for slot in slots[: 2 if index == 0 else 1]:
+            for kind in KINDS if slot == slots[0] else KINDS[:2]:
+                if not _is_open(layer, kind):
+                    yield f"{case.name}, {kind} input {slot}", with_extremes(case, kind, slot)
+
+
+def _is_open(layer: str, kind: str) -> bool:
+    return kind != "tiny" and layer in (OPEN_IF_STRANGE if kind == "strange" else OPEN_IF_HUGE)
+
+
+def problem(case: LayerCase, index: int, got: Array, right: Array, reach: Array | None) -> str:
+    """Return what is wrong with an output, "" if it is right."""
+    info = case.outputs[index]
+    if info.data_type not in LIMITS:
+        return "" if np.array_equal(got, right) else f"got {got}, expected {right}"
+    if reach is not None:
+        largest = float(np.float32(LIMITS[info.data_type][0])) * 1.1
+        overflows = (reach > largest) & (case.layer not in AVERAGES)
+        rounding = np.abs(decode(got, info) - right) <= usual(info.data_type).rtol * reach
+        settled = np.isfinite(right) & (overflows | rounding)
+        right = np.where(settled, decode(got, info), right)
+    loose = Tolerance("some operations of the type", rtol=1e-4, atol=2e-6)
+    tolerance = loose if info.data_type is DataType.FLOAT32 else usual(info.data_type)
+    return difference(got, info, right, tolerance)
+
+
+@pytest.mark.parametrize("layer", [name for name in covered_layers() if name not in NO_ORACLE])
+def test_extreme_values_are_computed_as_in_float64(
+    subject: Subject, oracle: Subject, layer: str
+) -> None:
+    wrong = []
+    for data_type in LIMITS:
+        for name, case in variants(layer, data_type):
+            got = run(subject, case)
+            if got is None:
+                continue
+            with np.errstate(all="ignore"):
+                right = run(oracle, in_float64(case))
+                reach = run(oracle, in_float64(case, magnitudes=True)) if layer in SUMS else None
+                assert right is not None
+                for index in range(len(got)):
+                    if index in case.open_outputs:
+                        continue
+                    reached = None if reach is None else reach[index]
+                    said = problem(case, index, got[index], right[index], reached)
+                    wrong += [f"{data_type.arm_name} {name}, output {index}: {said}"] * bool(said)
+    assert not wrong, "\n".join(wrong)
