@@ -55,14 +55,32 @@ def test_pieces_of_any_size_are_whole(size: int) -> None:
     np.testing.assert_array_equal(cast(x, DataType.FLOAT32), x.astype(np.float32))
 
 
-def test_what_would_be_rounded_twice_is_refused() -> None:
-    with pytest.raises(ArmnnError, match="Float64 is not cast to Float16 here"):
-        cast(np.ones(3, np.float64), DataType.FLOAT16)
+def test_float64_is_rounded_to_halves_once() -> None:
+    """Of a tie and a little more, float32 would make a tie, which goes to the even side."""
+    x = np.array(
+        [1 + 2.0**-11 + 2.0**-40, -1 - 2.0**-11 - 2.0**-40, 1e300, 1e-300, -np.inf, np.nan]
+    )
+    y = cast(x, DataType.FLOAT16).astype(np.float64)
+    np.testing.assert_array_equal(y, [1 + 2.0**-10, -1 - 2.0**-10, np.inf, 0, -np.inf, np.nan])
+    x = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8, 1 + 3 * 2.0**-8 - 2.0**-40])
+    y = cast(x, DataType.BFLOAT16).astype(np.float64)
+    assert y.tolist() == [1 + 2.0**-7, 1, 1 + 2.0**-7]
 
 
-HALVED = [DataType.FLOAT32, DataType.FLOAT16, DataType.BFLOAT16, DataType.BOOLEAN]
-HALVED += [DataType.SIGNED8, DataType.SIGNED16, DataType.UNSIGNED8, DataType.UNSIGNED16]
-REFUSED = [each for each in DataType if not each.is_quantized and each not in HALVED]
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32, np.uint64])
+def test_integers_are_rounded_to_halves_once(kind: type[np.integer[Any]]) -> None:
+    tie = 2**30 + 2**22  # between two BFloat16
+    x = np.array([tie, tie + 1, tie - 1, 3], kind)
+    assert cast(x, DataType.BFLOAT16).tolist() == [2.0**30, 2.0**30 + 2.0**23, 2.0**30, 3]
+    assert cast(x, DataType.FLOAT16).tolist() == [np.inf, np.inf, np.inf, 3]
+
+
+HALVED = [DataType.FLOAT32, DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT64, DataType.BOOLEAN]
+REFUSED = [
+    each
+    for each in DataType
+    if each not in HALVED and not each.is_quantized and not (each.is_integer and each.bits >= 8)
+]
 
 
 @pytest.mark.parametrize("data_type", REFUSED, ids=lambda data_type: data_type.arm_name)

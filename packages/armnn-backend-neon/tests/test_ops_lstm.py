@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 import armnn
 from armnn import DataType, Network, TensorInfo
 from armnn.errors import ArmnnError
-from armnn.layers.recurrent import LstmActivation, UnidirectionalSequenceLstmDescriptor
+from armnn.layers.recurrent import (
+    LstmActivation,
+    LstmDescriptor,
+    UnidirectionalSequenceLstmDescriptor,
+)
 
 Array = NDArray[Any]
 
@@ -105,3 +109,91 @@ def test_a_projection_is_refused() -> None:
     p = parameters(3, 4, d) | {"projection_weights": np.eye(4, dtype=np.float32)}
     with pytest.raises(ArmnnError, match="projection and layer normalisation are not computed"):
         armnn.load_model(network((2, 1, 3, 4), d, p), backends=["CpuAcc"])
+
+
+def in_steps(x: Array, scale: float) -> Array:
+    """Return what is left of numbers in 16 bits: nearest steps, halves away from zero."""
+    steps = (x / np.float32(scale)).astype(np.float64)
+    nearest = np.trunc(steps + np.copysign(0.5, steps))
+    return np.float32(np.clip(nearest, -32768, 32767)) * np.float32(scale)
+
+
+def rounded_step(
+    x: Array, h: Array, c: Array, p: dict[str, Array], couples: bool, scale: float
+) -> tuple[Array, Array]:
+    """Return output and cell of a step that rounds what Arm NN's reference rounds."""
+
+    def gate(name: str, cell: Array | None) -> Array:
+        sums = in_steps(p["cell_bias" if name == "cell" else f"{name}_gate_bias"], scale)
+        for number, column in zip(x, p[f"input_to_{name}_weights"].T, strict=True):
+            sums = in_steps(sums + number * column, scale)
+        for number, column in zip(h, p[f"recurrent_to_{name}_weights"].T, strict=True):
+            sums = in_steps(sums + number * column, scale)
+        if cell is not None and f"cell_to_{name}_weights" in p:
+            sums = in_steps(sums + p[f"cell_to_{name}_weights"] * cell, scale)
+        made = np.tanh(sums) if name == "cell" else 1 / (1 + np.exp(-sums))
+        return in_steps(made, scale)
+
+    keep = gate("forget", c)
+    write = in_steps(1 - keep, scale) if couples else gate("input", c)
+    c = in_steps(in_steps(keep * c, scale) + write * gate("cell", None), scale)
+    return in_steps(gate("output", c) * in_steps(np.tanh(c), scale), scale), c
+
+
+@pytest.mark.parametrize(
+    ("width", "units", "couples", "peephole"),
+    [(1, 1, False, False), (3, 5, True, True), (128, 128, False, True)],
+)
+def test_a_quantised_step_rounds_as_arm_nn_does(
+    width: int, units: int, couples: bool, peephole: bool, level: str
+) -> None:
+    scale, batch = 2.0**-11, 2
+    d = LstmDescriptor(activation_func=4, cifg_enabled=couples, peephole_enabled=peephole)
+    like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=couples, peephole_enabled=peephole)
+    p = {name: in_steps(values, scale) for name, values in parameters(width, units, like).items()}
+    rng = np.random.default_rng(4)
+    shapes = ((batch, width), (batch, units), (batch, units))
+    data = [in_steps(rng.uniform(-1, 1, shape).astype("f4"), scale) for shape in shapes]
+
+    network = Network()
+
+    def info(array: Array) -> TensorInfo:
+        return TensorInfo(array.shape, DataType.QSYMM_S16, scale)
+
+    def stored(array: Array) -> Array:
+        return np.rint(array / np.float32(scale)).astype(np.int16)
+
+    operands: list[Any] = [network.add_input(f"x{i}", info(a)) for i, a in enumerate(data)]
+    for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]:
+        array = p.get(slot.name)
+        made = None if array is None else network.add_constant(stored(array), info(array))
+        operands.append(made)
+    outputs = [TensorInfo(None, DataType.QSYMM_S16, scale)] * 4
+    layer = network.add("Lstm", operands, d, outputs=outputs)
+    for name, value in zip(("state", "cell", "y"), layer.outputs[1:], strict=True):
+        network.add_output(name, value)
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network, backends=["CpuAcc"])
+        actual = loaded.run({f"x{i}": stored(array) for i, array in enumerate(data)})
+    steps = [rounded_step(x, h, c, p, couples, scale) for x, h, c in zip(*data, strict=True)]
+    for name, place in (("state", 0), ("cell", 1), ("y", 0)):
+        off = np.abs(actual[name] - stored(np.stack([step[place] for step in steps])).astype(int))
+        assert off.max() <= 1  # where a function is a last place off, beside a half
+        assert np.count_nonzero(off) <= off.size // 100
+
+
+def test_a_step_in_eight_bits_is_refused() -> None:
+    d = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=False)
+    p = parameters(2, 3, like)
+    network = Network()
+    bytes_ = [TensorInfo((1, size), DataType.QASYMM_S8, 0.1) for size in (2, 3, 3)]
+    operands: list[Any] = [network.add_input(f"x{i}", each) for i, each in enumerate(bytes_)]
+    operands += [
+        network.add_constant(p[slot.name]) if slot.name in p else None
+        for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]
+    ]
+    outputs = [TensorInfo(None, DataType.QASYMM_S8, 0.1)] * 4
+    network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
+    with pytest.raises(ArmnnError, match="QAsymmS8 is not computed here, QSymmS16 is"):
+        armnn.load_model(network, backends=["CpuAcc"])

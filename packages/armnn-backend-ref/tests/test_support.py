@@ -120,6 +120,7 @@ def test_convolutions_take_weights_and_bias_that_go_with_the_data(
 
 BITS = ElementwiseBinaryDescriptor(operation=BinaryOperation.BITWISE_AND)
 INVERTED = ElementwiseUnaryDescriptor(operation=UnaryOperation.BITWISE_NOT)
+MIXED_TYPES = "Float16, BFloat16, Float32, QAsymmU8, QAsymmS8, QSymmS8 or QSymmS16"
 REAL_TYPES = "Float16, BFloat16, Float32, Float64, QAsymmU8, QAsymmS8, QSymmS8 or QSymmS16"
 PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
 
@@ -132,16 +133,16 @@ PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
             ("Softmax", [info(BOOL, 2)]),
         ),
         (
-            "the output 'output' is Float16, expected Float32 as the input 'input'",
-            ("Softmax", [info(F32, 2)], None, [F16]),
+            "the output 'output' is Float64, expected Float32 as the input 'input'",
+            ("Softmax", [info(F32, 2)], None, [F64]),
         ),
         (
             "the input 'other' is Signed64, expected Signed32 as the input 'input'",
             ("Addition", [info(S32, 2), info(S64, 2)]),
         ),
         (
-            "the input 'inputs' is Float16, expected Float32 as the input 'inputs'",
-            ("Concat", [info(F32, 2), info(F16, 2)]),
+            "the input 'inputs' is Signed32, expected Float32 as the input 'inputs'",
+            ("Concat", [info(F32, 2), info(S32, 2)]),
         ),
         (
             "the input 'other' is Signed32, expected Boolean",
@@ -152,19 +153,19 @@ PER_AXIS = TensorInfo((2, 2, 1, 1), QS8, (0.5, 0.5), axis=1)
             ("Gather", [info(F32, 2), info(F32, 1)]),
         ),
         (
-            "the input 'weights' is QSymmS8, expected Float32",
-            ("Convolution2d", [info(F32, 1, 2, 3, 3), info(QS8, 4, 2, 1, 1)]),
+            f"the input 'weights' is Float64, expected {MIXED_TYPES}",
+            ("Convolution2d", [info(F32, 1, 2, 3, 3), info(F64, 4, 2, 1, 1)]),
         ),
         (
-            "the input 'weights' is Float32, expected QAsymmU8, QAsymmS8, QSymmS8 or QSymmS16",
-            ("Convolution2d", [info(S8, 1, 2, 3, 3), info(F32, 4, 2, 1, 1)]),
+            "the input 'weights' is Float32, expected Float64",
+            ("Convolution2d", [info(F64, 1, 2, 3, 3), info(F32, 4, 2, 1, 1)]),
         ),
         (
-            "the input 'bias' is Float32, expected Signed32",
-            ("Convolution2d", [info(S8, 1, 2, 3, 3), info(QS8, 4, 2, 1, 1), info(F32, 4)]),
+            f"the input 'bias' is Signed64, expected Signed32, {MIXED_TYPES}",
+            ("Convolution2d", [info(S8, 1, 2, 3, 3), info(QS8, 4, 2, 1, 1), info(S64, 4)]),
         ),
         (
-            "the input 'bias' is Signed32, expected Float16 or Float32",
+            f"the input 'bias' is Signed32, expected {MIXED_TYPES}",
             ("Convolution2d", [info(F16, 1, 2, 3, 3), info(F16, 4, 2, 1, 1), info(S32, 4)]),
         ),
         (
@@ -311,8 +312,8 @@ def test_integers_are_taken_where_they_mean_something(
     ("reason", "arguments"),
     [
         (
-            "the input 'input' is QAsymmU8, expected Float16, BFloat16, Float32 or Float64",
-            ("IsNaN", [info(U8, 2)]),
+            f"the input 'input' is Boolean, expected {REAL_TYPES}",
+            ("IsNaN", [info(BOOL, 2)]),
         ),
         (
             f"the input 'gamma' is Signed32, expected {REAL_TYPES}",
@@ -327,18 +328,18 @@ def test_integers_are_taken_where_they_mean_something(
             ("ConvolutionInteger", [info(I8, 1, 1, 2, 2), info(I8, 1, 1, 1, 1), info(UI8, 1)]),
         ),
         (
-            "the input 'input' is QAsymmS8, expected Float16, BFloat16, Float32 or Float64",
-            ("Rnn", [info(S8, 1, 1, 1)] * 3),
+            f"the input 'input' is Signed8, expected {REAL_TYPES}",
+            ("Rnn", [info(I8, 1, 1, 1)] * 3),
         ),
         (
             f"the input 'recurrent_weights' is Signed32, expected {REAL_TYPES}",
             ("Gru", [info(F32, 1, 1, 1), info(F32, 1, 3, 1), info(S32, 1, 3, 1)]),
         ),
         (
-            "the input 'cell_state_in' is Float16, expected Float32 as the input 'input'",
+            "the input 'cell_state_in' is Float64, expected Float32 as the input 'input'",
             (
                 "SequenceLstm",
-                [info(F32, 1, 1, 1), *[info(F32, 1, 4, 1)] * 2, *[None] * 3, info(F16, 1, 1, 1)],
+                [info(F32, 1, 1, 1), *[info(F32, 1, 4, 1)] * 2, *[None] * 3, info(F64, 1, 1, 1)],
             ),
         ),
         (
@@ -346,8 +347,8 @@ def test_integers_are_taken_where_they_mean_something(
             ("ReverseSequence", [info(F32, 1, 1), info(F32, 1)]),
         ),
         (
-            "the input 'value' is Float16, expected Float32 as the input 'query'",
-            ("Attention", [*[info(F32, 1, 1, 1, 1)] * 2, info(F16, 1, 1, 1, 1)]),
+            "the input 'value' is Float64, expected Float32 as the input 'query'",
+            ("Attention", [*[info(F32, 1, 1, 1, 1)] * 2, info(F64, 1, 1, 1, 1)]),
         ),
         (
             f"the input 'mask' is Signed64, expected {REAL_TYPES.replace(' or', ',')} or Boolean",
@@ -370,8 +371,8 @@ def test_integers_are_taken_where_they_mean_something(
             ("Range", [info(S32), info(S64), info(S32)]),
         ),
         (
-            "the input 'updates' is Float16, expected Float32 as the input 'input'",
-            ("ScatterElements", [info(F32, 2), info(S64, 1), info(F16, 1)]),
+            "the input 'updates' is Float64, expected Float32 as the input 'input'",
+            ("ScatterElements", [info(F32, 2), info(S64, 1), info(F64, 1)]),
         ),
         (
             f"the input 'grid' is Signed32, expected {REAL_TYPES}",

@@ -56,10 +56,7 @@ void Lowering::lower(const Layer &layer) {
   const Lower in_integers = int8_lower_of(layer.type);
   if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
   layer_ = &layer;
-  const bool converts = layer.type == ARMNN_LAYER_QUANTIZE || layer.type == ARMNN_LAYER_DEQUANTIZE ||
-                        (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) &&
-                         is_half(output().type));
-  if (converts) {
+  if (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) && is_half(output().type)) {
     return lower_as_it_is(layer, lower_of(layer.type));
   }
   if (!lower_if_taken(layer, lower_of(layer.type))) lower_in_floats(layer);
@@ -92,6 +89,8 @@ void Lowering::lower_in_floats(const Layer &layer) {
     if (!is_lifted(to.type)) continue;
     require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
     Value real = to;
+    real.stored_type = to.type;
+    real.steps = to.quantization;
     real.type = ARMNN_FLOAT32;
     real.quantization = {};
     lifted.outputs[i] = add_lifted(std::move(real));
@@ -114,7 +113,8 @@ void Lowering::lower_in_floats(const Layer &layer) {
 int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
   const int32_t number = layer.inputs[i];
   const Value &from = value(number);
-  const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i);
+  const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i) &&
+                       (is_quantized(input(0).type) || is_quantized(input(1).type));
   if (!is_bias && !is_lifted(from.type)) return number;
   if (from.is_constant() && is_half(from.type)) return lifted_halves(from);
   if (from.is_constant()) {
@@ -130,6 +130,7 @@ int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
   const Form source = forms_.at(number).front();
   const armnn_data_type type = from.type;
   Value real = from;
+  real.stored_type = type;
   real.type = ARMNN_FLOAT32;
   real.quantization = {};
   const int32_t lifted = add_lifted(std::move(real));
@@ -159,6 +160,7 @@ int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &
     real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
   }
   Value lifted = from;
+  lifted.stored_type = from.type;
   lifted.type = ARMNN_FLOAT32;
   lifted.quantization = {};
   lifted.address = memory.get();
@@ -173,6 +175,7 @@ int32_t Lowering::lifted_halves(const Value &from) {
   auto *real = static_cast<float *>(memory.get());
   for (int64_t i = 0; i < count; ++i) real[i] = widened(bits[i], half_of(from.type));
   Value lifted = from;
+  lifted.stored_type = from.type;
   lifted.type = ARMNN_FLOAT32;
   lifted.address = memory.get();
   lifted.memory = memory;

@@ -48,6 +48,8 @@ struct Value {
   bool is_static = true; /* rank and dimensions are known */
   Shape shape;
   Quantization quantization;
+  armnn_data_type stored_type = ARMNN_FLOAT32; /* what it is outside of a layer that is computed in floats */
+  Quantization steps; /* in which an output of such a layer is stored */
   const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
   std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */

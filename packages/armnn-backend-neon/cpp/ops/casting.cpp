@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The same values in another data type. */
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -93,23 +95,56 @@ class Cast final : public OneToOne {
   Convert convert_;
 };
 
-/* Whether one side is a half and the other one Float32. What is cast to a half from another type
- * would be rounded twice.
+/* To float32 such that what is then rounded to a half is rounded only once: what float32 cannot hold
+ * becomes the odd one of its neighbours, which is no half, nor between two of them.
  */
+template <typename From>
+void convert_to_odd(const void *from, void *to, int64_t n) {
+  const auto *x = static_cast<const From *>(from);
+  auto *y = static_cast<float *>(to);
+  for (int64_t i = 0; i < n; ++i) {
+    float nearest = static_cast<float>(x[i]);
+    const auto exact = static_cast<long double>(x[i]);
+    const auto held = static_cast<long double>(nearest);
+    uint32_t bits;
+    std::memcpy(&bits, &nearest, sizeof bits);
+    if (held == held && held != exact && (bits & 1) == 0 && std::isfinite(nearest)) {
+      nearest = std::nextafter(nearest, held < exact ? HUGE_VALF : -HUGE_VALF);
+    }
+    y[i] = nearest;
+  }
+}
+
+Convert converter_to_odd(armnn_data_type from) {
+  switch (from) {
+    case ARMNN_FLOAT64: return convert_to_odd<double>;
+    case ARMNN_SIGNED32: return convert_to_odd<int32_t>;
+    case ARMNN_SIGNED64: return convert_to_odd<int64_t>;
+    case ARMNN_UNSIGNED32: return convert_to_odd<uint32_t>;
+    case ARMNN_UNSIGNED64: return convert_to_odd<uint64_t>;
+    default: return nullptr;
+  }
+}
+
+/* Whether one side is a half and the other one of more bits. */
 bool lower_half(Lowering &l) {
   const armnn_data_type from_type = l.input(0).type;
   const armnn_data_type to_type = l.output().type;
-  const bool widens = is_half(from_type) && to_type == ARMNN_FLOAT32;
-  const bool narrows = from_type == ARMNN_FLOAT32 && is_half(to_type);
-  if (!widens && !narrows) return false;
   const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  const TensorId to = l.out(0, order);
-  if (widens) {
-    l.add<Widen>(from, to, half_of(from_type));
-  } else {
-    l.add<Narrow>(from, to, half_of(to_type));
+  if (is_half(from_type) && to_type == ARMNN_FLOAT32) {
+    const TensorId from = l.in(0, order);
+    l.add<Widen>(from, l.out(0, order), half_of(from_type));
+    return true;
   }
+  const Convert to_odd = converter_to_odd(from_type);
+  if (!is_half(to_type) || (from_type != ARMNN_FLOAT32 && to_odd == nullptr)) return false;
+  TensorId from = l.in(0, order);
+  if (to_odd != nullptr) {
+    const TensorId rounded = l.temporary(ARMNN_FLOAT32, in_memory(l.input(0).shape, order));
+    l.add<Cast>(from, rounded, to_odd);
+    from = rounded;
+  }
+  l.add<Narrow>(from, l.out(0, order), half_of(to_type));
   return true;
 }
 

@@ -3,11 +3,14 @@
 #include "ops/lstm.h"
 
 #include <cstring>
+#include <string>
 
 #include "graph/lowering.h"
 #include "ops/moving.h"
 #include "ops/product.h"
+#include "ops/quantizing.h"
 #include "ops/registry.h"
+#include "ops/rounded_lstm.h"
 
 namespace cpuacc {
 
@@ -106,13 +109,17 @@ CPUACC_SHARED(CIFG_ENABLED, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
 CPUACC_SHARED(ACTIVATION_FUNC, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
 CPUACC_SHARED(CLIPPING_THRES_CELL, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM);
 
-/* Args: outputs: the outputs of all steps, the last output, the last cell. */
-void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &outputs) {
+void require_plain_cell(const Lowering &l) {
   require_floats(l);
   for (size_t i = kFirstRefused; i < l.input_count(); ++i) {
     require(!l.has_input(i), "projection and layer normalisation are not computed here",
             static_cast<int32_t>(i));
   }
+}
+
+/* Args: outputs: the outputs of all steps, the last output, the last cell. */
+void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &outputs) {
+  require_plain_cell(l);
   const Layer &layer = l.layer();
   const int64_t width = l.input(0).shape.back();
   const int64_t units = reading.units;
@@ -157,10 +164,58 @@ void lower_unidirectional(Lowering &l) {
                  {2, 0, 1});
 }
 
+/* The transpose of [rows, columns], below what is there. */
+void add_transposed(std::vector<float> &all, const std::vector<float> &matrix, int64_t rows) {
+  const auto columns = static_cast<int64_t>(matrix.size()) / rows;
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) all.push_back(matrix[static_cast<size_t>(i * columns + j)]);
+  }
+}
+
+/* A step that keeps its gates in the steps of the scratch buffer. */
+void lower_rounded_step(Lowering &l) {
+  require_plain_cell(l);
+  const Layer &layer = l.layer();
+  const RoundedLstm::Sizes sizes{l.input(0).shape[0], l.input(0).shape[1], l.input(2).shape[1]};
+  const int64_t units = sizes.units;
+  const Shape state{sizes.batch, units};
+  require(l.input(1).shape == state && l.input(2).shape == state, "the states do not fit to the input", 1);
+  const bool is_coupled = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)) != 0;
+  const bool has_peepholes = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED)) != 0;
+  const Parameters parameters(l, is_coupled);
+  std::vector<float> weights;
+  add_transposed(weights, parameters.stacked(&Gate::weights, {units, sizes.width}, true), 4 * units);
+  add_transposed(weights, parameters.stacked(&Gate::recurrent, {units, units}, true), 4 * units);
+  const std::vector<float> &cell_scales = l.output(2).steps.scales;
+  const RoundedLstm::Rules rules{l.output(0).steps.scales[0], cell_scales.empty() ? 0.0f : cell_scales[0],
+                                 static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL))),
+                                 function_of(layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC))), is_coupled};
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2),
+                               l.constant_tensor({sizes.width + units, 4 * units}, weights),
+                               l.constant_tensor({4 * units}, parameters.stacked(&Gate::bias, {units}, true)),
+                               kNone};
+  if (has_peepholes) {
+    inputs[5] = l.constant_tensor({3 * units}, parameters.stacked(&Gate::peephole, {units}, false));
+  }
+  const TensorId output = l.out(3);
+  l.share(1, output, plain_order(2));
+  const TensorId cell = l.out(2);
+  l.add<RoundedLstm>(std::move(inputs), std::vector<TensorId>{output, cell}, sizes, rules);
+}
+
 void lower_step(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   require(shape.size() == 2 && l.input(2).shape.size() == 2, "the rank must be 2", 0);
-  lower_sequence(l, {1, shape[0], l.input(2).shape[1], 1, false, true}, {3, 1, 2});
+  for (const armnn_data_type stored :
+       {l.input(0).stored_type, l.output(0).stored_type, l.output(2).stored_type}) {
+    require(!is_quantized(stored) || stored == ARMNN_QSYMM_S16,
+            std::string(type_name(stored)) + " is not computed here, QSymmS16 is");
+  }
+  if (!l.output(0).steps.scales.empty()) {
+    lower_rounded_step(l);
+  } else {
+    lower_sequence(l, {1, shape[0], l.input(2).shape[1], 1, false, true}, {3, 1, 2});
+  }
   /* The values of the scratch buffer are open. */
   l.add<Moves>(std::vector<TensorId>{}, l.out(0), std::vector<Move>{}, std::vector<std::byte>(sizeof(float)));
 }

@@ -6,7 +6,16 @@
 namespace cpuacc {
 namespace {
 
+/* Real numbers to real numbers: what lifting has put on either side converts them. */
+bool lower_lifted(Lowering &l, bool converts) {
+  if (!converts || l.input(0).type != ARMNN_FLOAT32 || l.output().type != ARMNN_FLOAT32) return false;
+  const Order order = l.order(0);
+  l.share(0, l.in(0, order), order);
+  return true;
+}
+
 void lower_dequantize(Lowering &l) {
+  if (lower_lifted(l, l.input(0).stored_type != ARMNN_FLOAT32)) return;
   const Value &in = l.input(0);
   require(is_quantized(in.type) && in.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are dequantised here", 0);
@@ -17,6 +26,7 @@ void lower_dequantize(Lowering &l) {
 }
 
 void lower_quantize(Lowering &l) {
+  if (lower_lifted(l, is_quantized(l.output().stored_type))) return;
   const Value &out = l.output();
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(is_quantized(out.type) && out.quantization.scales.size() == 1,

@@ -128,6 +128,9 @@ void require_parameters(const Lowering &l) {
                 (is_lengths ? "Signed32 and Signed64 are" : "Float32 is"),
             static_cast<int32_t>(i));
   }
+  for (size_t i = 0; i < l.layer().outputs.size(); ++i) {
+    require(l.output(i).type == ARMNN_FLOAT32, "the output must be Float32");
+  }
   require(l.input(0).shape.size() == 3 && l.input(1).shape.size() == 3 && l.input(2).shape.size() == 3,
           "input and weights must have rank 3");
 }

@@ -78,6 +78,8 @@ def integer_form(layer: Layer) -> IntegerForm | None:
     data = layer.input_infos[0] if layer.input_infos else None
     if output is None or data is None or not (_is_plain(output) and _is_plain(data)):
         return None
+    if any(info is not None and info.data_type.is_float for info in layer.input_infos):
+        return None
     if layer.type in _WEIGHT_AXES:
         return _products(layer, data, output)
     if layer.type in _ARITHMETIC or layer.type == "ElementwiseBinary":

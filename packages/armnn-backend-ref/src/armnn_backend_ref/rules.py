@@ -53,6 +53,8 @@ WIDE_INTEGERS = (DataType.SIGNED64, DataType.UNSIGNED64)
 NARROW_INTEGERS = tuple(kind for kind in INTEGERS if kind not in WIDE_INTEGERS)
 BOOLEANS = (DataType.BOOLEAN,)
 REAL = FLOATS + QUANTIZED
+MIXED = (*HALVES, DataType.FLOAT32, *QUANTIZED)
+"""Types that are computed in float32, whatever stands beside them."""
 NUMBERS = REAL + INTEGERS
 ANY = NUMBERS + BOOLEANS
 INDICES = (DataType.SIGNED32, DataType.SIGNED64)
@@ -105,13 +107,20 @@ def takes_each(pattern: str, types: Iterable[DataType]) -> Rule:
     return rule
 
 
-def alike(*names: str) -> Rule:
-    """The tensors in these slots have the data type of the first one; their scales may differ."""
+def alike(*names: str, mixed: bool = True) -> Rule:
+    """The tensors in these slots have the data type of the first one; their scales may differ.
+
+    Args:
+        names: The slots.
+        mixed: Whether Float16, BFloat16, Float32 and the quantised types may stand beside each
+            other.
+    """
 
     def rule(layer: Layer) -> str:
         (what, info), *others = [pair for name in names for pair in _tensors(layer, name)]
         for other, other_info in others:
-            if other_info.data_type is not info.data_type:
+            both = mixed and info.data_type in MIXED and other_info.data_type in MIXED
+            if not both and other_info.data_type is not info.data_type:
                 return (
                     f"{other} is {other_info.data_type.arm_name}, expected "
                     f"{info.data_type.arm_name} as {what}"
@@ -119,14 +128,6 @@ def alike(*names: str) -> Rule:
         return ""
 
     return rule
-
-
-def summed(layer: Layer) -> str:
-    """The output has the data type of the input, but sums of BFloat16 may stay Float32."""
-    wide = _info(layer, "output").data_type is DataType.FLOAT32
-    if wide and _info(layer, "input").data_type is DataType.BFLOAT16:
-        return ""
-    return alike("input", "output")(layer)
 
 
 def scaled(layer: Layer) -> str:
@@ -151,18 +152,18 @@ def resolved(layer: Layer) -> str:
 def weighted(layer: Layer) -> str:
     """Weights and bias go with the data: quantised ones count in steps of their own.
 
-    A bias beside quantised data is Signed32; FullyConnected takes, as in Arm NN, quantised ones.
+    A Signed32 bias counts in steps of the data times those of the weights, of which one is
+    quantised.
     """
-    data = _info(layer, "input")
-    expected: tuple[DataType, ...] = WEIGHTS if data.is_quantized else (data.data_type,)
-    reason = takes("weights", expected)(layer)
-    if reason or not data.is_quantized:
-        return reason or takes("bias", {data.data_type: None, DataType.FLOAT32: None})(layer)
+    data, weights = _info(layer, "input"), _info(layer, "weights")
+    if data.data_type not in MIXED:
+        bias = takes("bias", {data.data_type: None, DataType.FLOAT32: None})
+        return takes("weights", (data.data_type,))(layer) or bias(layer)
     if data.is_per_axis:
         return f"the input 'input' has {len(data.scales)} scales, expected one"
-    own_steps = QUANTIZED if layer.type == "FullyConnected" else ()
-    bias = takes("bias", (DataType.SIGNED32, *own_steps))
-    return bias(layer) or _scales_per_output(layer)
+    has_steps = data.is_quantized or weights.is_quantized
+    bias = takes("bias", (*((DataType.SIGNED32,) if has_steps else ()), *MIXED))
+    return takes("weights", MIXED)(layer) or bias(layer) or _scales_per_output(layer)
 
 
 def _scales_per_output(layer: Layer) -> str:

@@ -33,7 +33,6 @@ from armnn_backend_ref.rules import (
     resolved,
     rowwise,
     scaled,
-    summed,
     takes,
     takes_each,
     unary,
@@ -44,13 +43,13 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
 
 _LIKE_INPUT = alike("input", "output")
-_CONVOLUTION = (takes("input", REAL), summed, weighted)
+_CONVOLUTION = (takes("input", REAL), _LIKE_INPUT, weighted)
 _ARITHMETIC = (takes("input", NUMBERS), alike("input", "other", "output"))
 _REAL = (takes("input", REAL), _LIKE_INPUT)
 _MOVES = (takes("input", ANY), _LIKE_INPUT)
 _INDEXED = (takes("input", ANY), takes("indices", INDICES), _LIKE_INPUT)
 _SEQUENCE = (
-    takes("input", FLOATS),
+    takes("input", REAL),
     takes_each(".*weights|bias|.*_state_in", REAL),
     takes("sequence_lengths", INDICES),
     alike("input", "output_state_in", "output", "output_state_out"),
@@ -70,8 +69,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "Comparison": (takes("input", ANY), alike("input", "other")),
     "LogicalBinary": (takes("input", BOOLEANS), takes("other", BOOLEANS)),
     "Where": (takes("condition", BOOLEANS), takes("x", ANY), alike("x", "y", "output")),
-    "IsNaN": (takes("input", FLOATS),),
-    "IsInf": (takes("input", FLOATS),),
+    "IsNaN": (takes("input", REAL),),
+    "IsInf": (takes("input", REAL),),
     "Floor": (takes("input", NUMBERS), _LIKE_INPUT),
     "Fused": (takes("inputs", NUMBERS), alike("inputs", "output")),
     "Convolution2d": _CONVOLUTION,
@@ -134,9 +133,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "Unique": (takes("input", ANY), alike("input", "values")),
     "Compress": (takes("input", ANY), takes("condition", BOOLEANS), _LIKE_INPUT),
-    "Range": (takes("start", FLOATS + INTEGERS), alike("start", "limit", "delta", "output")),
+    "Range": (
+        takes("start", FLOATS + INTEGERS),
+        alike("start", "limit", "delta", "output", mixed=False),
+    ),
     "Lstm": (
-        takes("input", (*FLOATS, DataType.QSYMM_S16)),
+        *(takes(name, (*FLOATS, DataType.QSYMM_S16)) for name in ("input", "scratch_buffer")),
+        takes("cell_state_out", (*FLOATS, DataType.QSYMM_S16)),
         takes_each(".*_weights|.*_bias|.*_state_in", REAL),
         alike("input", "output_state_in", "scratch_buffer", "output_state_out", "output"),
         alike("cell_state_in", "cell_state_out"),
@@ -154,8 +157,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
         takes_each("(input_to|recurrent_to|projection)_.*weights", (DataType.QSYMM_S8,)),
         takes_each("cell_to_.*|.*_layer_norm_weights", (DataType.QSYMM_S16,)),
         takes_each(".*_bias", (DataType.SIGNED32,)),
-        alike("input", "output_state_in", "output_state_out", "output"),
-        alike("cell_state_in", "cell_state_out"),
+        alike("input", "output_state_in", "output_state_out", "output", mixed=False),
+        alike("cell_state_in", "cell_state_out", mixed=False),
         has_steps,
     ),
     "QuantizedLstm": (
@@ -163,8 +166,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
         takes("previous_cell_state_in", (DataType.QSYMM_S16,)),
         takes_each(".*_weights", WEIGHTS),
         takes_each(".*_bias", (DataType.SIGNED32,)),
-        alike("input", "previous_output_in", "output"),
-        alike("previous_cell_state_in", "cell_state_out"),
+        alike("input", "previous_output_in", "output", mixed=False),
+        alike("previous_cell_state_in", "cell_state_out", mixed=False),
     ),
     "DetectionPostProcess": tuple(
         takes(name, REAL) for name in ("box_encodings", "scores", "anchors")
@@ -203,7 +206,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "Dequantize": (takes("input", (*QUANTIZED, *HALVES)), takes("output", FLOATS)),
     "Cast": (),
     "BitCast": (plain_bits,),
-    "DynamicQuantize": (takes("input", FLOATS),),
+    "DynamicQuantize": (takes("input", REAL),),
     "ConvertFp16ToFp32": (takes("input", (DataType.FLOAT16,)),),
     "ConvertFp32ToFp16": (takes("input", (DataType.FLOAT32,)),),
     "FakeQuantization": (takes("input", FLOATS), _LIKE_INPUT),

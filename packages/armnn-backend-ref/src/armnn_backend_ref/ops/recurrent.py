@@ -73,14 +73,15 @@ def lstm(
     storage, project = EXACT, None
     store: Function = same
     if scratch.is_quantized:
-        store, project = stored(scratch), stored(result)
+        store = stored(scratch)
+        project = stored(result) if result.is_quantized else None
         storage = Storage(
             sums=dict.fromkeys(BIASES, scratch),
             each_term=True,
             normalized=dict.fromkeys(BIASES, store),
             biased=store,
             activated=store,
-            cell=stored(cells),
+            cell=stored(cells) if cells.is_quantized else same,
         )
     output, cell = _float_cell(d, named, storage).step(x, hidden, cell)
     if d.projection_enabled:
