@@ -28,6 +28,8 @@ GRACE_SECONDS = 2.0
 """How long threads may take to end after their runtime was closed."""
 
 _CHILD_SECONDS = 900
+_MOST_OUTPUT = 3000
+"""Characters of what the interpreter wrote that are shown: the stack of a crash fits."""
 _OWN_TASKS = Path("/proc/self/task")
 _OWN_DESCRIPTORS = Path("/proc/self/fd")
 
@@ -135,4 +137,4 @@ def _read(path: Path) -> str:
 
 def _text(child: subprocess.CompletedProcess[Any]) -> str:
     output: str = (child.stdout + child.stderr).decode(errors="replace").strip()
-    return output[-500:]
+    return output[-_MOST_OUTPUT:]
