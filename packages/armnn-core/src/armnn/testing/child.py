@@ -160,7 +160,8 @@ class ChecksInChild:
             if kind == "case":
                 announced = content
                 continue
-            self._show_output()
+            if kind != "outcome":  # between outcomes it goes on and may write its last words
+                self._show_output()
             if kind == "failed":
                 raise NonconformityError(content)
             if kind == "not supported":
