@@ -62,7 +62,16 @@ def mirror(abi: Abi) -> str:
     ]
     parts += ["", "STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {", *ids, "}"]
     parts.append('"""The struct_id of each growable struct."""')
+    names = re.findall(r"^(?:class )?([A-Z]\w*)(?=:| =|\()", "\n".join(parts), re.M)
+    rows = [f'    "{name}",' for name in sorted(dict.fromkeys(names), key=_sort_key)]
+    parts += ["", "__all__ = [", *rows, "]"]
     return "\n".join([*parts, ""])
+
+
+def _sort_key(name: str) -> tuple[bool, list[str | int]]:
+    """Constants before classes and 8 before 16, as ruff sorts them."""
+    parts = re.split(r"(\d+)", name)
+    return not name.isupper(), [int(part) if part.isdigit() else part for part in parts]
 
 
 def _class(struct: Struct) -> Iterable[str]:

@@ -19,6 +19,7 @@ import ctypes
 import random
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ import numpy as np
 from armnn import Network, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext
 from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.backends.native.memory import Arena, struct
 from armnn.errors import ArmnnError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.exports import Exports
+from armnn_backend_api.structs import Arena, struct
 
 BATCH = 500
 HUGE = (0, 1, 7, 255, 1 << 16, 1 << 31, (1 << 32) - 1, (1 << 63) - 1)
@@ -40,12 +42,12 @@ class MutatedLibrary(NativeLibrary):
     """A library whose exports are in this process."""
 
     def __init__(self, table: abi.BackendApi, exports: dict[str, Any]) -> None:
-        self._given = exports
+        self._given = SimpleNamespace(**exports)
         self.mutant = table
         super().__init__("mutant")
 
-    def _open(self) -> dict[str, Any]:
-        return self._given
+    def _open(self) -> Exports:
+        return Exports(self._given)
 
 
 class Mutant:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import select
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from armnn_backend_api import BackendVersion
-from armnn_dynamic_loader import questions
+from armnn_dynamic_loader import child_process, questions
 from armnn_dynamic_loader.outcome import Outcome
 from armnn_dynamic_loader.probe import try_out
 
@@ -93,9 +94,11 @@ WAYS = {
         "dlopen",
         "changes the locale",
     ),
-    "lacks an export": (["-DNO_FACTORY"], "exports", "does not export BackendFactory"),
+    "lacks an export": (["-DNO_FACTORY"], "exports", "has a defect: it does not export BackendF"),
     "lacks several": (
-        ["-DNO_ID", "-DNO_VERSION"], "exports", "does not export GetBackendId, GetVersion",
+        ["-DNO_ID", "-DNO_VERSION"],
+        "exports",
+        "has a defect: it does not export GetBackendId, GetVersion",
     ),
     "has a symbol that nobody defines": (
         ["-DNEEDS_SYMBOL"], "dlopen", "cannot be opened: .*undefined symbol: symbol_of_nobody",
@@ -103,7 +106,7 @@ WAYS = {
     "has another id in its table": (
         ["-DTABLE_ID=\"Other\""],
         "table",
-        "calls itself 'MockAdd' in GetBackendId, 'Other' in its table",
+        "has a defect: id of the table is 'Other', expected 'MockAdd' as GetBackendId answers",
     ),
     "answers what no one asked": (["-DANSWER=7"], "query", "answers 7 for Addition, expected 0"),
     "claims what does not exist": (["-DCLAIM_ALL"], "query", "claims the layer type 'ArmnnProbe"),
@@ -142,6 +145,20 @@ def run(build: Build) -> Callable[..., Outcome]:
         return try_out([path], timeout)[path]
 
     return run_one
+
+
+def test_the_child_imports_the_contract_and_neither_the_core_nor_numpy() -> None:
+    bootstrap, _, start = child_process.BOOTSTRAP.rpartition("; main()")
+    assert start == ""
+    code = f"{bootstrap}; print(*sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", code, *child_process.search_path()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    modules = {name.partition(".")[0] for name in ran.stdout.split()}
+    assert modules - sys.stdlib_module_names == {
+        "__main__",
+        "armnn_backend_api",
+        "armnn_dynamic_loader",
+    }
 
 
 def test_a_good_file_passes(run: Callable[..., Outcome]) -> None:

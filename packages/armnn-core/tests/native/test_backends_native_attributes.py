@@ -9,10 +9,10 @@ import pytest
 
 from armnn.backends import BackendVersion
 from armnn.backends.native.attributes import attribute_type, attributes_of
-from armnn.backends.native.memory import Arena
 from armnn.layers import LAYERS, Descriptor
 from armnn.layers._descriptor import descriptor, parameter
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena
 
 
 @descriptor

@@ -16,16 +16,16 @@ import time
 from pathlib import Path
 from typing import IO, Any, Final
 
-import armnn
 import armnn_backend_api
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_dynamic_loader import questions
 
-_BOOTSTRAP: Final = (
-    "import sys; sys.path += sys.argv[2:]; "
-    "from armnn_dynamic_loader.child.packages import stand_in; stand_in(sys.argv[1]); "
+BOOTSTRAP: Final = (
+    "import sys; sys.path += sys.argv[1:]; "
     "from armnn_dynamic_loader.child.probing import main; main()"
 )
+"""What the child runs, with :func:`search_path` as its arguments."""
+
 _LARGEST_REPORT: Final = 1 << 16
 _LARGEST_TEXT: Final = 4096
 _POLL_SECONDS: Final = 0.02
@@ -60,7 +60,7 @@ class ChildProcess:
             undo.callback(os.close, self._pipe)
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, *_flags(), "-c", _BOOTSTRAP, *_folders()],
+                    [sys.executable, *_flags(), "-c", BOOTSTRAP, *search_path()],
                     stdin=subprocess.PIPE,
                     stdout=self._output,
                     stderr=self._errors,
@@ -171,11 +171,10 @@ def _flags() -> list[str]:
     return flags
 
 
-def _folders() -> list[str]:
-    """Return the folder of the core, and what the child needs to find its own modules."""
-    packages = (Path(__file__).parent, Path(armnn_backend_api.__file__).parent)
-    parents = dict.fromkeys(str(package.parent) for package in packages)
-    return [str(Path(armnn.__file__).parent), *parents]
+def search_path() -> list[str]:
+    """Return where the child finds its own modules and those of armnn-backend-api."""
+    modules = (__file__, armnn_backend_api.__file__)
+    return list(dict.fromkeys(str(Path(module).parents[1]) for module in modules))
 
 
 def _exit_descriptor(pid: int) -> int | None:

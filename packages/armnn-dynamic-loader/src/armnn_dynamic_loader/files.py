@@ -8,10 +8,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
-from armnn.backends.trust import who_else_may_write
+from armnn_backend_api.files import FileState, who_else_may_write
 from armnn_dynamic_loader.elf import ElfError, Note, NoteError, read_note
 from armnn_dynamic_loader.names import name_problem
 
@@ -24,31 +24,6 @@ LARGEST_FILE = 1 << 32
 """Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""
 
 _log = logging.getLogger(__name__)
-
-
-class FileState(NamedTuple):
-    """What tells one state of a file from another.
-
-    Attributes:
-        device: Number of the file system.
-        inode: Number of the file in it.
-        size: In bytes.
-        mtime_ns: When its content changed.
-        ctime_ns: When anything about it changed; unlike the other it cannot be set back.
-    """
-
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> FileState:
-        """Return the state that ``os.stat`` found."""
-        return cls(
-            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        )
 
 
 @dataclass(frozen=True, slots=True)

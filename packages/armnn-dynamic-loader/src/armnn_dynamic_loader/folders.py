@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from armnn.backends.selection import environment
-from armnn.backends.sources import PATH_VARIABLE, SearchedFolder, declared_folders
-from armnn.backends.trust import who_else_may_write
+from armnn.backends.sources import (
+    PATH_VARIABLE,
+    SearchedFolder,
+    declared_folders,
+    environment,
+)
+from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends.native.attributes import attributes_of
-from armnn.backends.native.memory import Arena
+from armnn.backends.native import attributes_of
 from armnn.graph import Network
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, DataType
 from armnn_backend_api import BACKEND_API_VERSION
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, text_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Value
@@ -86,7 +86,7 @@ def _attributes(layer: Layer) -> list[list[Any]]:
     """Return name, type and elements of each attribute, as the adapter of the core spells them."""
     arena = Arena()
     attributes = attributes_of(layer.descriptor, BACKEND_API_VERSION, arena)
-    return [[_text(each.name), each.type, _elements(each)] for each in attributes]
+    return [[text_of(each.name), each.type, _elements(each)] for each in attributes]
 
 
 def _elements(attribute: abi.Attribute) -> list[Any]:
@@ -98,8 +98,4 @@ def _elements(attribute: abi.Attribute) -> list[Any]:
     if not attribute.count:
         return []
     array = (kinds[attribute.type] * attribute.count).from_address(attribute.data)
-    return [_text(each) if isinstance(each, abi.String) else each for each in array]
-
-
-def _text(text: abi.String) -> str:
-    return ctypes.string_at(text.data, text.size).decode() if text.data else ""
+    return [text_of(each) if isinstance(each, abi.String) else each for each in array]

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from armnn.backends import BackendEntry, BackendSource, BackendState, SourceRecord
-from armnn.backends.loading import LOAD_EVENT, describe_error
 from armnn.backends.locking import Lock, sha256_of
-from armnn.backends.selection import Selection
+from armnn.backends.sources import LOAD_EVENT, Selection, describe_error
 from armnn.errors import BackendUnavailableError
-from armnn_dynamic_loader.files import VENDOR, FileRecord, FileState, examine_folders
+from armnn_backend_api.files import FileState
+from armnn_dynamic_loader.files import VENDOR, FileRecord, examine_folders
 from armnn_dynamic_loader.folders import search_path, warn_of
 from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 
@@ -195,9 +195,6 @@ def _opened(record: FileRecord) -> FileRecord:
 def _checked_id(record: FileRecord) -> FileRecord:
     if record.noted_id is not None and record.noted_id != record.id:
         reason = f"calls itself {record.noted_id!r} in its note, {record.id!r} in GetBackendId"
-        return _refused(record, "id", reason, VENDOR)
-    if record.id == "Unknown":
-        reason = "has the id 'Unknown', which stands for no backend"
         return _refused(record, "id", reason, VENDOR)
     return record
 

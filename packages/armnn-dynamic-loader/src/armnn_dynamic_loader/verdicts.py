@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion
-from armnn.backends.selection import environment, is_elevated
-from armnn.backends.trust import who_else_may_write
+from armnn.backends.sources import environment, is_elevated
+from armnn_backend_api.files import who_else_may_write
 from armnn_dynamic_loader.__about__ import __version__
 from armnn_dynamic_loader.outcome import Outcome
 

@@ -16,14 +16,7 @@ from armnn.backends.base import (
 )
 from armnn.backends.discovery import refresh
 from armnn.backends.entries import BackendEntry, BackendState
-from armnn.backends.extensions import (
-    ASYNC_EXECUTION,
-    SHARED_MEMORY,
-    AsyncExecution,
-    SharedBuffer,
-    SharedMemory,
-    Task,
-)
+from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
 from armnn.backends.memory import (
     ALIGNMENT,
     HOST_FACTORY_ID,
@@ -40,6 +33,7 @@ from armnn.backends.sources import BackendSource, SourceRecord
 from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, SubgraphView, Substitution
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
+from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 
 __all__ = [
     "ALIGNMENT",

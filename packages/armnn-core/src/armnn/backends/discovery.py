@@ -8,9 +8,10 @@ import threading
 from armnn import _metadata
 from armnn._installing import reinstall_command
 from armnn.backends.entries import BackendEntry, BackendState
-from armnn.backends.loading import VALID_ID, FoundBackend, incompatibility
+from armnn.backends.loading import FoundBackend, incompatibility
 from armnn.backends.ranges import DeclaredRange, declared_range
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__
+from armnn_backend_api.names import VALID_ID
 
 GROUP = "armnn.backends"
 """The entry-point group: an entry's name is the backend's id, its value a class or an instance."""

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn.backends.entries import BackendEntry, BackendState
-from armnn.backends.loading import VALID_ID, FoundBackend, describe_error, incompatibility
+from armnn.backends.loading import FoundBackend, describe_error, incompatibility
 from armnn.backends.sources import UNREMARKABLE_STAGES, sources_for
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import is_compatible
+from armnn_backend_api.names import VALID_ID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

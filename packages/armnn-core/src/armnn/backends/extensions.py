@@ -6,6 +6,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -13,12 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.base import Step
-
-ASYNC_EXECUTION: Final = "armnn.async/1"
-"""The extension by which steps run while their caller does something else."""
-
-SHARED_MEMORY: Final = "armnn.memory/1"
-"""The extension by which memory is shared through file descriptors."""
 
 
 class Task(ABC):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import threading
 import time
@@ -23,8 +22,6 @@ LOAD_EVENT = "armnn.backend.load"
 Its arguments are the id, as far as it is known without running anything of the backend, else None;
 the path of its file, or its entry point; and the file's sha256 or None.
 """
-
-VALID_ID = re.compile(r"[A-Za-z0-9]+")
 
 _BackendOrClass: TypeAlias = "Backend | type[Backend]"
 _log = logging.getLogger(__name__)

@@ -22,11 +22,13 @@ from armnn import _metadata
 from armnn._installing import reinstall_command
 from armnn.backends.discovery import GROUP
 from armnn.backends.selection import environment
-from armnn.backends.trust import who_else_may_write
 from armnn.errors import InvalidArgumentError
+from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
     from armnn.backends.base import CreationOptions
+
+__all__ = ["Lock", "sha256_of"]
 
 COMMAND: Final = "armnn backends lock"
 _FORMAT: Final = 1

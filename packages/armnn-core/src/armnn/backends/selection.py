@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn._spelling import closest
-from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
+from armnn_backend_api.names import VALID_ID
 
 if TYPE_CHECKING:
     from armnn.backends.base import CreationOptions

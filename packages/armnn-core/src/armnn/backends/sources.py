@@ -16,13 +16,26 @@ from typing import TYPE_CHECKING
 
 from armnn import _metadata
 from armnn._installing import LOADER, install_command
-from armnn.backends.loading import describe_error
-from armnn.backends.selection import environment
+from armnn.backends.loading import LOAD_EVENT, describe_error
+from armnn.backends.selection import Selection, environment, is_elevated
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from armnn.backends.base import Backend, CreationOptions
     from armnn_backend_api import BackendVersion
+
+__all__ = [
+    "LOAD_EVENT",
+    "PATH_VARIABLE",
+    "BackendSource",
+    "SearchedFolder",
+    "Selection",
+    "SourceRecord",
+    "declared_folders",
+    "describe_error",
+    "environment",
+    "is_elevated",
+]
 
 GROUP = "armnn.backend_sources"
 PATHS_GROUP = "armnn.backend_paths"

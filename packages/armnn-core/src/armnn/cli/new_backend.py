@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from armnn._installing import FIND_LINKS, WHEELHOUSE
-from armnn.backends.loading import VALID_ID
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
+from armnn_backend_api.names import VALID_ID
 
 TEMPLATES = files("armnn.cli") / "templates"
 SUFFIX = ".template"

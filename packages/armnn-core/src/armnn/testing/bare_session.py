@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.backends.native.codes import new_error
 from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.tensors import tensor_of
 from armnn.testing.running import NonconformityError, layer_of
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, new_error, struct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What runs in the process that tries a file out. It imports neither NumPy nor the core."""
+"""What runs in the process that tries a file out. It imports armnn-backend-api, not the core."""

@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from armnn.backends.native.memory import Arena, struct
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, struct
 from armnn_dynamic_loader.child.memory import GuardedTensor
 
 _DL_FLOAT: Final = 2

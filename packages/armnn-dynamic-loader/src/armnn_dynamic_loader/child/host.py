@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
-from typing import Final
 
-from armnn.backends.native.memory import struct
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_dynamic_loader.child.packages import give_way
-
-HOST_PYTHON: Final = b"armnn.host.python/1"
+from armnn_backend_api.names import HOST_PYTHON
+from armnn_backend_api.structs import struct
 
 
 class ProbingHost:
@@ -54,10 +52,10 @@ class ProbingHost:
         return address
 
     def _extension(self, _: int | None, name: bytes) -> int | None:
-        if name != HOST_PYTHON:
+        if name != HOST_PYTHON.encode():
             return None
-        give_way(self._search_path)
+        sys.path += [folder for folder in self._search_path if folder not in sys.path]
         # Late: few files need it, and it imports the core.
-        from armnn.backends.native.python_host import extension_address
+        from armnn.backends.native import host_extension
 
-        return extension_address()
+        return host_extension(HOST_PYTHON)

@@ -17,15 +17,11 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from armnn.backends.native.memory import struct
-from armnn.backends.native.table import (
-    TableError,
-    read_table,
-    read_text,
-    read_zero_terminated,
-)
 from armnn_backend_api import BackendVersion, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
+from armnn_backend_api.structs import new_error, struct, text_of
+from armnn_backend_api.table import read_text
 from armnn_dynamic_loader.child.graphs import Execution, ProbeGraph, supports_of
 from armnn_dynamic_loader.child.host import ProbingHost
 from armnn_dynamic_loader.child.surroundings import Surroundings, left_running
@@ -33,7 +29,6 @@ from armnn_dynamic_loader.child.surroundings import Surroundings, left_running
 LARGEST_OUTPUT: Final = 1 << 24
 """Bytes that the process may write to any one file, stdout and stderr among them."""
 
-_EXPORTS: Final = ("GetBackendId", "GetVersion", "BackendFactory")
 _SHOWN: Final = 200
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -89,61 +84,37 @@ class Probe:
             DefectError: The file is not fit to be loaded.
             UnavailableError: It may be, but this cannot be told without its device.
         """
-        exports = self._open()
         try:
-            table = self._read(exports)
-            if table is not None:
-                self._use(table)
-        except TableError as error:
-            raise DefectError(f"has a defect: {error}") from None
+            table = self._read()
+        except LibraryError as error:
+            what = "cannot be opened" if error.stage == "dlopen" else "has a defect"
+            raise DefectError(f"{what}: {error.reason}") from None
+        if table is not None:
+            self._use(table)
 
     # -- the steps ------------------------------------------------------------------------------
 
-    def _open(self) -> dict[str, Any]:
+    def _read(self) -> abi.BackendApi | None:
+        """Return the table; None if the backend is for another Backend API."""
         self._enter("dlopen")
-        try:
-            library = ctypes.CDLL(self._path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
-        except OSError as error:
-            raise DefectError(f"cannot be opened: {error}") from None
+        library = open_library(self._path)
         self._check_left_running("while it was loaded")
         self._enter("exports")
-        missing = [name for name in _EXPORTS if not hasattr(library, name)]
-        if missing:
-            raise DefectError(f"does not export {', '.join(missing)}")
-        return {name: getattr(library, name) for name in _EXPORTS}
-
-    def _read(self, exports: dict[str, Any]) -> abi.BackendApi | None:
-        """Return the table; None if the backend is for another Backend API."""
+        exports = Exports(library)
         self._enter("id")
-        address = _function(exports["GetBackendId"], ctypes.c_void_p)()
-        if address is None:
-            raise DefectError("has no id: GetBackendId answers NULL, expected letters and digits")
-        backend_id = read_zero_terminated("GetBackendId", address)
+        backend_id = exports.id()
         self._channel.send("id", backend_id)
+        check_id(backend_id)
         self._enter("version")
-        major, minor = ctypes.c_uint32(), ctypes.c_uint32()
-        number = ctypes.POINTER(ctypes.c_uint32)
-        _function(exports["GetVersion"], None, number, number)(major, minor)
-        self._channel.send("api_version", [major.value, minor.value])
-        if not is_compatible(BackendVersion(major.value, minor.value), self._core):
+        version = exports.version()
+        self._channel.send("api_version", [version.major, version.minor])
+        if not is_compatible(version, self._core):
             return None
         self._enter("factory")
-        address = _function(exports["BackendFactory"], ctypes.c_void_p)()
-        if address is None:
-            raise DefectError("has no table: BackendFactory returned NULL")
+        address = exports.factory()
         self._check_left_running("by one of its exports")
         self._enter("table")
-        table: abi.BackendApi = read_table(address)
-        named = read_text("id of the table", table.id)
-        if named != backend_id:
-            raise DefectError(
-                f"calls itself {backend_id!r} in GetBackendId, {named!r} in its table"
-            )
-        if (table.api_major, table.api_minor) != (major.value, minor.value):
-            raise DefectError(
-                f"needs Backend API {major.value}.{minor.value} by GetVersion, "
-                f"{table.api_major}.{table.api_minor} by its table"
-            )
+        table = exports.table(address, backend_id, version)
         self._channel.send("version", read_text("version of the table", table.version))
         return table
 
@@ -173,7 +144,7 @@ class Probe:
             if support.level not in (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED):
                 raise DefectError(f"answers {support.level} for {layer['type']}, expected 0 to 2")
             if support.level == abi.NOT_SUPPORTED:
-                _text(support.reason)  # a stale pointer shows up here
+                text_of(support.reason)  # a stale pointer shows up here
             elif claimed is None:
                 claimed = layer
         self._check_honesty(table, backend)
@@ -234,12 +205,11 @@ class Probe:
             raise DefectError(f"left {left} running that began {when}")
 
     def _call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:
-        error = struct(abi.Error)
-        error.node_id = -1
+        error = new_error()
         code = function(*arguments, error)
         if code == abi.OK:
             return
-        message = _text(error.message) or "no message"
+        message = text_of(error.message) or "no message"
         if bool(error.release):
             error.release(error)
         if code == abi.UNAVAILABLE:
@@ -286,14 +256,3 @@ def _confine() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_OUTPUT, hard))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _function(exported: Any, result: Any, *arguments: Any) -> Any:
-    exported.restype, exported.argtypes = result, arguments
-    return exported
-
-
-def _text(text: abi.String) -> str:
-    if not text.data or not text.size:
-        return ""
-    return ctypes.string_at(text.data, min(text.size, 4096)).decode("utf-8", "replace")

@@ -3,8 +3,17 @@
 
 from __future__ import annotations
 
+from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.backend import NativeBackend
 from armnn.backends.native.devices import NativeDevice
+from armnn.backends.native.host import host_extension
 from armnn.backends.native.library import NativeLibrary, NativeLoadError
 
-__all__ = ["NativeBackend", "NativeDevice", "NativeLibrary", "NativeLoadError"]
+__all__ = [
+    "NativeBackend",
+    "NativeDevice",
+    "NativeLibrary",
+    "NativeLoadError",
+    "attributes_of",
+    "host_extension",
+]

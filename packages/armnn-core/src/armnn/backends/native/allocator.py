@@ -7,8 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends.native.calls import guarded
-from armnn.backends.native.memory import struct
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import struct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

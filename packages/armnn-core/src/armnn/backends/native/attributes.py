@@ -7,13 +7,13 @@ import ctypes
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.native.memory import word
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import word
 
 if TYPE_CHECKING:
-    from armnn.backends.native.memory import Arena
     from armnn.layers import Descriptor
     from armnn_backend_api import BackendVersion
+    from armnn_backend_api.structs import Arena
 
 _OLDEST: Final = (1, 0)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import Backend, BackendContext, ModelContext
-from armnn.backends.extensions import ASYNC_EXECUTION, SHARED_MEMORY
 from armnn.backends.native.allocator import NativeAllocator
 from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.codes import attempt, call
@@ -19,7 +18,6 @@ from armnn.backends.native.extension_tables import extension_address, extension_
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.library import NativeLoadError
 from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.memory import Arena
 from armnn.backends.native.model import DEVICE_OPTION, NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram, check_open
 from armnn.backends.native.query import query
@@ -29,6 +27,8 @@ from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError, InvalidArgumentError, NotFoundError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
+from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from armnn.backends.base import CreationOptions, OptionValue, Workload

@@ -18,10 +18,10 @@ from armnn.backends.native.calls import compile_details, guarded
 from armnn.backends.native.codes import attempt
 from armnn.backends.native.devices import read_devices, spelling_of
 from armnn.backends.native.envelope import PAYLOAD_LIMIT, Envelope, EnvelopeError, unpack
-from armnn.backends.native.memory import Arena
 from armnn.backends.native.program import NativeProgram
 from armnn.backends.native.query import device_pointer
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from collections.abc import Callable

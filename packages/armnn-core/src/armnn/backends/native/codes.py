@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -21,12 +20,10 @@ from armnn.errors import (
     UnimplementedError,
 )
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import new_error, text_of
 
 if TYPE_CHECKING:
     from armnn.backends.native.library import NativeLibrary
-
-TEXT_LIMIT: Final = 4096
-"""Bytes of a message or a reason that are read; the rest is cut off."""
 
 NODES_LIMIT: Final = 1 << 20
 """More nodes than this no graph has: the count of a stale error."""
@@ -65,21 +62,6 @@ def code_of(error: Exception) -> int:
         if isinstance(error, kind):
             return code
     return abi.INTERNAL
-
-
-def new_error() -> abi.Error:
-    """Return an error struct for a callee to fill."""
-    error = abi.Error()
-    reset_error(error)
-    return error
-
-
-def reset_error(error: abi.Error) -> None:
-    """Make a struct that was filled ready for the next call."""
-    ctypes.memset(ctypes.addressof(error), 0, ctypes.sizeof(error))
-    error.header.struct_size = ctypes.sizeof(error)
-    error.header.struct_id = abi.STRUCT_IDS[abi.Error]
-    error.node_id = -1
 
 
 class Failure:
@@ -147,13 +129,6 @@ def attempt(function: Callable[..., int], *args: object) -> Failure | None:
     failure = None if code == abi.OK else Failure(code, error)
     raise_stored()
     return failure
-
-
-def text_of(text: abi.String) -> str:
-    """Return a text of a backend, cut to a sane length; bytes that are not UTF-8 are replaced."""
-    if not text.data or not text.size:
-        return ""
-    return ctypes.string_at(text.data, min(text.size, TEXT_LIMIT)).decode("utf-8", "replace")
 
 
 def _nodes_of(error: abi.Error) -> tuple[int, ...]:

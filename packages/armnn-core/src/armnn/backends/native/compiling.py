@@ -14,13 +14,13 @@ from armnn.backends.native.codes import Failure, attempt
 from armnn.backends.native.constants import RELEASES_CONSTANTS
 from armnn.backends.native.devices import read_capabilities
 from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.model import NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram
 from armnn.backends.native.query import device_pointer, query
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.views import OptimizationViews, Substitution
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn.backends.native.calls import guarded
-from armnn.backends.native.memory import Arena
 from armnn.backends.native.tensors import tensor_of
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,13 +15,12 @@ import numpy as np
 
 from armnn import types
 from armnn.backends.native.attributes import attribute_type
-from armnn.backends.native.codes import text_of
-from armnn.backends.native.memory import copied
 from armnn.errors import UnimplementedError
 from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import copied, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.native.codes import call, text_of
-from armnn.backends.native.memory import copied, end_of
+from armnn.backends.native.codes import call
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import copied, end_of, text_of
 
 if TYPE_CHECKING:
     from armnn.backends.base import OptionValue

@@ -13,8 +13,8 @@ from armnn._trimming import trim_memory
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.constants import DROP, KEEP, constants
 from armnn.backends.native.fingerprint import fingerprint_of
-from armnn.backends.native.memory import Arena, struct, word
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, struct, word
 
 if TYPE_CHECKING:
     from types import TracebackType

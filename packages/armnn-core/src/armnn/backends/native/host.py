@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.native import parallel
 from armnn.backends.native.calls import control_of, guarded, is_profiled, must_stop, note_compiled
-from armnn.backends.native.codes import text_of
-from armnn.backends.native.memory import struct
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.names import HOST_PYTHON
+from armnn_backend_api.structs import struct, text_of
 
 if TYPE_CHECKING:
     from armnn.backends.base import OptionValue
-
-PYTHON_EXTENSION: Final = b"armnn.host.python/1"
 
 _KINDS: Final = {
     abi.PROFILE_COMPILE: "compile",
@@ -130,7 +128,12 @@ def _details_of(text: str) -> dict[str, Any]:
 
 
 def _find_extension(_ctx: int | None, name: bytes | None) -> int | None:
-    if name != PYTHON_EXTENSION:
+    return None if name is None else host_extension(name.decode("utf-8", "replace"))
+
+
+def host_extension(name: str) -> int | None:
+    """Return the address of the table of a host's extension, None if there is none."""
+    if name != HOST_PYTHON:
         return None
     # Imported late: only files that are Python inside ask for it.
     from armnn.backends.native.python_host import extension_address

@@ -9,31 +9,23 @@ import os
 import threading
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
-from armnn.backends.extensions import ASYNC_EXECUTION
-from armnn.backends.loading import VALID_ID
 from armnn.backends.native.extension_tables import extension_table
 from armnn.backends.native.host import Host
 from armnn.backends.native.lifetimes import shut_down_at_exit
-from armnn.backends.native.table import (
-    TableError,
-    functions_of,
-    read_table,
-    read_text,
-    read_zero_terminated,
-)
 from armnn.errors import BackendUnavailableError
-from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
+from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
+from armnn_backend_api.files import FileState
+from armnn_backend_api.names import ASYNC_EXECUTION
+from armnn_backend_api.table import functions_of, read_text
 
-UNDEFINED_ID: Final = "Unknown"
-"""Arm NN's word for "no backend"; none may be called like that."""
+_Content: TypeAlias = tuple[int, int, int, int]
 
 _Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
 """Without the types of the arguments: to convert them takes longer than a call."""
-
-_EXPORTS: Final = ("GetBackendId", "GetVersion", "BackendFactory")
 
 
 class NativeLoadError(BackendUnavailableError):
@@ -53,15 +45,6 @@ class NativeLoadError(BackendUnavailableError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.stage, self.reason)
-
-
-class _FileState(NamedTuple):
-    """What tells one state of a file from another."""
-
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
 
 
 class NativeLibrary:
@@ -89,21 +72,10 @@ class NativeLibrary:
         """
         self.path = path
         self.has_ended = False
-        self._exports = self._open()
         try:
-            self._stage = "id"
-            self.id = self._read_id()
-            self._stage = "version"
-            self.api_version = self._read_version()
-            self._stage = "factory"
-            address = self._read_factory()
-            self._stage = "table"
-            self.table: abi.BackendApi = read_table(address)
-            self.version = read_text("version of the table", self.table.version)
-            self.vendor = read_text("vendor of the table", self.table.vendor)
-            self._check_table()
-        except TableError as error:
-            raise self._error(str(error)) from None
+            self._read()
+        except LibraryError as error:
+            raise NativeLoadError(path, error.stage, error.reason) from None
         self._functions = functions_of(self.table)
         self.host = Host(self.id)
         shut_down_at_exit(self)
@@ -153,94 +125,48 @@ class NativeLibrary:
         """Return a function that every table has."""
         function = self._functions[name]
         if function is None:
-            raise self._error(f"the table has NULL for {name}")
+            raise NativeLoadError(self.path, "table", f"the table has NULL for {name}")
         return function
 
     def __repr__(self) -> str:
         return f"<NativeLibrary {self.id!r} {self.path!r}>"
 
-    # -- the checks, in order -------------------------------------------------------------------
+    def _open(self) -> Exports:
+        return Exports(open_library(self.path))
 
-    def _open(self) -> dict[str, Any]:
-        self._stage = "dlopen"
-        try:
-            # CDLL adds RTLD_NOW and RTLD_LOCAL, and never closes what it opened.
-            library = ctypes.CDLL(self.path, mode=os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE)
-        except OSError as error:
-            raise self._error(str(error)) from None
-        self._stage = "exports"
-        missing = [name for name in _EXPORTS if not hasattr(library, name)]
-        if missing:
-            raise self._error(f"it does not export {', '.join(missing)}")
-        return {name: getattr(library, name) for name in _EXPORTS}
-
-    def _read_id(self) -> str:
-        get_id = self._exports["GetBackendId"]
-        get_id.restype, get_id.argtypes = ctypes.c_void_p, ()
-        address = get_id()
-        if address is None:
-            raise TableError("GetBackendId answers NULL, expected letters and digits")
-        backend_id = read_zero_terminated("GetBackendId", address)
-        if not VALID_ID.fullmatch(backend_id):
-            raise TableError(f"GetBackendId answers {backend_id!r}, expected letters and digits")
-        if backend_id == UNDEFINED_ID:
-            raise TableError(f"GetBackendId answers {backend_id!r}, which stands for no backend")
-        return backend_id
-
-    def _read_version(self) -> BackendVersion:
-        get_version = self._exports["GetVersion"]
-        number = ctypes.POINTER(ctypes.c_uint32)
-        get_version.restype, get_version.argtypes = None, (number, number)
-        major, minor = ctypes.c_uint32(), ctypes.c_uint32()
-        get_version(major, minor)
-        needed = BackendVersion(major.value, minor.value)
-        if not is_compatible(needed, BACKEND_API_VERSION):
-            raise TableError(
-                f"it needs Backend API {needed}, this core provides {BACKEND_API_VERSION}"
+    def _read(self) -> None:
+        """Open the file and read what it says of itself, check by check."""
+        exports = self._open()
+        self.id = exports.id()
+        check_id(self.id)
+        self.api_version = exports.version()
+        if not is_compatible(self.api_version, BACKEND_API_VERSION):
+            raise LibraryError(
+                "version",
+                f"it needs Backend API {self.api_version}, this core provides "
+                f"{BACKEND_API_VERSION}",
             )
-        return needed
-
-    def _read_factory(self) -> int:
-        factory = self._exports["BackendFactory"]
-        factory.restype, factory.argtypes = ctypes.c_void_p, ()
-        address: int | None = factory()
-        if address is None:
-            raise TableError("BackendFactory returned NULL, expected the backend's table")
-        return address
-
-    def _check_table(self) -> None:
-        backend_id = read_text("id of the table", self.table.id)
-        if backend_id != self.id:
-            raise TableError(
-                f"id of the table is {backend_id!r}, expected {self.id!r} as GetBackendId answers"
-            )
-        version = BackendVersion(self.table.api_major, self.table.api_minor)
-        if version != self.api_version:
-            raise TableError(
-                f"the table says Backend API {version}, expected {self.api_version} as GetVersion "
-                "answers"
-            )
-
-    def _error(self, reason: str) -> NativeLoadError:
-        return NativeLoadError(self.path, self._stage, reason)
+        self.table = exports.table(exports.factory(), self.id, self.api_version)
+        self.version = read_text("version of the table", self.table.version)
+        self.vendor = read_text("vendor of the table", self.table.vendor)
 
 
 class _Libraries:
     """The files that were opened in this process, each with what came of it."""
 
     def __init__(self) -> None:
-        self._outcomes: dict[str, tuple[_FileState, NativeLibrary | NativeLoadError]] = {}
-        self._by_file: dict[_FileState, str] = {}
+        self._outcomes: dict[str, tuple[_Content, NativeLibrary | NativeLoadError]] = {}
+        self._by_file: dict[_Content, str] = {}
         self._lock = threading.Lock()
 
     def open(self, path: str) -> NativeLibrary:
         with self._lock:
-            state = _state_of(path)
-            path = self._by_file.setdefault(state, path)  # a hard link is the same file
+            content = _content_of(path)
+            path = self._by_file.setdefault(content, path)  # a hard link is the same file
             if path not in self._outcomes:
-                self._outcomes[path] = state, _outcome_of(path)
+                self._outcomes[path] = content, _outcome_of(path)
             opened, outcome = self._outcomes[path]
-        if opened != state:
+        if opened != content:
             raise NativeLoadError(
                 path,
                 "dlopen",
@@ -252,12 +178,11 @@ class _Libraries:
         return outcome
 
 
-def _state_of(path: str) -> _FileState:
+def _content_of(path: str) -> _Content:
     try:
-        status = os.stat(path)
+        return FileState.of(os.stat(path)).content
     except OSError as error:
         raise NativeLoadError(path, "dlopen", f"{error.strerror}: {path}") from None
-    return _FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _outcome_of(path: str) -> NativeLibrary | NativeLoadError:

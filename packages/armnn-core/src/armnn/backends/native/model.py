@@ -13,7 +13,7 @@ from armnn_backend_api import ctypes_mirror as abi
 if TYPE_CHECKING:
     from armnn.backends.base import OptionValue
     from armnn.backends.native.devices import NativeDevice
-    from armnn.backends.native.memory import Arena
+    from armnn_backend_api.structs import Arena
 
 DEVICE_OPTION: Final = "Device"
 """The option that selects a device by its id; the host reads it, the backend does not get it."""

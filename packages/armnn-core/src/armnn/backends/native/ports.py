@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn.backends.native.memory import Arena
 from armnn.backends.native.tensors import tensor_of
+from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,10 +7,11 @@ import ctypes
 from typing import TYPE_CHECKING
 
 from armnn.backends.native.calls import is_late, raise_stored
-from armnn.backends.native.codes import Failure, call, reset_error
+from armnn.backends.native.codes import Failure, call
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
     from armnn.backends.footprint import Footprint

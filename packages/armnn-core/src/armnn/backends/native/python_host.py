@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 
 from armnn.backends.base import Backend
 from armnn.backends.native.calls import guarded
-from armnn.backends.native.codes import code_of, text_of
+from armnn.backends.native.codes import code_of
 from armnn.backends.native.decoding import DecodedGraph
 from armnn.backends.native.devices import value_of
-from armnn.backends.native.memory import Arena, struct
 from armnn.backends.native.python_program import PythonContext, PythonProgram
 from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, struct, text_of
 
 _Function: TypeAlias = Callable[..., int]
 

@@ -7,11 +7,11 @@ import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from armnn.backends.native.codes import call, text_of
-from armnn.backends.native.memory import Arena
+from armnn.backends.native.codes import call
 from armnn.backends.support import SUPPORTED, Support
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, text_of
 
 if TYPE_CHECKING:
     from armnn.backends.native.devices import NativeDevice

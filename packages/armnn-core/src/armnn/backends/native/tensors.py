@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from armnn.backends.native.memory import Arena
+    from armnn_backend_api.structs import Arena
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLDataTypeCode
 _CODES: Final = {"i": _INT, "u": _UINT, "f": _FLOAT, "b": _BOOL}

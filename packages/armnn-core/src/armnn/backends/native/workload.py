@@ -11,14 +11,14 @@ from armnn.backends.base import Step, Workload
 from armnn.backends.control import current_control
 from armnn.backends.memory import ArrayHandle
 from armnn.backends.native.calls import raise_stored, stored, watched_call
-from armnn.backends.native.codes import call, new_error
-from armnn.backends.native.memory import Arena, struct
+from armnn.backends.native.codes import call
 from armnn.backends.native.ports import ALIGNMENT_LIMIT, Port, fits, is_sane
 from armnn.backends.native.program import check_open
 from armnn.backends.native.tasks import NativeTask
 from armnn.backends.native.tensors import tensor_of
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena, new_error, struct
 
 if TYPE_CHECKING:
     from armnn.backends.memory import TensorHandle

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Opens a shared library and calls its three exports, with a check of each answer."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from armnn_backend_api.names import EXPORTS, UNDEFINED_ID, VALID_ID
+from armnn_backend_api.table import TableError, read_table, read_text, read_zero_terminated
+from armnn_backend_api.version import BackendVersion
+
+if TYPE_CHECKING:
+    from armnn_backend_api.ctypes_mirror import BackendApi
+
+__all__ = ["Exports", "LibraryError", "check_id", "open_library"]
+
+
+class LibraryError(Exception):
+    """A shared library cannot be used as a backend.
+
+    Attributes:
+        stage: At which check: "dlopen", "exports", "id", "version", "factory" or "table".
+        reason: Why, as a clause without the file's name.
+    """
+
+    def __init__(self, stage: str, reason: str) -> None:
+        super().__init__(stage, reason)
+        self.stage = stage
+        self.reason = reason
+
+
+def open_library(path: str) -> ctypes.CDLL:
+    """Open a shared library, which runs its code; it stays open.
+
+    Raises:
+        LibraryError: The dynamic linker refuses it.
+    """
+    mode = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
+    try:
+        return ctypes.CDLL(path, mode=mode)
+    except OSError as error:
+        raise LibraryError("dlopen", str(error)) from None
+
+
+class Exports:
+    """The three exports of a library; a method calls one of them and checks what it answers."""
+
+    def __init__(self, library: object) -> None:
+        """Look them up.
+
+        Args:
+            library: What has them as attributes, such as an answer of :func:`open_library`.
+
+        Raises:
+            LibraryError: One is missing.
+        """
+        missing = [name for name in EXPORTS if not hasattr(library, name)]
+        if missing:
+            raise LibraryError("exports", f"it does not export {', '.join(missing)}")
+        self._get_id, self._get_version, self._factory = (getattr(library, n) for n in EXPORTS)
+
+    def id(self) -> str:
+        """Return the answer of GetBackendId; :func:`check_id` says whether it is an id.
+
+        Raises:
+            LibraryError: It is no short printable text.
+        """
+        address = _typed(self._get_id, ctypes.c_void_p)()
+        with _stage("id"):
+            if address is None:
+                raise TableError("GetBackendId answers NULL, expected letters and digits")
+            return read_zero_terminated("GetBackendId", address)
+
+    def version(self) -> BackendVersion:
+        """Return the Backend API version that GetVersion says the backend needs."""
+        number = ctypes.POINTER(ctypes.c_uint32)
+        major, minor = ctypes.c_uint32(), ctypes.c_uint32()
+        _typed(self._get_version, None, number, number)(major, minor)
+        return BackendVersion(major.value, minor.value)
+
+    def factory(self) -> int:
+        """Return the address of the table that BackendFactory returns.
+
+        Raises:
+            LibraryError: It is NULL.
+        """
+        address: int | None = _typed(self._factory, ctypes.c_void_p)()
+        if address is None:
+            reason = "BackendFactory returned NULL, expected the backend's table"
+            raise LibraryError("factory", reason)
+        return address
+
+    @staticmethod
+    def table(address: int, id: str, version: BackendVersion) -> BackendApi:
+        """Return a copy of the table at an address; what the file does not know is zero.
+
+        Args:
+            address: What :meth:`factory` returned.
+            id: What GetBackendId answered.
+            version: What GetVersion answered.
+
+        Raises:
+            LibraryError: It is not what the header describes, or contradicts the exports.
+        """
+        with _stage("table"):
+            table: BackendApi = read_table(address)
+            said = read_text("id of the table", table.id)
+            for field in ("version", "vendor"):
+                read_text(f"{field} of the table", getattr(table, field))
+            if said != id:
+                raise TableError(
+                    f"id of the table is {said!r}, expected {id!r} as GetBackendId answers"
+                )
+            needed = BackendVersion(table.api_major, table.api_minor)
+            if needed != version:
+                raise TableError(
+                    f"the table says Backend API {needed}, expected {version} as GetVersion answers"
+                )
+        return table
+
+
+def check_id(backend_id: str) -> None:
+    """Check the answer of GetBackendId.
+
+    Raises:
+        LibraryError: It has other characters than letters and digits, or names no backend.
+    """
+    if not VALID_ID.fullmatch(backend_id):
+        reason = f"GetBackendId answers {backend_id!r}, expected letters and digits"
+        raise LibraryError("id", reason)
+    if backend_id == UNDEFINED_ID:
+        reason = f"GetBackendId answers {backend_id!r}, which stands for no backend"
+        raise LibraryError("id", reason)
+
+
+def _typed(function: Any, result: Any, *arguments: Any) -> Any:
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+@contextlib.contextmanager
+def _stage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except TableError as error:
+        raise LibraryError(name, str(error)) from None

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""The file of a library: which state it is in, and who besides its owner may change it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+__all__ = ["FileState", "who_else_may_write"]
+
+
+class FileState(NamedTuple):
+    """What tells one state of a file from another.
+
+    Attributes:
+        device: Number of the file system.
+        inode: Number of the file in it.
+        size: In bytes.
+        mtime_ns: When its content changed.
+        ctime_ns: When anything about it changed; unlike the other it cannot be set back.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        """Return the state that ``os.stat`` found."""
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
+
+    @property
+    def content(self) -> tuple[int, int, int, int]:
+        """All but ``ctime_ns``, which a further link to the file changes, too."""
+        return self.device, self.inode, self.size, self.mtime_ns
+
+
+def who_else_may_write(status: os.stat_result) -> str:
+    """Return who besides the owner may change a file or folder; empty if nobody.
+
+    Args:
+        status: Of the file itself, not of a link to it.
+    """
+    group = bool(status.st_mode & stat.S_IWGRP)
+    others = bool(status.st_mode & stat.S_IWOTH)
+    if group and others:
+        return "its group and others"
+    return "its group" if group else "others" if others else ""

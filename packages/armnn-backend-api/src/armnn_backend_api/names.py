@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Names that the Backend API fixes: ids of backends, exports of a library, extensions."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = [
+    "ASYNC_EXECUTION",
+    "EXPORTS",
+    "HOST_PYTHON",
+    "SHARED_MEMORY",
+    "UNDEFINED_ID",
+    "VALID_ID",
+]
+
+VALID_ID: Final = re.compile(r"[A-Za-z0-9]+")
+"""What the whole id of a backend matches."""
+
+UNDEFINED_ID: Final = "Unknown"
+"""Arm NN's word for "no backend"; none may be called like that."""
+
+EXPORTS: Final = ("GetBackendId", "GetVersion", "BackendFactory")
+"""The functions that a shared library exports, in the order in which they are called."""
+
+ASYNC_EXECUTION: Final = "armnn.async/1"
+"""The extension of a backend by which steps run while their caller does something else."""
+
+SHARED_MEMORY: Final = "armnn.memory/1"
+"""The extension of a backend by which memory is shared through file descriptors."""
+
+HOST_PYTHON: Final = "armnn.host.python/1"
+"""The extension of a host by which Python classes serve files whose table is static C."""

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Structs of ``armnn/backend.h``: memory of the host that C reads, and copies of what C wrote."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+from armnn_backend_api import ctypes_mirror as abi
+
+__all__ = [
+    "MESSAGE_LIMIT",
+    "Arena",
+    "copied",
+    "end_of",
+    "new_error",
+    "reset_error",
+    "struct",
+    "text_of",
+    "word",
+]
+
+MESSAGE_LIMIT: Final = 4096
+"""Bytes of a message or a reason that are read; the rest is cut off."""
+
+_S = TypeVar("_S", bound=ctypes.Structure)
+
+
+class Arena:
+    """Arrays and texts for one call or one object; all go together."""
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def array(self, kind: type[Any], count: int) -> Any:
+        """Return a zeroed array; at least one element is there, so that it has an address."""
+        made = (kind * max(count, 1))()
+        self._held.append(made)
+        return made
+
+    def filled(self, kind: type[Any], elements: Iterable[Any]) -> Any:
+        """Return an array of numbers."""
+        numbers = tuple(elements)
+        made = self.array(kind, len(numbers))
+        made[: len(numbers)] = numbers
+        return made
+
+    def structs(self, kind: type[_S], count: int) -> Any:
+        """Return an array of growable structs with their headers set."""
+        made = (kind * count).from_buffer_copy(_blank(kind) * count)
+        self._held.append(made)
+        return made
+
+    def text(self, text: str) -> abi.String:
+        """Return a text."""
+        raw = text.encode("utf-8", "replace")
+        buffer = ctypes.create_string_buffer(raw)
+        self._held.append(buffer)
+        return abi.String(ctypes.addressof(buffer), len(raw))
+
+    def hold(self, thing: object) -> None:
+        """Keep something alive as long as the arena."""
+        self._held.append(thing)
+
+
+@functools.cache
+def word(text: str) -> abi.String:
+    """Return a text that stays: the name of a layer type or a parameter, of which there are few."""
+    return _words.text(text)
+
+
+_words = Arena()
+
+
+def struct(kind: type[_S]) -> _S:
+    """Return a growable struct with its header set and the rest zero."""
+    made = kind()
+    made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
+    return made
+
+
+@functools.cache
+def _blank(kind: type[ctypes.Structure]) -> bytes:
+    """Return the bytes of a growable struct with its header set and the rest zero."""
+    return bytes(struct(kind))
+
+
+def end_of(kind: type[ctypes.Structure], field: str) -> int:
+    """Return where a field ends: the struct_size of a filler that knows no later one."""
+    place = getattr(kind, field)
+    end: int = place.offset + place.size
+    return end
+
+
+def copied(kind: type[_S], address: int) -> _S:
+    """Return a copy of a growable struct of the other side; fields that it does not know are zero.
+
+    The caller has checked struct_id and the smallest struct_size that makes sense.
+    """
+    made = kind()
+    theirs = abi.Header.from_address(address).struct_size
+    ctypes.memmove(ctypes.addressof(made), address, min(theirs, ctypes.sizeof(kind)))
+    return made
+
+
+def new_error() -> abi.Error:
+    """Return an error struct for a callee to fill."""
+    error = abi.Error()
+    reset_error(error)
+    return error
+
+
+def reset_error(error: abi.Error) -> None:
+    """Make a struct that was filled ready for the next call."""
+    ctypes.memset(ctypes.addressof(error), 0, ctypes.sizeof(error))
+    error.header.struct_size = ctypes.sizeof(error)
+    error.header.struct_id = abi.STRUCT_IDS[abi.Error]
+    error.node_id = -1
+
+
+def text_of(text: abi.String) -> str:
+    """Return a text of a backend, cut to a sane length; bytes that are not UTF-8 are replaced."""
+    if not text.data or not text.size:
+        return ""
+    return ctypes.string_at(text.data, min(text.size, MESSAGE_LIMIT)).decode("utf-8", "replace")

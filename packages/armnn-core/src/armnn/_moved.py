@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""Import paths that released distributions use for what lives elsewhere now; core 2.0 drops them.
+
+A module that is named here holds nothing but what this table says. Nothing is imported but the new
+place: the probe of armnn-dynamic-loader 1.0 imports these modules without the core.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+MOVED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    # armnn-dynamic-loader 1.0
+    "armnn.backends.native.memory": ("armnn_backend_api.structs", ("Arena", "struct")),
+    "armnn.backends.native.table": (
+        "armnn_backend_api.table",
+        ("TableError", "read_table", "read_text", "read_zero_terminated"),
+    ),
+    "armnn.backends.trust": ("armnn_backend_api.files", ("who_else_may_write",)),
+}
+"""The module that has a name now and the names, by the module that had them."""
+
+
+def moved_names(module: str) -> dict[str, Any]:
+    """Return what a module of the table shall hold, by name."""
+    place, names = MOVED[module]
+    found = import_module(place)
+    return {name: getattr(found, name) for name in names}
