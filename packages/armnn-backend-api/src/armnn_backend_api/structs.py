@@ -14,6 +14,7 @@ __all__ = [
     "MESSAGE_LIMIT",
     "Arena",
     "copied",
+    "elements_of",
     "end_of",
     "new_error",
     "reset_error",
@@ -24,6 +25,12 @@ __all__ = [
 
 MESSAGE_LIMIT: Final = 4096
 """Bytes of a message or a reason that are read; the rest is cut off."""
+
+_ELEMENTS: Final[dict[int, type[Any]]] = {
+    abi.ATTRIBUTE_INT64: ctypes.c_int64,
+    abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
+    abi.ATTRIBUTE_STRING: abi.String,
+}
 
 _S = TypeVar("_S", bound=ctypes.Structure)
 
@@ -59,6 +66,12 @@ class Arena:
         buffer = ctypes.create_string_buffer(raw)
         self._held.append(buffer)
         return abi.String(ctypes.addressof(buffer), len(raw))
+
+    def elements(self, kind: int, elements: Iterable[Any]) -> int:
+        """Return the address of the elements of an attribute of that type."""
+        if kind == abi.ATTRIBUTE_STRING:
+            elements = map(self.text, elements)
+        return ctypes.addressof(self.filled(_ELEMENTS[kind], elements))
 
     def hold(self, thing: object) -> None:
         """Keep something alive as long as the arena."""
@@ -103,6 +116,14 @@ def copied(kind: type[_S], address: int) -> _S:
     theirs = abi.Header.from_address(address).struct_size
     ctypes.memmove(ctypes.addressof(made), address, min(theirs, ctypes.sizeof(kind)))
     return made
+
+
+def elements_of(attribute: abi.Attribute) -> list[Any]:
+    """Return the elements of an attribute: integers, floats or texts."""
+    if not attribute.count or attribute.data is None:
+        return []
+    array = (_ELEMENTS[attribute.type] * attribute.count).from_address(attribute.data)
+    return [text_of(each) if isinstance(each, abi.String) else each for each in array]
 
 
 def new_error() -> abi.Error:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,7 @@ from armnn.graph import Network
 from armnn.tensor import TensorInfo
 from armnn.types import DataLayout, DataType
 from armnn_backend_api import BACKEND_API_VERSION
-from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, text_of
+from armnn_backend_api.structs import Arena, elements_of, text_of
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Value
@@ -86,16 +84,4 @@ def _attributes(layer: Layer) -> list[list[Any]]:
     """Return name, type and elements of each attribute, as the adapter of the core spells them."""
     arena = Arena()
     attributes = attributes_of(layer.descriptor, BACKEND_API_VERSION, arena)
-    return [[text_of(each.name), each.type, _elements(each)] for each in attributes]
-
-
-def _elements(attribute: abi.Attribute) -> list[Any]:
-    kinds: dict[int, Any] = {
-        abi.ATTRIBUTE_INT64: ctypes.c_int64,
-        abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
-        abi.ATTRIBUTE_STRING: abi.String,
-    }
-    if not attribute.count:
-        return []
-    array = (kinds[attribute.type] * attribute.count).from_address(attribute.data)
-    return [text_of(each) if isinstance(each, abi.String) else each for each in array]
+    return [[text_of(each.name), each.type, elements_of(each)] for each in attributes]

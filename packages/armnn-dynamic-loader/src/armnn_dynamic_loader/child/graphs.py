@@ -73,15 +73,8 @@ class ProbeGraph:
         for attribute, (name, kind, elements) in zip(attributes, rows, strict=True):
             attribute.name, attribute.type = self._arena.text(name), kind
             attribute.count = len(elements)
-            attribute.data = ctypes.addressof(self._elements(kind, elements))
+            attribute.data = self._arena.elements(kind, elements)
         node.attributes, node.num_attributes = attributes, len(rows)
-
-    def _elements(self, kind: int, elements: Sequence[Any]) -> Any:
-        if kind == abi.ATTRIBUTE_STRING:
-            texts = [self._arena.text(text) for text in elements]
-            return self._arena.filled(abi.String, texts)
-        element = ctypes.c_double if kind == abi.ATTRIBUTE_FLOAT64 else ctypes.c_int64
-        return self._arena.filled(element, elements)
 
     def _fill_value(self, value: abi.Value, tensor: dict[str, Any]) -> None:
         value.data_type, value.ndim = tensor["data_type"], len(tensor["shape"])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +31,7 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
         attribute.since_minor = minor
         attribute.type = kind
         attribute.count = len(elements)
-        attribute.data = _data(kind, elements, arena)
+        attribute.data = arena.elements(kind, elements)
     return attributes
 
 
@@ -66,10 +65,3 @@ def _flattened(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, tuple):
         return (value,)
     return tuple(n for item in value for n in (item if isinstance(item, tuple) else (item,)))
-
-
-def _data(kind: int, elements: tuple[Any, ...], arena: Arena) -> int:
-    if kind == abi.ATTRIBUTE_STRING:
-        return ctypes.addressof(arena.filled(abi.String, map(arena.text, elements)))
-    element = ctypes.c_double if kind == abi.ATTRIBUTE_FLOAT64 else ctypes.c_int64
-    return ctypes.addressof(arena.filled(element, elements))

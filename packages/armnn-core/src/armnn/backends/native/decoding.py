@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.tensor import TensorInfo
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import copied, text_of
+from armnn_backend_api.structs import copied, elements_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from armnn.layers import Descriptor
 
 _E = TypeVar("_E", bound=types.ArmnnEnum)
-_ELEMENTS: Final[dict[int, type[Any]]] = {
-    abi.ATTRIBUTE_INT64: ctypes.c_int64,
-    abi.ATTRIBUTE_FLOAT64: ctypes.c_double,
-    abi.ATTRIBUTE_STRING: abi.String,
-}
 
 
 class DecodedGraph:
@@ -158,16 +153,8 @@ def _descriptor_of(kind: type[Descriptor], rows: Iterator[abi.Attribute]) -> Des
                 f"the parameter {name!r} of {kind.__name__} has attribute type {row.type}, "
                 f"expected {attribute_type(annotation)}"
             )
-        values[name] = _value_of(annotation, _numbers(row))
+        values[name] = _value_of(annotation, elements_of(row))
     return kind(**values)
-
-
-def _numbers(row: abi.Attribute) -> list[Any]:
-    if not row.count or row.data is None:
-        return []
-    array = ctypes.cast(row.data, ctypes.POINTER(_ELEMENTS[row.type]))
-    elements: list[Any] = array[: row.count]
-    return [text_of(each) for each in elements] if row.type == abi.ATTRIBUTE_STRING else elements
 
 
 def _value_of(annotation: str, elements: Sequence[Any]) -> Any:
