@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The core of the checkout works with the released loader and the released CpuRef."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from environments import install
+from fixtures import FROZEN
+from matrix import CELLS, Matrix, outcome
+
+PLUGINS = ("armnn_backend_ref-1.1.0", "armnn_dynamic_loader-1.0.0")
+NATIVE = [cell for cell in CELLS if (cell["core"], cell["door"]) == ("checkout", "native")]
+
+
+@pytest.fixture(scope="module")
+def core(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The contract and the core of the checkout with plug-ins that know of neither."""
+    ours = [
+        wheel
+        for wheel in matrix.wheels["checkout"]
+        if wheel.name.startswith(("armnn_core-", "armnn_backend_api-"))
+    ]
+    theirs = [FROZEN / f"{stem}-py3-none-any.whl" for stem in PLUGINS]
+    return install([*ours, *theirs], tmp_path_factory.mktemp("released-plugins"))
+
+
+@pytest.mark.parametrize("cell", NATIVE, ids=lambda cell: f"API {cell['backend']}")
+def test_a_cell_does_what_is_written_by_the_released_loader(
+    matrix: Matrix, core: Path, cell: dict[str, Any]
+) -> None:
+    found = outcome(matrix.observed(cell, core))
+    expected = {name: cell[name] for name in ("outcome", "field", "message") if name in cell}
+    assert found == expected

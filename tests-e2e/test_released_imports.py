@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""What released distributions import of ours is still there, and the same object as ours."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from armnn.backends._moved import MOVED
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+FROZEN = REPOSITORY / "tests-e2e" / "compat" / "frozen"
+Imports = dict[str, list[str]]
+
+
+def imports_of_wheel(path: Path) -> Imports:
+    """The names that the modules of a wheel import from other distributions of ours, by module."""
+    own = path.name.split("-")[0]
+    found: dict[str, dict[str, None]] = {}
+    with zipfile.ZipFile(path) as wheel:
+        for name in wheel.namelist():
+            if name.endswith(".py"):
+                for module, names in imported(wheel.read(name).decode()):
+                    if module.startswith("armnn") and module.partition(".")[0] != own:
+                        found.setdefault(module, {}).update(dict.fromkeys(names))
+    return {module: sorted(found[module]) for module in sorted(found)}
+
+
+def imported(source: str) -> Iterator[tuple[str, list[str]]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module), [alias.name for alias in node.names]
+
+
+# The core and the contract are replaced by a younger one as a whole; they import only each other.
+PLUGIN_WHEELS = [
+    path
+    for path in sorted(FROZEN.glob("*.whl"))
+    if not path.name.startswith(("armnn_core-", "armnn_backend_api-"))
+]
+RELEASED: dict[str, Imports] = {
+    **{path.name: imports_of_wheel(path) for path in PLUGIN_WHEELS},
+    **json.loads((FROZEN / "imports-1.0.json").read_text())["imports"],
+}
+
+
+def resolved(module: str, name: str) -> object:
+    """What ``from module import name`` gives."""
+    found = import_module(module)
+    return getattr(found, name) if hasattr(found, name) else import_module(f"{module}.{name}")
+
+
+def test_the_record_has_every_plugin_that_was_released() -> None:
+    assert len(PLUGIN_WHEELS) == 6
+    assert {"armnn-backend-openvino 1.0.0", "armnn-parser-tflite 1.0.0"} <= RELEASED.keys()
+    loader = RELEASED["armnn_dynamic_loader-1.0.0-py3-none-any.whl"]
+    assert loader["armnn.backends.trust"] == ["who_else_may_write"]
+
+
+@pytest.mark.parametrize("distribution", RELEASED)
+def test_a_released_distribution_finds_what_it_imports(distribution: str) -> None:
+    missing = []
+    for module, names in RELEASED[distribution].items():
+        for name in names or [""]:
+            try:
+                resolved(module, name) if name else import_module(module)
+            except ImportError as error:
+                missing.append(f"{module}: {error}")
+    assert not missing
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_a_moved_name_is_the_same_object_at_its_old_place(old: str) -> None:
+    new, names = MOVED[old]
+    held = {name: value for name, value in vars(import_module(old)).items() if name[0] != "_"}
+    held = {name: value for name, value in held.items() if name not in ("annotations",)}
+    assert held.pop("moved_names")
+    assert held == {name: getattr(import_module(new), name) for name in names}
+    for name in names:
+        assert resolved(old, name) is resolved(new, name)
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_an_old_place_keeps_what_was_released_and_no_more(old: str) -> None:
+    used = {name for imports in RELEASED.values() for name in imports.get(old, [])}
+    assert sorted(MOVED[old][1]) == sorted(used)
+
+
+def test_nothing_here_imports_from_an_old_place() -> None:
+    old = re.compile(rf"^ *(?:from|import) (?:{'|'.join(map(re.escape, MOVED))})\b", re.MULTILINE)
+    folders = ("packages", "tools", "benchmarks")
+    sources = [path for name in folders for path in (REPOSITORY / name).rglob("*.py")]
+    assert len(sources) > 500
+    assert [path for path in sources if old.search(path.read_text())] == []
+    assert old.search("import json\n    from armnn.backends.trust import who_else_may_write\n")
