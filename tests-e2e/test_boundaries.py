@@ -11,12 +11,16 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from armnn.layers import LAYERS
 
 PACKAGES = Path(__file__).resolve().parents[1] / "packages"
 CORE = PACKAGES / "armnn-core" / "src" / "armnn"
@@ -55,11 +59,29 @@ CORE_ORDER = [
 # These are clients of the core and may use it the way that its users do.
 CLIENTS = ["testing", "cli", "compat", "__main__"]
 LEVELS = {part: level for level, row in enumerate(CORE_ORDER) for part in row}
-# What a plug-in may rely on; a module with an underscore is never part of it.
-PUBLIC = ["armnn", *(
-    f"armnn.{part}"
-    for part in ["backends", "errors", "graph", "layers", "quantization", "tensor", "types"]
-)]  # fmt: skip
+# What a plug-in may rely on: the names in __all__ of these, and the descriptors of layer families.
+PUBLIC = [
+    "armnn",
+    "armnn.backends",
+    "armnn.backends.locking",
+    "armnn.backends.native",
+    "armnn.backends.sources",
+    "armnn.errors",
+    "armnn.graph",
+    "armnn.layers",
+    "armnn.layers.dimensions",
+    "armnn.quantization",
+    "armnn.tensor",
+    "armnn.types",
+    "armnn_backend_api",
+    "armnn_backend_api.ctypes_mirror",
+    "armnn_backend_api.exports",
+    "armnn_backend_api.files",
+    "armnn_backend_api.names",
+    "armnn_backend_api.structs",
+    "armnn_backend_api.table",
+    "armnn_parser_onnx.export",
+]
 
 
 def imported_modules(path: Path) -> Iterator[str]:
@@ -117,20 +139,103 @@ def test_the_core_names_no_plugin_module() -> None:
     assert not {path: modules for path, modules in named.items() if modules}
 
 
+def used_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Every name of a module of ours that a file uses: imported from it, or read of it."""
+    tree = ast.parse(path.read_text(), path)
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and is_ours(str(node.module)):
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                if find_spec(str(node.module)).submodule_search_locations and find_spec(module):
+                    modules[alias.asname or alias.name] = module
+                else:
+                    yield str(node.module), alias.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = modules.get(node.value.id, "")
+            if is_ours(module) and node.attr != "__file__":
+                yield module, node.attr
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("armnn", *OURS)
+
+
+def is_public(module: str, name: str) -> bool:
+    family = {spec.descriptor for spec in LAYERS.values()}
+    found = getattr(import_module(module), name, None)
+    if isinstance(found, type) and found in family and module == found.__module__:
+        return True
+    return module in PUBLIC and name in import_module(module).__all__
+
+
 @pytest.mark.parametrize("distribution", PLUGINS)
-def test_plugins_import_only_the_public_modules_of_the_core(distribution: str) -> None:
-    private = [
-        f"{path.name} imports {module}"
+def test_plugins_use_only_public_names_of_public_modules(distribution: str) -> None:
+    own = distribution.replace("-", "_")
+    used = [
+        (path, module, name)
         for path in sorted(SOURCES[distribution].rglob("*.py"))
-        for module in imported_modules(path)
-        if re.match(r"armnn(\.|$)", module) and not is_public(module)
+        for module, name in used_names(path)
+        if module.partition(".")[0] != own
     ]
+    private = [
+        f"{path.name} uses {name} of {module}"
+        for path, module, name in used
+        if not is_public(module, name)
+    ]
+    assert used
     assert not private
 
 
-def is_public(module: str) -> bool:
-    parts = module.split(".")
-    return ".".join(parts[:2]) in PUBLIC and not any(part.startswith("_") for part in parts)
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from armnn.backends import Backend", ["armnn.backends Backend"]),
+        ("from armnn.backends import entries", []),
+        ("from armnn.backends import entries as e\ne.BackendEntry", ["armnn.backends.entries Ba"]),
+        ("import armnn\narmnn.parse(x)", ["armnn parse"]),
+        ("import numpy\nnumpy.zeros(1)", []),
+    ],
+)
+def test_a_name_is_seen_however_it_is_used(
+    tmp_path: Path, source: str, expected: list[str]
+) -> None:
+    path = tmp_path / "plugin.py"
+    path.write_text(source)
+    found = [f"{module} {name}" for module, name in used_names(path)]
+    assert [text[: len(start)] for text, start in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "expected"),
+    [
+        ("armnn.backends", "Backend", True),
+        ("armnn.backends", "loading", False),  # there, but not in __all__
+        ("armnn.backends.entries", "BackendEntry", False),  # its public place is armnn.backends
+        ("armnn.layers.pooling", "Pooling2dDescriptor", True),
+        ("armnn.layers.pooling", "normalized_axes", False),
+        ("armnn_backend_api.structs", "Arena", True),
+        ("armnn_backend_api.structs", "ctypes", False),
+    ],
+)
+def test_what_is_public_is_what_all_says(module: str, name: str, expected: bool) -> None:
+    assert is_public(module, name) is expected
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_names_of_a_public_module_are_there(module: str) -> None:
+    found = import_module(module)
+    assert [name for name in found.__all__ if not hasattr(found, name)] == []
+
+
+@pytest.mark.parametrize("module", ["armnn.errors", "armnn.types"])
+def test_every_error_and_enumeration_is_public(module: str) -> None:
+    found = import_module(module)
+    classes = {n for n, v in vars(found).items() if isinstance(v, type) and v.__module__ == module}
+    assert classes - set(found.__all__) == set()
 
 
 @pytest.mark.parametrize("distribution", SOURCES)

@@ -9,6 +9,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+__all__ = [
+    "ArmnnError",
+    "BackendError",
+    "BackendUnavailableError",
+    "CancelledError",
+    "ClosedError",
+    "ClosingError",
+    "DeadlineExceededError",
+    "ExecutionError",
+    "GraphError",
+    "IncompatibleBackendError",
+    "IncompatibleBlobError",
+    "InvalidArgumentError",
+    "ModelFileError",
+    "ModelFileNotFoundError",
+    "NotFoundError",
+    "OptimizationError",
+    "ParseError",
+    "ResourceExhaustedError",
+    "ShapeError",
+    "UnimplementedError",
+    "UnknownBackendError",
+    "UnknownNameError",
+    "UnsupportedOperatorError",
+]
+
+
 class ArmnnError(Exception):
     """Root of every error that armnn raises on purpose."""
 

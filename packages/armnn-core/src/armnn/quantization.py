@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+__all__ = [
+    "dequantize",
+    "quantization_arrays",
+    "quantize",
+    "round_half_away",
+]
+
+
 def quantize(values: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
     """Store real values: ``round(value / scale) + zero_point``, saturated.
 

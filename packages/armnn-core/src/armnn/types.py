@@ -20,6 +20,33 @@ from armnn.errors import UnknownNameError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+__all__ = [
+    "ActivationFunction",
+    "ArgMinMaxFunction",
+    "ArmnnEnum",
+    "BinaryOperation",
+    "ComparisonOperation",
+    "DataLayout",
+    "DataType",
+    "DataTypeLike",
+    "FusedKernelType",
+    "GridPadding",
+    "LogicalBinaryOperation",
+    "MemorySource",
+    "NormalizationAlgorithmChannel",
+    "NormalizationAlgorithmMethod",
+    "OutputShapeRounding",
+    "PaddingMethod",
+    "PaddingMode",
+    "PoolingAlgorithm",
+    "QuantizedArithmetic",
+    "ReduceOperation",
+    "ResizeMethod",
+    "ResizeRounding",
+    "ScatterNdFunction",
+    "SequenceDirection",
+    "UnaryOperation",
+]
 
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
 """What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from armnn.tensor import Shape
 
 
+__all__ = [
+    "FillDescriptor",
+    "RangeDescriptor",
+    "RankDescriptor",
+    "ShapeDescriptor",
+    "range_length",
+]
+
+
 def _rank(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
     return [()]
 
