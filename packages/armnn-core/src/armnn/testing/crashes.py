@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.selection import environment, is_elevated
-from armnn.backends.trust import who_else_may_write
 from armnn.layers import LAYERS
+from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
     from armnn.backends import BackendEntry
