@@ -21,32 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = [
-    "ActivationFunction",
-    "ArgMinMaxFunction",
-    "ArmnnEnum",
-    "BinaryOperation",
-    "ComparisonOperation",
-    "DataLayout",
-    "DataType",
-    "DataTypeLike",
-    "FusedKernelType",
-    "GridPadding",
-    "LogicalBinaryOperation",
-    "MemorySource",
-    "NormalizationAlgorithmChannel",
-    "NormalizationAlgorithmMethod",
-    "OutputShapeRounding",
-    "PaddingMethod",
-    "PaddingMode",
-    "PoolingAlgorithm",
-    "QuantizedArithmetic",
-    "ReduceOperation",
-    "ResizeMethod",
-    "ResizeRounding",
-    "ScatterNdFunction",
-    "SequenceDirection",
-    "UnaryOperation",
-]
+    "ActivationFunction", "ArgMinMaxFunction", "ArmnnEnum", "BinaryOperation",
+    "ComparisonOperation", "DataLayout", "DataType", "DataTypeLike", "FusedKernelType",
+    "GridPadding", "LogicalBinaryOperation", "MemorySource", "NormalizationAlgorithmChannel",
+    "NormalizationAlgorithmMethod", "OutputShapeRounding", "PaddingMethod", "PaddingMode",
+    "PoolingAlgorithm", "QuantizedArithmetic", "ReduceOperation", "ResizeMethod",
+    "ResizeRounding", "ScatterNdFunction", "SequenceDirection", "UnaryOperation",
+]  # fmt: skip
 
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
 """What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
