@@ -231,6 +231,16 @@ def test_the_names_of_a_public_module_are_there(module: str) -> None:
     assert [name for name in found.__all__ if not hasattr(found, name)] == []
 
 
+def test_the_page_on_architecture_lists_the_public_modules() -> None:
+    page = (PACKAGES.parent / "docs" / "architecture.md").read_text()
+    table = page.partition("## What plug-ins import")[2].partition("\n\n`armnn-backend-api`")[0]
+    named = re.findall(r"`([\w.]+)`", table)
+    listed = [f"armnn_backend_api{name}" if name[0] == "." else name for name in named]
+    families = {f"armnn.layers.{name}" for name in ("dimensions", "pooling")}
+    ours = {module for module in PUBLIC if module.startswith(("armnn.", "armnn_backend_api"))}
+    assert set(listed) - families - {"armnn", "__all__"} == ours - families
+
+
 @pytest.mark.parametrize("module", ["armnn.errors", "armnn.types"])
 def test_every_error_and_enumeration_is_public(module: str) -> None:
     found = import_module(module)

@@ -91,6 +91,30 @@ def test_a_release_is_built_and_recorded_with_the_commit_it_was_built_from(check
     assert (row["package"], row["version"], row["commit"]) == (PACKAGE, VERSION, head)
 
 
+def test_a_requirement_on_what_a_sibling_has_not_released_yet_is_awaited(checkout: Path) -> None:
+    project = checkout / FOLDER / "pyproject.toml"
+    row = 'awaits = ["armnn-core>=1.1,<2"]'
+    replace(project, "[tool.hatch.version]", f"[tool.armnn]\n{row}\n\n[tool.hatch.version]")
+    commit(checkout)
+    assert refusal(checkout) == (
+        f"{PACKAGE} imports what armnn-core had not released yet: release that first, then require "
+        "armnn-core<2,>=1.1."
+    )
+    replace(project, '"armnn-core>=1.0,<2"', '"armnn-core>=1.1,<2"')
+    commit(checkout)
+    assert tool.release(checkout, PACKAGE, VERSION, checkout / "dist") == []
+
+
+@pytest.mark.parametrize("package", ["armnn-core", "armnn-dynamic-loader"])
+def test_what_needs_the_next_contract_is_not_released_before_it(
+    checkout: Path, package: str
+) -> None:
+    version = tool.packages(checkout)[package]["version"]
+    assert f"{package} imports what armnn-backend-api had not released yet" in refusal(
+        checkout, package, version
+    )
+
+
 def test_a_release_can_be_made_once(checkout: Path) -> None:
     assert tool.release(checkout, PACKAGE, VERSION, checkout / "ignored") == []
     assert refusal(checkout) == (
@@ -160,7 +184,8 @@ def test_requirements_that_disagree_with_the_siblings_are_refused(
 
 def test_a_core_that_does_not_pin_one_minor_of_the_contract_is_refused(checkout: Path) -> None:
     path = checkout / "packages/armnn-core/pyproject.toml"
-    (pin,) = [part for part in path.read_text().split('"') if part.startswith(f"{tool.API}~=")]
+    rows = tomllib.loads(path.read_text())["project"]["dependencies"]
+    (pin,) = [row for row in rows if row.startswith(f"{tool.API}~=")]
     replace(path, pin, f"{tool.API}>=1.0,<2")
     commit(checkout)
     found = refusal(checkout, tool.CORE, tool.packages(checkout)[tool.CORE]["version"])

@@ -86,7 +86,7 @@ def problems(root: Path, package: str, version: str) -> Iterator[str]:
 
 
 def packages(root: Path) -> dict[str, dict[str, Any]]:
-    """Return the ``[project]`` table of each distribution, with its version, by name."""
+    """Return the ``[project]`` table of each distribution by name, with its version and awaits."""
     found = {}
     for path in sorted((root / "packages").glob("*/pyproject.toml")):
         description = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -94,7 +94,9 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
         match = re.search(r'^__version__ = "(.*)"$', about.read_text(encoding="utf-8"), re.M)
         if match is None:
             raise ValueError(f'{about} does not say __version__ = "...".')
-        found[path.parent.name] = {**description["project"], "version": match[1]}
+        awaited = description["tool"].get("armnn", {}).get("awaits", [])
+        about_it = {"version": match[1], "awaits": awaited}
+        found[path.parent.name] = {**description["project"], **about_it}
     return found
 
 
@@ -166,6 +168,13 @@ def _requirement_problems(root: Path, package: str) -> Iterator[str]:
     if STABLE not in project["classifiers"]:
         yield f"{package} lacks the classifier {STABLE!r}."
     rows = [*project["dependencies"]]
+    required = {row.name: row.specifier for row in map(Requirement, rows)}
+    for awaited in map(Requirement, project["awaits"]):
+        if required.get(awaited.name) != awaited.specifier:
+            yield (
+                f"{package} imports what {awaited.name} had not released yet: release that first, "
+                f"then require {awaited}."
+            )
     for extra in project.get("optional-dependencies", {}).values():
         rows += extra
     for requirement in map(Requirement, rows):
