@@ -20,15 +20,6 @@ from armnn.errors import UnknownNameError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = [
-    "ActivationFunction", "ArgMinMaxFunction", "ArmnnEnum", "BinaryOperation",
-    "ComparisonOperation", "DataLayout", "DataType", "DataTypeLike", "FusedKernelType",
-    "GridPadding", "LogicalBinaryOperation", "MemorySource", "NormalizationAlgorithmChannel",
-    "NormalizationAlgorithmMethod", "OutputShapeRounding", "PaddingMethod", "PaddingMode",
-    "PoolingAlgorithm", "QuantizedArithmetic", "ReduceOperation", "ResizeMethod",
-    "ResizeRounding", "ScatterNdFunction", "SequenceDirection", "UnaryOperation",
-]  # fmt: skip
-
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
 """What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
 
@@ -504,3 +495,6 @@ class MemorySource(ArmnnEnum):
     DMA_BUF = 2, "DmaBuf"
     DMA_BUF_PROTECTED = 4, "DmaBufProtected"
     GRALLOC = 8, "Gralloc"
+
+
+__all__ = ["ArmnnEnum", "DataTypeLike", *(kind.__name__ for kind in ArmnnEnum.__subclasses__())]
