@@ -99,19 +99,17 @@ def builders(specs: Iterable[Any]) -> str:
     """Return the module of the mixin with one typed method per layer type."""
     specs = [spec for spec in specs if spec.name not in HAND_WRITTEN]
     body = "\n".join(_builder(spec) for spec in specs)
-    families: dict[str, list[str]] = {}
+    modules: dict[str, set[str]] = {}
     for spec in specs:
-        families.setdefault(spec.family, []).append(spec.descriptor.__name__)
-    enums = sorted(set(re.findall(r"= \(?(\w+)\.[A-Z]", body)))
-    imports = [_import(f"armnn.layers.{family}", families[family]) for family in sorted(families)]
+        kinds = (spec.descriptor, *_enumerations(spec.descriptor))
+        for kind in kinds:
+            modules.setdefault(kind.__module__, set()).add(kind.__name__)
+    imports = [_import(module, sorted(modules[module])) for module in sorted(modules)]
     return (
         f'{HEADER}"""One typed method per layer type; Network inherits them."""\n\n'
         "from __future__ import annotations\n\n"
         "from typing import TYPE_CHECKING, Any, Protocol\n\n"
-        "from armnn.graph._operands import operands\n"
-        + "".join(imports)
-        + _import("armnn.types", enums)
-        + "\nif TYPE_CHECKING:\n"
+        "from armnn.graph._operands import operands\n" + "".join(imports) + "\nif TYPE_CHECKING:\n"
         "    from collections.abc import Sequence\n\n"
         "    from numpy.typing import NDArray\n\n"
         "    from armnn.graph.layer import Layer\n"
@@ -288,6 +286,14 @@ def _field_lines(field: Any, type_text: str) -> list[str]:
         return [first, *(f"        | {each}" for each in rest)]
     items = [f"            {_literal(item)}," for item in field.default]
     return [f"{head}(", *items, "        ),"]
+
+
+def _enumerations(descriptor: type) -> set[type]:
+    """Return the enumerations whose members are defaults of a descriptor's fields."""
+    members: list[Any] = []
+    for field in dataclasses.fields(descriptor):
+        members += field.default if isinstance(field.default, tuple) else [field.default]
+    return {type(member) for member in members if hasattr(member, "arm_name")}
 
 
 def _literal(value: Any) -> str:

@@ -67,8 +67,7 @@ def enumerations(specs: Iterable[Any]) -> list[Any]:
     for spec in specs:
         hints = get_type_hints(spec.descriptor)
         for field in dataclasses.fields(spec.descriptor):
-            hint = field.metadata.get("values", hints[field.name])
-            kinds = (hint, *get_args(hint))
+            kinds = (hints[field.name], *get_args(hints[field.name]))
             found.update({kind: None for kind in kinds if hasattr(kind, "from_arm_name")})
     return list(found)
 
@@ -122,8 +121,7 @@ def _parameter(spec: Any, field: Any, hint: Any, said: str) -> list[str]:
     kind = " Type: string." if hint is str else " Type: float64." if "float" in str(hint) else ""
     lines = [_comment(f"{_plain(said)}{kind}"), f'#define {name} "{field.name}"']
     if field.default != ():
-        default = field.metadata.get("values", lambda value: value)(field.default)
-        lines.append(f"#define {name}_DEFAULT {c_literal(default)}")
+        lines.append(f"#define {name}_DEFAULT {c_literal(field.default)}")
     return lines
 
 

@@ -62,8 +62,8 @@ def refusal(site: Path, *plugins: Plugin, options: CreationOptions | None = None
 
 def test_nothing_is_installed(tmp_path: Path) -> None:
     assert re.fullmatch(
-        r"No backend can be used, as none is installed\. The usual ones: pip install --find-links "
-        r'WHEELHOUSE "armnn-core\[cpu\]" \(WHEELHOUSE is .*\)\.',
+        r"No backend can be used, as none is installed\. The usual ones: pip install --no-index "
+        r'--find-links WHEELHOUSE "armnn-core\[cpu\]" \(WHEELHOUSE is .*\)\.',
         refusal(tmp_path),
     )
 

@@ -29,8 +29,9 @@ def scored(backend_id: str, score: int | str) -> Plugin:
 
 def bringing(distribution: str) -> str:
     return (
-        f"{distribution} brings it: pip install --find-links WHEELHOUSE {distribution} (WHEELHOUSE "
-        "is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn)."
+        f"{distribution} brings it: pip install --no-index --find-links WHEELHOUSE {distribution} "
+        "(WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of "
+        "armnn)."
     )
 
 
@@ -117,7 +118,8 @@ def test_an_unknown_backend_where_none_is_installed_says_what_to_install(tmp_pat
         pytest.raises(
             UnknownBackendError,
             match=r"^There is no backend 'Acme' \(none is installed\)\. The usual ones: "
-            r'pip install --find-links WHEELHOUSE "armnn-core\[cpu\]" \(WHEELHOUSE is .*\)\.$',
+            r'pip install --no-index --find-links WHEELHOUSE "armnn-core\[cpu\]" '
+            r"\(WHEELHOUSE is .*\)\.$",
         ),
     ):
         BackendRegistry().get("Acme")

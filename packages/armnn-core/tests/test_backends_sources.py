@@ -247,7 +247,7 @@ def test_a_path_without_the_loader_names_the_distribution_to_install(tmp_path: P
                 BackendUnavailableError,
                 match=r"^Dynamic backends cannot be loaded \(dynamic_backends_path='/opt/acme'\), "
                 r"as the distribution 'armnn-dynamic-loader' is not installed: pip install "
-                r"--find-links WHEELHOUSE armnn-dynamic-loader \(WHEELHOUSE is .*\)\.$",
+                r"--no-index --find-links WHEELHOUSE armnn-dynamic-loader \(WHEELHOUSE is .*\)\.$",
             ),
         ):
             BackendRegistry(PATH)

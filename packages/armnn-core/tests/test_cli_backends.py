@@ -32,7 +32,7 @@ def test_without_backends_it_says_what_to_install(
     with installed(tmp_path, alone=True):
         assert main(["backends"]) == 0
         assert capsys.readouterr().out.startswith(
-            "No backend is installed. The usual ones: pip install --find-links WHEELHOUSE "
+            "No backend is installed. The usual ones: pip install --no-index --find-links "
         )
         assert main(["backends", "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == []

@@ -127,7 +127,8 @@ def test_without_backends_it_says_what_to_install(
     with installed(tmp_path, alone=True):
         (finding,) = examine(capsys)["findings"]
     assert finding["text"].startswith(
-        'No backend is installed. The usual ones: pip install --find-links WHEELHOUSE "armnn-core['
+        "No backend is installed. The usual ones: pip install --no-index --find-links WHEELHOUSE "
+        '"armnn-core['
     )
 
 

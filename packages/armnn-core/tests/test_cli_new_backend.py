@@ -55,10 +55,10 @@ def test_the_files_of_a_native_distribution_are_written(
         "tests/test_conformance.py",
     ]
     shown = capsys.readouterr().out
-    assert f'cd {folder} && pip install --find-links WHEELHOUSE ".[test]" && pytest tests' in shown
+    assert f'cd {folder} && pip install --find-links WHEELHOUSE -e ".[test]" && pytest' in shown
     assert "\nWHEELHOUSE is the folder of wheels that " in shown
     readme = (folder / "README.md").read_text()
-    assert 'pip install --find-links WHEELHOUSE ".[test]"\n' in readme
+    assert 'pip install --find-links WHEELHOUSE -e ".[test]"\n' in readme
     assert "WHEELHOUSE is the folder of wheels that" in readme
     source = (folder / "src/armnn_backend_acmenpu/backend.c").read_text()
     api = f"{BACKEND_API_VERSION.major}.0"  # the oldest that it can do with

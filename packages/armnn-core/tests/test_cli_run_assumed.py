@@ -85,7 +85,8 @@ def test_a_made_up_shape_that_does_not_fit_is_said_to_be_made_up(
     assert message.startswith("armnn: error: layer 'fold x' (SpaceToDepth): ")
     taken = "taken as [1,640,640,1]"
     assert message.endswith(
-        f"; the input 'x' was {taken}, 'mask' was {taken}: --shape says otherwise\n"
+        f"; the input 'x' was {taken}: --shape says otherwise; the input 'mask' was {taken}: "
+        "--shape says otherwise\n"
     )
     # What the user said is not called made up.
     said = ["--shape", "x=1x1x1x1", "--shape", "mask=1x1x1x1"]

@@ -17,9 +17,9 @@ NOTE = (
 @pytest.mark.parametrize(
     ("requirement", "command"),
     [
-        ("armnn-backend-ref", "pip install --find-links WHEELHOUSE armnn-backend-ref"),
-        ("armnn-core[cpu]", 'pip install --find-links WHEELHOUSE "armnn-core[cpu]"'),
-        ("armnn-core==1.0.0", "pip install --find-links WHEELHOUSE armnn-core==1.0.0"),
+        ("armnn-backend-ref", "pip install --no-index --find-links WHEELHOUSE armnn-backend-ref"),
+        ("armnn-core[cpu]", 'pip install --no-index --find-links WHEELHOUSE "armnn-core[cpu]"'),
+        ("armnn-core==1.0.0", "pip install --no-index --find-links WHEELHOUSE armnn-core==1.0.0"),
     ],
 )
 def test_our_own_are_found_in_the_wheelhouse(requirement: str, command: str) -> None:
@@ -32,7 +32,10 @@ def test_our_own_are_found_in_the_wheelhouse(requirement: str, command: str) -> 
         ("acme-npu", "pip install --force-reinstall acme-npu"),
         (
             "Armnn_Backend.Ref",
-            f"pip install --force-reinstall --find-links WHEELHOUSE Armnn_Backend.Ref {NOTE}",
+            (
+                "pip install --force-reinstall --no-deps --no-index --find-links WHEELHOUSE "
+                f"Armnn_Backend.Ref {NOTE}"
+            ),
         ),
     ],
 )

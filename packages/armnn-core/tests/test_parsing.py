@@ -151,7 +151,7 @@ WHEELS = (
 def test_an_unknown_suffix_says_what_is_readable_and_what_would_read_it(
     tmp_path: Path, name: str, what: str, remedy: str
 ) -> None:
-    install = 'pip install --find-links WHEELHOUSE "armnn-core'
+    install = 'pip install --no-index --find-links WHEELHOUSE "armnn-core'
     with (
         installed(tmp_path, parser(), alone=True),
         pytest.raises(ModelFileError) as caught,
@@ -181,7 +181,7 @@ def test_without_any_parser_the_usual_ones_are_advised(tmp_path: Path) -> None:
         installed(tmp_path, alone=True),
         pytest.raises(
             ModelFileError,
-            match=r"'\.acme', none is installed\. The usual ones: pip install --find-links ",
+            match=r"'\.acme', none is installed\. The usual ones: pip install --no-index ",
         ),
     ):
         parse(model(tmp_path))

@@ -242,7 +242,10 @@ def test_enumerations_refuse_what_is_no_member_properly(kind: type[ArmnnEnum]) -
     assert [p for each in hashable if (p := raised_wrongly(lambda: kind(each)))] == []  # type: ignore[call-arg]  # noqa: B023
 
 
-def test_writing_a_trace_refuses_wrong_arguments_properly(tmp_path: Path) -> None:
+def test_writing_a_trace_refuses_wrong_arguments_properly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some of the wrong paths are names of files
     good = {"events": [profiling.Event("e", 1, 2)], "path": tmp_path / "trace.json"}
     wrong = [
         problem

@@ -203,15 +203,6 @@ def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
     return f"convert it with .astype({name})"
 
 
-def close_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like another one; "" if none is."""
-    import difflib  # imported late: for a message only
-
-    folded = {each.casefold(): each for each in known}
-    close = difflib.get_close_matches(name.casefold(), folded, 1)
-    return folded[close[0]] if close else ""
-
-
 def _scalar(value: object) -> object:
     """Return the Python number that a NumPy scalar or an array of no axes holds."""
     if isinstance(value, np.ndarray) and value.ndim == 0:

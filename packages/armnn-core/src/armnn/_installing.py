@@ -32,6 +32,9 @@ WHEELHOUSE: Final = (
 )
 """What the option's value stands for."""
 
+# An index might have a stranger's distribution of the same name and a higher version.
+_FROM_WHEELHOUSE = f"--no-index {FIND_LINKS}"
+
 _OURS = ("armnn-core", "armnn-backend-api", LOADER, *BACKENDS.values(), *PARSERS.values())
 
 
@@ -41,14 +44,16 @@ def install_command(requirement: str) -> str:
     Args:
         requirement: Its name, with extras or a version where these matter.
     """
-    return f"pip install {FIND_LINKS} {_quoted(requirement)} ({WHEELHOUSE})"
+    return f"pip install {_FROM_WHEELHOUSE} {_quoted(requirement)} ({WHEELHOUSE})"
 
 
 def reinstall_command(distribution: str) -> str:
     """Return the command that installs a distribution again, whoever made it."""
     if normalized(distribution) not in _OURS:
         return f"pip install --force-reinstall {distribution}"
-    return f"pip install --force-reinstall {FIND_LINKS} {distribution} ({WHEELHOUSE})"
+    return (
+        f"pip install --force-reinstall --no-deps {_FROM_WHEELHOUSE} {distribution} ({WHEELHOUSE})"
+    )
 
 
 def _quoted(requirement: str) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from armnn._arguments import close_name, refused, shown
+from armnn._arguments import refused, shown
+from armnn._spelling import closest
 from armnn.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 DataTypeLike: TypeAlias = "DataType | str | int | type[Any] | np.dtype[Any]"
 """What :meth:`DataType.of` takes: a member, a name, a number, or a type of NumPy's."""
 
-_MOST_LISTED = 12
-"""An enumeration of more members is not listed in a message that knows which one was meant."""
+_MOST_LISTED = 12  # members: of more, a message that knows which one was meant lists none
 
 
 class ArmnnEnum(IntEnum):
@@ -94,7 +94,7 @@ class ArmnnEnum(IntEnum):
         if not isinstance(value, str):
             return ""
         names = {name: each.arm_name for each in cls for name in (each.name, each.arm_name)}
-        close = close_name(value, names)
+        close = closest(value, names, 0.6)
         return f"; did you mean {names[close]!r}?" if close else ""
 
     @classmethod

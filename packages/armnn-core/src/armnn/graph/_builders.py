@@ -85,6 +85,7 @@ from armnn.layers.quantizing import (
     QuantizeDescriptor,
 )
 from armnn.layers.recurrent import (
+    LstmActivation,
     LstmDescriptor,
     QLstmDescriptor,
     QuantizedLstmDescriptor,
@@ -2979,7 +2980,7 @@ class LayerBuilders(Protocol):
         cell_layer_norm_weights: Operand | None = None,
         output_layer_norm_weights: Operand | None = None,
         *,
-        activation_func: int = 1,
+        activation_func: LstmActivation | str | int = LstmActivation.RELU,
         clipping_thres_cell: float = 0.0,
         clipping_thres_proj: float = 0.0,
         cifg_enabled: bool = True,
@@ -3025,8 +3026,7 @@ class LayerBuilders(Protocol):
             forget_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             cell_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             output_layer_norm_weights: [U]; if ``layer_norm_enabled``.
-            activation_func: Of the cell candidate and the output: 0 none, 1 ReLu, 3 ReLu6, 4 TanH,
-                6 Sigmoid (TensorFlow Lite's numbers).
+            activation_func: Of the cell candidate and the output.
             clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
             clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
             cifg_enabled: Whether the input gate is one minus the forget gate.
@@ -3124,7 +3124,7 @@ class LayerBuilders(Protocol):
         cell_layer_norm_weights: Operand | None = None,
         output_layer_norm_weights: Operand | None = None,
         *,
-        activation_func: int = 1,
+        activation_func: LstmActivation | str | int = LstmActivation.RELU,
         clipping_thres_cell: float = 0.0,
         clipping_thres_proj: float = 0.0,
         cifg_enabled: bool = True,
@@ -3174,8 +3174,7 @@ class LayerBuilders(Protocol):
             forget_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             cell_layer_norm_weights: [U]; if ``layer_norm_enabled``.
             output_layer_norm_weights: [U]; if ``layer_norm_enabled``.
-            activation_func: Of the cell candidate and the output: 0 none, 1 ReLu, 3 ReLu6, 4 TanH,
-                6 Sigmoid (TensorFlow Lite's numbers).
+            activation_func: Of the cell candidate and the output.
             clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
             clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
             cifg_enabled: Whether the input gate is one minus the forget gate.

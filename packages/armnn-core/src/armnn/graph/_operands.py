@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn._arguments import close_name, instance, integer, items, refused
+from armnn._arguments import instance, integer, items, refused
+from armnn._spelling import closest
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
 from armnn.graph.layer import Layer
 from armnn.graph.value import Value
@@ -134,7 +135,7 @@ def spec_of(layer_type: object) -> LayerSpec:
         spec = LAYERS.get(layer_type)
         if spec is not None:
             return spec
-        close = close_name(layer_type, LAYERS)
+        close = closest(layer_type, LAYERS, 0.6)
         hint = f"did you mean {close!r}?" if close else "armnn.layers.LAYERS lists them all"
         raise InvalidArgumentError(f"there is no layer type {layer_type!r}: {hint}")
     expected = "a LayerType, its name or its number; armnn.layers.LAYERS lists them all"

@@ -10,7 +10,6 @@ normalisation).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -155,8 +154,7 @@ class LstmDescriptor(Descriptor):
     """One step of a long short-term memory.
 
     Attributes:
-        activation_func: Of the cell candidate and the output: 0 none, 1 ReLu, 3 ReLu6, 4 TanH,
-            6 Sigmoid (TensorFlow Lite's numbers).
+        activation_func: Of the cell candidate and the output.
         clipping_thres_cell: Where the cell is clipped; 0 for nowhere.
         clipping_thres_proj: Where the projection is clipped; 0 for nowhere.
         cifg_enabled: Whether the input gate is one minus the forget gate.
@@ -172,9 +170,7 @@ class LstmDescriptor(Descriptor):
         hidden_state_scale: As above.
     """
 
-    activation_func: int = dataclasses.field(
-        default=int(LstmActivation.RELU), metadata={"values": LstmActivation}
-    )
+    activation_func: LstmActivation = LstmActivation.RELU
     clipping_thres_cell: float = 0.0
     clipping_thres_proj: float = 0.0
     cifg_enabled: bool = True
@@ -190,9 +186,8 @@ class LstmDescriptor(Descriptor):
     hidden_state_scale: float = 0.0
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if a threshold is negative or the activation is not known."""
+        """Raise InvalidArgumentError if a threshold is negative."""
         self.require_at_least(0, "clipping_thres_cell", "clipping_thres_proj")
-        self.require_choice("activation_func", tuple(map(int, LstmActivation)))
 
 
 def _sequence(

@@ -183,7 +183,7 @@ def quantized_sequence(data_type: DataType) -> Iterator[LayerCase]:
         ("time in front", {"cifg_enabled": False, "time_major": True}),
         ("projection", {"projection_enabled": True}),
     ):
-        d = UnidirectionalSequenceLstmDescriptor(**_TANH, **options)
+        d = UnidirectionalSequenceLstmDescriptor(**{**_TANH, **options})
         yield _sequence(data_type, name, d, kinds)
 
 

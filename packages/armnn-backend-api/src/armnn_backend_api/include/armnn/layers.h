@@ -1147,9 +1147,7 @@ enum {
  * scratch_buffer, output_state_out, cell_state_out, output.
  */
 #define ARMNN_LAYER_LSTM "Lstm"
-/* Of the cell candidate and the output: 0 none, 1 ReLu, 3 ReLu6, 4 TanH, 6 Sigmoid (TensorFlow
- * Lite's numbers).
- */
+/* Of the cell candidate and the output. */
 #define ARMNN_LSTM_ACTIVATION_FUNC "activation_func"
 #define ARMNN_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
@@ -1205,9 +1203,7 @@ enum {
  * output_state_out, cell_state_out, output.
  */
 #define ARMNN_LAYER_UNIDIRECTIONAL_SEQUENCE_LSTM "UnidirectionalSequenceLstm"
-/* Of the cell candidate and the output: 0 none, 1 ReLu, 3 ReLu6, 4 TanH, 6 Sigmoid (TensorFlow
- * Lite's numbers).
- */
+/* Of the cell candidate and the output. */
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC "activation_func"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_ACTIVATION_FUNC_DEFAULT ARMNN_LSTM_ACTIVATION_RELU
 /* Where the cell is clipped; 0 for nowhere. Type: float64. */
