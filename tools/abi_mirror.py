@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -63,8 +64,9 @@ def mirror(abi: Abi) -> str:
     parts += ["", "STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {", *ids, "}"]
     parts.append('"""The struct_id of each growable struct."""')
     names = re.findall(r"^(?:class )?([A-Z]\w*)(?=:| =|\()", "\n".join(parts), re.M)
-    rows = [f'    "{name}",' for name in sorted(dict.fromkeys(names), key=_sort_key)]
-    parts += ["", "__all__ = [", *rows, "]"]
+    listed = ", ".join(f'"{name}"' for name in sorted(dict.fromkeys(names), key=_sort_key))
+    rows = textwrap.wrap(f"{listed},", 99, initial_indent="    ", subsequent_indent="    ")
+    parts += ["", "__all__ = [", *rows, "]  # fmt: skip"]
     return "\n".join([*parts, ""])
 
 

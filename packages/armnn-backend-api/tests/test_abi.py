@@ -7,6 +7,7 @@ import copy
 import ctypes
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -15,7 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from armnn_backend_api import __main__, ctypes_mirror, get_cmake_dir, get_include, get_pkgconfig_dir
+from armnn_backend_api import (
+    __main__,
+    ctypes_mirror,
+    get_cmake_dir,
+    get_include,
+    get_pkgconfig_dir,
+    names,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "tools"))
@@ -66,6 +74,13 @@ def younger() -> abi_model.Abi:
 @pytest.mark.parametrize("before", ["", DLPACK, "#include <armnn/backend.h>"])
 def test_the_header_compiles_without_a_warning(tmp_path: Path, kind: str, before: str) -> None:
     build(tmp_path, f"{before}\n#include <armnn/backend.h>\n", "-c", kind=kind)
+
+
+def test_the_header_documents_the_extensions_that_have_names() -> None:
+    words = (Path(get_include()) / "armnn" / "backend.h").read_text().split()
+    text = " ".join(word for word in words if word != "*")
+    documented = re.findall(r"The extension (armnn\.[a-z.]+/\d+)", text)
+    assert sorted(documented) == [names.ASYNC_EXECUTION, names.HOST_PYTHON, names.SHARED_MEMORY]
 
 
 def test_the_compiler_the_mirror_and_the_golden_layout_agree(tmp_path: Path) -> None:
