@@ -148,7 +148,9 @@ def test_a_quantised_step_rounds_as_arm_nn_does(
     width: int, units: int, couples: bool, peephole: bool, level: str
 ) -> None:
     scale, batch = 2.0**-11, 2
-    d = LstmDescriptor(activation_func=4, cifg_enabled=couples, peephole_enabled=peephole)
+    d = LstmDescriptor(
+        activation_func=LstmActivation.TANH, cifg_enabled=couples, peephole_enabled=peephole
+    )
     like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=couples, peephole_enabled=peephole)
     p = {name: in_steps(values, scale) for name, values in parameters(width, units, like).items()}
     rng = np.random.default_rng(4)
@@ -183,7 +185,7 @@ def test_a_quantised_step_rounds_as_arm_nn_does(
 
 
 def test_a_step_in_eight_bits_is_refused() -> None:
-    d = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    d = LstmDescriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
     like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=False)
     p = parameters(2, 3, like)
     network = Network()
