@@ -41,7 +41,7 @@ class FileState(NamedTuple):
 
 
 def who_else_may_write(status: os.stat_result) -> str:
-    """Return who besides the owner may change a file or folder; empty if nobody.
+    """Return who besides the owner may change a file or folder; empty if no one.
 
     Args:
         status: Of the file itself, not of a link to it.

@@ -30,7 +30,7 @@ FIND_LINKS: Final = "--find-links WHEELHOUSE"
 WHEELHOUSE: Final = (
     "WHEELHOUSE is the folder of wheels that './nox -s wheelhouse' makes in a checkout of armnn"
 )
-"""What the option's value stands for."""
+"""Where the value of the option comes from."""
 
 # An index might have a stranger's distribution of the same name and a higher version.
 _FROM_WHEELHOUSE = f"--no-index {FIND_LINKS}"

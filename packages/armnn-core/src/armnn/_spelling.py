@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What somebody may have meant by a name that does not exist."""
+"""The known name that is closest to an unknown one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOVED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def moved_names(module: str) -> dict[str, Any]:
-    """Return what a module of the table shall hold, by name."""
+    """Return the names that an old module re-exports, with their objects."""
     place, names = MOVED[module]
     found = import_module(place)
     return {name: getattr(found, name) for name in names}

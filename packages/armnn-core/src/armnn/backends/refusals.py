@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said when no backend can be used, or none of a name: the cause, and what to do."""
+"""Messages of refused backends: the cause, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armnn.backends.sources import UNREMARKABLE_STAGES
 from armnn.errors import BackendUnavailableError, UnknownBackendError
 
 LISTED_LIMIT = 8
-"""Backends of which it is said why they cannot be used; 'armnn doctor' has all."""
+"""Backends whose reason a message gives; 'armnn doctor' has all."""
 
 
 def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> UnknownBackendError:

@@ -48,7 +48,7 @@ def variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
             "no: --dynamic-backends-path overrides it" if overridden else honoured,
         ),
     )
-    # The core does not know them: a backend may read them, or nobody.
+    # The core does not know them: a backend may read them.
     others = sorted(name for name in os.environ if name.startswith("ARMNN_"))
     known = [variable.name for variable in read]
     return read + tuple(

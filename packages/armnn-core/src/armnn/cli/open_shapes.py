@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Inputs whose shapes a model leaves open: what is said if theirs turn out not to fit."""
+"""Explains errors about inputs whose shapes the model leaves open."""
 
 from __future__ import annotations
 

@@ -6,8 +6,10 @@
  * ARMNN_<LAYER>_<PARAMETER>_DEFAULT  its value if it is missing; undefined: no elements
  * ARMNN_<ENUMERATION>_<MEMBER>       a value of an attribute
  *
- * An attribute is int64 unless its type is said; a truth is 0 or 1; pairs follow each other. An
- * input that is said to be the parameter is absent: its value is in the attribute of that name.
+ * An attribute is int64 unless a comment names its type; a truth is 0 or 1; pairs follow each
+ * other.
+ * If a comment says that an input is the parameter, the input is absent: the attribute has its
+ * value.
  * What is younger than ARMNN_BACKEND_TARGET_MINOR is hidden; a host never offers it.
  */
 #ifndef ARMNN_LAYERS_H_
