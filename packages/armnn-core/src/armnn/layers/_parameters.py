@@ -49,7 +49,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
             Parameter(
                 field.name,
                 field.default,
-                _converter(str(field.type), _enumeration_of(field.default)),
+                _converter(str(field.type), enumeration_of(field.default)),
                 f"{kind.__name__}: the parameter {field.name!r}",
             )
             for field in dataclasses.fields(kind)
@@ -60,7 +60,7 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
 _known: dict[type[Any], tuple[Parameter, ...]] = {}
 
 
-def _enumeration_of(default: object) -> type[ArmnnEnum] | None:
+def enumeration_of(default: object) -> type[ArmnnEnum] | None:
     """Return the enumeration that a default value, or the first of several, is a member of."""
     first = default[0] if isinstance(default, tuple) and default else default
     return type(first) if isinstance(first, ArmnnEnum) else None

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from armnn import types
 from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import Network
 from armnn.layers import LAYERS
+from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
 from armnn.runtime.stored_file import StaleFileError
 from armnn.tensor import TensorInfo
-from armnn.types import DataType
+from armnn.types import ArmnnEnum, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Participants
 
 
-_E = TypeVar("_E", bound=types.ArmnnEnum)
+_E = TypeVar("_E", bound=ArmnnEnum)
 
 
 class UnstorableError(Exception):
@@ -120,7 +119,7 @@ def _encoded_parameters(descriptor: Descriptor) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, types.ArmnnEnum):
+    if isinstance(value, ArmnnEnum):
         return int(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -182,17 +181,18 @@ def _decoded_layer(
 
 
 def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
-    annotations = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    values = {name: _typed(annotations[name], value) for name, value in parameters.items()}
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    values = {
+        name: _typed(enumeration_of(defaults[name]), value) for name, value in parameters.items()
+    }
     return kind(**values)
 
 
-def _typed(annotation: str, value: Any) -> Any:
-    """Return a JSON value as a field of that declared type holds it."""
+def _typed(enumeration: type[ArmnnEnum] | None, value: Any) -> Any:
+    """Return a JSON value as a field holds it, whose values may be members of an enumeration."""
     if isinstance(value, list):
-        return tuple(_typed(annotation, item) for item in value)
-    named = re.search(r"\b[A-Z]\w+", annotation)
-    return value if named is None else member_of(getattr(types, named[0]), value)
+        return tuple(_typed(enumeration, item) for item in value)
+    return value if enumeration is None else member_of(enumeration, value)
 
 
 def _program(row: dict[str, Any], participants: Participants) -> object:

@@ -137,7 +137,8 @@ def _lstm(
         raise RefusedError(f"its activations are {value.info.data_type.arm_name}")
     given = {role: _real(operation, index, value, role) for role, index in places.items()}
     descriptor = UnidirectionalSequenceLstmDescriptor(
-        activation_func=options.integer("FusedActivationFunction"),
+        # A number will do, and the enumeration of these is younger than the cores this works with.
+        activation_func=options.integer("FusedActivationFunction"),  # type: ignore[arg-type]
         clipping_thres_cell=options.real("CellClip"),
         clipping_thres_proj=options.real("ProjClip"),
         cifg_enabled=given["input_to_input_weights"] is None,

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armnn import types
 from armnn.backends.native.attributes import attribute_type
 from armnn.errors import UnimplementedError
 from armnn.graph import Network
 from armnn.layers import LAYERS
+from armnn.layers._parameters import enumeration_of
 from armnn.tensor import TensorInfo
+from armnn.types import ArmnnEnum, DataType
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import copied, elements_of, text_of
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Value
     from armnn.layers import Descriptor
 
-_E = TypeVar("_E", bound=types.ArmnnEnum)
+_E = TypeVar("_E", bound=ArmnnEnum)
 
 
 class DecodedGraph:
@@ -128,7 +129,7 @@ def _elements(
 
 
 def _info_of(row: abi.Value) -> TensorInfo:
-    data_type = _member_of(types.DataType, row.data_type)
+    data_type = _member_of(DataType, row.data_type)
     dims = [None if dim < 0 else dim for dim in row.shape[: max(row.ndim, 0)]]
     shape = None if row.ndim < 0 else dims
     if not bool(row.quantization):
@@ -153,25 +154,24 @@ def _descriptor_of(kind: type[Descriptor], rows: Iterator[abi.Attribute]) -> Des
                 f"the parameter {name!r} of {kind.__name__} has attribute type {row.type}, "
                 f"expected {attribute_type(annotation)}"
             )
-        values[name] = _value_of(annotation, elements_of(row))
+        enumeration = enumeration_of(fields[name].default)
+        values[name] = _value_of(annotation, enumeration, elements_of(row))
     return kind(**values)
 
 
-def _value_of(annotation: str, elements: Sequence[Any]) -> Any:
+def _value_of(annotation: str, enumeration: type[ArmnnEnum] | None, elements: Sequence[Any]) -> Any:
     """Return the value of a field of that declared type."""
     element, is_tuple, _ = annotation.removeprefix("tuple[").partition(",")
     if annotation.startswith("tuple[tuple["):
         return tuple(zip(elements[::2], elements[1::2], strict=True))
-    values = tuple(_element_of(element, each) for each in elements)
+    values = tuple(_element_of(element, enumeration, each) for each in elements)
     return values if is_tuple else values[0]
 
 
-def _element_of(annotation: str, element: Any) -> Any:
-    if annotation == "bool":
-        return bool(element)
-    if annotation in ("int", "float", "str"):
-        return element
-    return _member_of(getattr(types, annotation), element)
+def _element_of(annotation: str, enumeration: type[ArmnnEnum] | None, element: Any) -> Any:
+    if enumeration is not None:
+        return _member_of(enumeration, element)
+    return bool(element) if annotation == "bool" else element
 
 
 def _member_of(kind: type[_E], number: int) -> _E:
