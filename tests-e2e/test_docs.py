@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from page_environments import COMMAND, closure, requirements_of
 
+from armnn_backend_api import get_include
+from armnn_dynamic_loader import samples
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
     *REPOSITORY.glob("*.md"),
@@ -32,6 +35,13 @@ PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
     *("exporting", "writing-a-backend"),
 ]
+RUN_OTHERWISE = {
+    "conformance": "below, with what makes the cases",
+    "dynamic-backends": "below, with a file in the folder that it names",
+    "passes": "test_passes.py adds the pass that it shows",
+    "writing-a-native-backend": "test_native_page.py of the loader runs it between its commands",
+    "backend-api": "not at all: it needs a camera that shares its memory",
+}
 COMMANDS = re.compile(r"^    ((?:armnn|pytest) .*)$", re.MULTILINE)
 InstalledFor = Callable[[Path], Path]
 
@@ -109,6 +119,66 @@ def test_the_examples_of_a_page_print_what_it_says(
     examples = [block for block in blocks if not block.startswith("# armnn_backend")]
     printed = run_python(installed_for(document), "\n".join(examples), data)
     assert printed == "".join(code_blocks(document, "text"))
+
+
+def test_every_page_with_python_in_it_is_run_or_says_why_not() -> None:
+    fenced = re.compile(r"^ *(?:`{3,}|~{3,}) *py", re.MULTILINE)
+    with_code = [path for path in DOCUMENTS if fenced.search(path.read_text())]
+    pages = [path.stem for path in with_code if path.name != "README.md"]
+    assert sorted(pages) == sorted([*PAGES, *RUN_OTHERWISE])
+    for path in with_code:  # a fence of another spelling would be left out
+        assert len(fenced.findall(path.read_text())) == len(code_blocks(path, "python")), path
+
+
+def test_the_case_of_conformance_is_one(installed_for: InstalledFor, tmp_path: Path) -> None:
+    document = REPOSITORY / "docs/conformance.md"
+    (example,) = code_blocks(document, "python")
+    example += "print([each.expected[0].real.sum(axis=-1).round(6).tolist()"
+    example += " for each in softmax(DataType.FLOAT32)])"
+    assert run_python(installed_for(document), example, tmp_path) == "[[1.0, 1.0]]\n"
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A vendor's folder with the loader's sample, under the name that the page gives it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "acme"
+    folder.mkdir()
+    folder.chmod(0o755)
+    file = folder / "Acme_Npu_backend.so"
+    shared = ["gcc", "-std=c11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,defs"]
+    sample = Path(samples.__file__).with_name("acme_npu.c")
+    subprocess.run([*shared, f"-I{get_include()}", "-o", file, sample], check=True)
+    file.chmod(0o755)
+    return folder
+
+
+def test_the_example_of_dynamic_backends_runs_with_a_file_in_its_folder(
+    installed_for: InstalledFor, data: Path, acme: Path
+) -> None:
+    document = REPOSITORY / "docs/dynamic-backends.md"
+    assert "&& cp Acme_Npu_backend.so /opt/acme\n" in document.read_text()
+    (example,) = code_blocks(document, "python")
+    example += "    x = numpy.zeros((1, 3, 224, 224), numpy.float32)\n"
+    example += "    print(*model.run({'x': x}).values())\n"
+    example += "    print(sorted(model.report.layers_by_backend))\n"
+    example = "import numpy\n" + example.replace("/opt/acme", str(acme))
+    printed = run_python(installed_for(document), example, data)
+    assert printed.endswith("['AcmeNpu', 'CpuRef']\n")
+
+
+def test_the_commands_of_dynamic_backends_work(
+    installed_for: InstalledFor, data: Path, acme: Path
+) -> None:
+    document = REPOSITORY / "docs/dynamic-backends.md"
+    found = re.findall(r"`(armnn \w+ [^`]*/opt/acme[^`]*)`", document.read_text())
+    assert [shlex.split(command)[1] for command in found] == ["run", "doctor"]
+    for command in found:
+        arguments = shlex.split(command.replace("/opt/acme", str(acme)))[1:]
+        program = installed_for(document) / "bin/armnn"
+        run = subprocess.run([program, *arguments], cwd=data, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        assert "AcmeNpu" in run.stdout
 
 
 @pytest.mark.parametrize("page", ["quick-start", "writing-a-backend"])
