@@ -57,6 +57,20 @@ def test_json_has_only_what_json_has(capsys: pytest.CaptureFixture[str]) -> None
     }
 
 
+def test_a_title_is_shown_by_a_terminal_that_lacks_its_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table("classes of größe/" + "x" * 30, ["class"], [["1"]])
+    stream.seek(0)
+    title = stream.read().partition("\n\n")[0]
+    assert title == "classes of gr\\xf6\\xdfe/\nxxxxxxxxxx~xxxxxxxxx"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

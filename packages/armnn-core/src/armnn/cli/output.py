@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from armnn.cli.tables import ELLIPSIS, RULE, table_lines
+from armnn.cli.tables import ELLIPSIS, RULE, table_lines, wrapped
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -34,7 +34,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if title:
-        _print_title(printable(title))
+        _print_title(printable(title), width)
     shown = [[printable(cell) for cell in row] for row in rows]
     lines = ["", *table_lines(columns, shown, width), ""]
     print(_encodable("\n".join(lines)))
@@ -51,15 +51,17 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _print_title(title: str) -> None:
-    if not sys.stdout.isatty():
+def _print_title(title: str, width: int | None) -> None:
+    if width is None:
         print(_encodable(title))
         return
     from rich.console import Console
     from rich.text import Text
 
-    # In a str, rich would look for markup such as [1, 3].
-    Console(highlight=False).print(Text(title, style="bold"))
+    # rich would break a name that is longer than a line anywhere. In a str, it would look for
+    # markup such as [1, 3].
+    lines = _encodable("\n".join(wrapped(title, width)))
+    Console(highlight=False).print(Text(lines, style="bold"), soft_wrap=True)
 
 
 def printable(text: str) -> str:
