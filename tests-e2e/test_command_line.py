@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCS = REPOSITORY / "docs"
+InstalledFor = Callable[[Path], Path]
 
 
 def examples(page: str) -> list[tuple[str, str]]:
@@ -99,6 +102,25 @@ def test_a_command_prints_what_the_document_shows_of_broken_plugins(
     assert name == "armnn"
     path = str(broken_plugins)
     done = run(folder, *arguments, environment=usual_environment, PYTHONPATH=path)
+    assert_shown(done.stdout, shown)
+
+
+def demo_arguments() -> list[str]:
+    """What the session demo of noxfile.py has behind ``armnn run MODEL``."""
+    _, _, session = (REPOSITORY / "noxfile.py").read_text().partition("\ndef demo(")
+    picture, preparation = re.findall(r"^    (?:picture|imagenet) = (.*)$", session, re.MULTILINE)
+    assert 'session.run("armnn", "run", model, *picture, *imagenet, "--report")' in session
+    return [*ast.literal_eval(picture), *ast.literal_eval(preparation), "--report"]
+
+
+def test_the_demo_ends_as_the_readme_shows(
+    installed_for: InstalledFor, model: Callable[[str], Path]
+) -> None:
+    readme = REPOSITORY / "README.md"
+    (shown,) = re.findall(r"ends like this:\n\n```\n(.*?)^```", readme.read_text(), re.M | re.S)
+    command = ["run", str(model("page_orientation")), *demo_arguments()]
+    done = run(REPOSITORY, *command, environment=installed_for(readme))
+    assert done.returncode == 0, done.stdout
     assert_shown(done.stdout, shown)
 
 
