@@ -128,6 +128,11 @@ def test_scatter_nd_without_input_writes_into_zeros(compute):
     assert y.tolist() == [[0, 0, 12], [0, 0, 0]]
 
 
+def test_scatter_nd_writes_slices_without_elements(compute):
+    base, updates = np.zeros((3, 0), np.float32), np.zeros((1, 0), np.float32)
+    assert compute(ScatterNdDescriptor(), base, np.int32([[1]]), updates, None).shape == (3, 0)
+
+
 def test_scatter_nd_propagates_nan(compute):
     descriptor = ScatterNdDescriptor(function=ScatterNdFunction.MAX)
     y = compute(descriptor, np.float32([1, 2]), np.int32([[0]]), np.float32([np.nan]), None)

@@ -216,3 +216,8 @@ def test_zero_points_of_rows_are_taken_off_rows(compute):
 def test_determinants_agree_with_onnxruntime(compute, onnx_run):
     x = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
     np.testing.assert_allclose(compute(DeterminantDescriptor(), x), onnx_run("Det", x), 1e-4)
+
+
+def test_the_adjoint_of_a_matrix_without_elements_has_none(compute: Callable[..., Array]) -> None:
+    x, y = np.zeros((0, 0), np.float32), np.zeros((0, 3), np.float32)
+    assert compute(BatchMatMulDescriptor(adjoint_x=True), x, y).shape == (0, 3)

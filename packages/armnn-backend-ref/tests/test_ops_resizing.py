@@ -352,6 +352,11 @@ def test_a_box_in_no_picture_is_refused(compute, index):
         compute(RoiAlignDescriptor(), picture(2, 1, 3, 3), BOXES[:1], np.int64([index]))
 
 
+def test_a_box_is_in_no_picture_if_there_are_none(compute):
+    with pytest.raises(ExecutionError, match=r"batch index 0 is not .* picture: there are none"):
+        compute(RoiAlignDescriptor(), picture(2, 1, 3, 3)[:0], BOXES[:1], np.int64([0]))
+
+
 @pytest.mark.parametrize(
     ("box", "ratio"),
     [([0, 0, np.inf, 1], 2), ([np.nan, 0, 1, 1], 2), ([-3e38, 0, 3e38, 1], 0), ([0, 0, 1e9, 1], 0)],

@@ -73,6 +73,7 @@ Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bo
   const Value &weights = l.input(1);
   const Value &out = l.output();
   const Quantization &scale = weights.quantization;
+  require(elements(weights.shape) > 0, "sums of nothing are not computed in 8 bits", 1);
   Int8Sums sums = int8_conversion_of(l);
   const bool is_byte = weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 ||
                        weights.type == ARMNN_QSYMM_S8;

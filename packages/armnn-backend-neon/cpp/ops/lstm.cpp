@@ -178,6 +178,7 @@ void lower_rounded_step(Lowering &l) {
   const Layer &layer = l.layer();
   const RoundedLstm::Sizes sizes{l.input(0).shape[0], l.input(0).shape[1], l.input(2).shape[1]};
   const int64_t units = sizes.units;
+  require(units > 0, "a cell without units is not computed here", 2);
   const Shape state{sizes.batch, units};
   require(l.input(1).shape == state && l.input(2).shape == state, "the states do not fit to the input", 1);
   const bool is_coupled = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)) != 0;

@@ -249,6 +249,7 @@ void lower_transposed(Lowering &l) {
   require(window.depth == w.channels, "groups are not computed here", 1);
   require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
   require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
+  require(elements(l.input(1).shape) > 0, "an empty window is not computed here", 1);
   const TensorId input = l.in(0, order);
   /* Every block is as large as the window if blocks tile the output; else it is one element. */
   const TensorId bias = repeated_bias(l, window.columns, window.height * window.width);

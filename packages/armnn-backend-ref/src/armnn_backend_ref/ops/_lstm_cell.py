@@ -188,6 +188,8 @@ class Cell:
 
 def _standardized(x: Array) -> Array:
     """Give each row a mean of zero and a variance of one; a row of equal numbers becomes zeros."""
+    if x.size == 0:
+        return x
     centred: Array = x - x.mean(-1, keepdims=True)
     variance = np.square(centred).mean(-1, keepdims=True)
     centred /= np.sqrt(np.where(variance == 0, x.dtype.type(_LAYER_NORM_EPSILON), variance))

@@ -64,7 +64,7 @@ def scatter_nd(
         assert shape is not None  # the shape function of the layer sees to it
         result = np.zeros(tuple(shape), updates.dtype)
     rows, places = _rows(result, indices)
-    _COMBINATIONS[d.function](rows, places.reshape(-1), updates.reshape(-1, rows.shape[1]))
+    _COMBINATIONS[d.function](rows, places.reshape(-1), updates.reshape(places.size, rows.shape[1]))
     return result
 
 

@@ -88,6 +88,8 @@ def _channels_last(layout: DataLayout) -> bool:
 def _adjugate(matrices: Array) -> Array:
     """Return the transposed matrices of cofactors, which Arm NN calls the adjoint."""
     size = matrices.shape[-1]
+    if size == 0:
+        return matrices
     others = np.array([[i for i in range(size) if i != skipped] for skipped in range(size)], int)
     minors = matrices[..., others[:, None, :, None], others[None, :, None, :]]
     signs = (-1.0) ** np.add.outer(np.arange(size), np.arange(size))

@@ -82,9 +82,9 @@ def roi_align(d: RoiAlignDescriptor, x: Array, boxes: Array, batch_indices: Arra
     """
     wrong = (batch_indices < 0) | (batch_indices >= len(x))
     if wrong.any():
+        room = f"expected 0 to {len(x) - 1}" if len(x) else "there are none"
         raise ExecutionError(
-            f"the batch index {int(batch_indices[wrong][0])} is not that of a picture: expected 0 "
-            f"to {len(x) - 1}"
+            f"the batch index {int(batch_indices[wrong][0])} is not that of a picture: {room}"
         )
     y = np.empty((len(boxes), x.shape[1], d.output_height, d.output_width), x.dtype)
     corners = boxes * boxes.dtype.type(d.spatial_scale) - (0.5 if d.half_pixel_centers else 0)
