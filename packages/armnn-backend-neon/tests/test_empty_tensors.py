@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.errors import ArmnnError, ExecutionError
+from armnn.errors import ArmnnError, ExecutionError, OptimizationError
 from armnn.testing.cases import LayerCase, cases_of, covered_layers
 from armnn.types import DataType
 
@@ -83,3 +83,36 @@ def test_a_constant_without_elements_is_a_constant() -> None:
     net.add_output("y", net.add_reverse_v2(given, np.zeros(0, np.int32)))
     loaded = armnn.load_model(net, backends=["CpuAcc"])
     np.testing.assert_array_equal(loaded.run({"x": x})["y"], x)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "lowest"), [(DataType.QASYMM_U8, 0), (DataType.QASYMM_S8, -1)]
+)
+def test_a_product_of_bytes_without_inner_dimension_is_the_bias(
+    data_type: DataType, lowest: int
+) -> None:
+    """It was read from memory behind the weights: whatever lay there came out."""
+    steps = armnn.TensorInfo((2, 0), data_type, 0.5, 3)
+    net = armnn.Network("sums of nothing")
+    weights = net.add_constant(np.zeros((0, 3), data_type.numpy_dtype), steps.with_shape((0, 3)))
+    bias = np.int32([-8, 0, 12])  # in steps of 0.25
+    layer = net.add_fully_connected(
+        net.add_input("x", steps),
+        weights,
+        net.add_constant(bias, armnn.TensorInfo((3,), DataType.SIGNED32)),
+        output=steps.with_shape(None),
+    )
+    net.add_output("y", layer)
+    loaded = armnn.load_model(net, backends=["CpuAcc"])
+    y = loaded.run({"x": np.zeros((2, 0), data_type.numpy_dtype)})["y"]
+    assert y.tolist() == [[lowest, 3, 9]] * 2
+
+
+def test_a_transposed_convolution_without_outputs_is_refused() -> None:
+    """It divided by the number of its columns, which ended the process."""
+    net = armnn.Network("no outputs")
+    weights = net.add_constant(np.zeros((0, 3, 2, 3), np.float32))
+    x = net.add_input("x", armnn.TensorInfo((2, 3, 4, 3)))
+    net.add_output("y", net.add_transpose_convolution2d(x, weights, stride_x=1, stride_y=1))
+    with pytest.raises(OptimizationError, match="an empty window is not computed here"):
+        armnn.load_model(net, backends=["CpuAcc"])

@@ -199,3 +199,23 @@ def test_a_step_in_eight_bits_is_refused() -> None:
     network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
     with pytest.raises(ArmnnError, match="QAsymmS8 is not computed here, QSymmS16 is"):
         armnn.load_model(network, backends=["CpuAcc"])
+
+
+def test_a_quantised_step_without_units_is_refused() -> None:
+    """It divided by the length of its lines, which ended the process."""
+    p = parameters(3, 1, UnidirectionalSequenceLstmDescriptor(cifg_enabled=False))
+    network = Network()
+    steps = [TensorInfo((2, size), DataType.QSYMM_S16, 2.0**-11) for size in (3, 0, 0)]
+    operands: list[Any] = [network.add_input(f"x{i}", each) for i, each in enumerate(steps)]
+    for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]:
+        if slot.name not in p:
+            operands.append(None)
+            continue
+        behind = [0 if slot.name.startswith("recurrent") else n for n in p[slot.name].shape[1:]]
+        none = np.zeros((0, *behind), np.int16)
+        operands.append(network.add_constant(none, steps[0].with_shape(none.shape)))
+    outputs = [steps[0].with_shape(None)] * 4
+    d = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
+    with pytest.raises(ArmnnError, match="a cell without units is not computed here"):
+        armnn.load_model(network, backends=["CpuAcc"])

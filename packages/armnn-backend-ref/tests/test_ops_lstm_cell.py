@@ -35,6 +35,8 @@ def test_no_terms_leave_what_there_was() -> None:
     start = np.float32([3])
     nothing = np.empty((2, 0), np.float32), np.empty((1, 0), np.float32)
     assert accumulated(start, *nothing, None).tolist() == [[3], [3]]
+    whole = stored(TensorInfo(None, DataType.QSYMM_S16, 1.0))
+    assert accumulated(start, *nothing, whole).tolist() == [[3], [3]]
 
 
 def test_a_limit_of_zero_clips_nothing() -> None:

@@ -112,6 +112,7 @@ def accumulated(total: Array, x: Array, weights: Array, store: Function | None) 
     if store is None:
         result: Array = total + x @ weights.T
         return result
+    total = np.broadcast_to(total, (len(x), len(weights)))
     for term, column in zip(x.T, np.ascontiguousarray(weights.T), strict=True):
         total = store(total + term[:, np.newaxis] * column)
     return total
