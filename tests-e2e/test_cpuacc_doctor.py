@@ -74,9 +74,6 @@ def test_it_shows_the_processor_the_level_and_the_threads(
 def test_its_json_has_the_same(
     installed: Run, levels: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = json.loads(installed("armnn", "doctor", "--json").stdout)
-    assert facts(document)["device 0"] == f"{levels[0]} (cpu)"  # the best, as nothing is set
-    assert ISA not in [each["name"] for each in document["environment"]]
     monkeypatch.setenv(ISA, levels[-1])
     monkeypatch.setenv(THREADS, "3")
     document = json.loads(installed("armnn", "doctor", "--json").stdout)
