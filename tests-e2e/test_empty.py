@@ -43,7 +43,13 @@ TYPES = (
 )
 """The data types that are tried where a layer has cases of them: others are computed alike."""
 
-CASES = {"Pooling2d": 8, "Reduce": 15, "SpaceToBatchNd": 2}
+CASES = {
+    "Pooling2d": 8,
+    "Reduce": 15,
+    "SpaceToBatchNd": 2,
+    "UnidirectionalSequenceLstm": 4,
+    "Unique": 12,
+}
 """How many cases are tried of a data type: elsewhere 2 of Float32 and one of each other type."""
 
 SUMS = (
@@ -195,8 +201,8 @@ def without_elements(case: LayerCase, place: int, info: TensorInfo) -> Array | N
 
 
 def _joined(case: LayerCase, _place: int) -> Array:
-    axis: int = case.descriptor.axis  # type: ignore[attr-defined]  # of Concat
-    return np.concatenate([operand.real for operand in case.inputs if operand is not None], axis)
+    parts = [operand.real for operand in case.inputs if operand is not None]
+    return np.concatenate(parts, case.descriptor.axis)
 
 
 def _base(case: LayerCase, _place: int) -> Array:
@@ -226,8 +232,7 @@ def _steps(case: LayerCase) -> int:
     """Return how many steps a sequence has."""
     operand = case.inputs[0]
     assert operand is not None
-    length: int = operand.real.shape[0 if case.descriptor.time_major else 1]  # type: ignore[attr-defined]
-    return length
+    return operand.real.shape[0 if case.descriptor.time_major else 1]
 
 
 def _state(case: LayerCase, place: int) -> Array:
@@ -248,7 +253,6 @@ BY_HAND: dict[str, Callable[[LayerCase, int], Any]] = {
     "Mean": lambda case, _place: _reduced(case.data_type, ReduceOperation.MEAN),
     "Pad": _of("pad_value"),
     "Pooling2d": lambda _case, _place: 0,
-    "Pooling3d": lambda _case, _place: 0,
     "Rank": _nothing,
     "Reduce": lambda case, _place: _reduced(case.data_type, case.descriptor.reduce_operation),
     "ReverseV2": _base,
@@ -257,7 +261,7 @@ BY_HAND: dict[str, Callable[[LayerCase, int], Any]] = {
     "ScatterNd": _base,
     "Shape": _nothing,
     "SpaceToBatchNd": lambda _case, _place: 0,
-    "Unique": lambda case, place: [0, 0, 0, np.prod(case.inputs[0].real.shape)][place],
+    "Unique": lambda case, place: [0, 0, 0, case.inputs[0].real.shape[case.descriptor.axis]][place],
 }
 """What comes out of empty inputs, by the definition of the layer."""
 
