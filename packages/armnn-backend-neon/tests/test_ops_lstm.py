@@ -215,7 +215,7 @@ def test_a_quantised_step_without_units_is_refused() -> None:
         none = np.zeros((0, *behind), np.int16)
         operands.append(network.add_constant(none, steps[0].with_shape(none.shape)))
     outputs = [steps[0].with_shape(None)] * 4
-    d = LstmDescriptor(activation_func=4, cifg_enabled=False)
+    d = LstmDescriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
     network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
     with pytest.raises(ArmnnError, match="a cell without units is not computed here"):
         armnn.load_model(network, backends=["CpuAcc"])
