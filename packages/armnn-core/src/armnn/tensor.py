@@ -278,7 +278,13 @@ def _numbers(
         return ()  # as nearly all are
     single = isinstance(value, (int, float, np.generic, np.ndarray)) and not np.ndim(value)
     listed = (value,) if single else items(value, f"the {plural}", "a number or a list of them")
+    if set(map(type, listed)) == {_CONVERTED[convert]}:
+        return tuple(listed)  # one each of thousands of channels
     return tuple([convert(each, what) for each in listed])
+
+
+_CONVERTED: dict[Callable[..., Any], type[Any]] = {real: float, integer: int}
+"""The type of the results of a converter; what has it is not converted."""
 
 
 def _check_quantization(info: TensorInfo) -> None:
