@@ -2,7 +2,6 @@
 /* A backend that adds, subtracts and multiplies float32 tensors of equal shape, and fails in any
  * way that it is told to: macros change the exports and the table, options change the functions.
  */
-#include <armnn/backend.h>
 #include <armnn/layers.h>
 #include <stdatomic.h>
 #include <stdio.h>
