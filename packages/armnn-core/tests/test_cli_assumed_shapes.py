@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which sizes are assumed for the open dimensions of inputs, and what is said of it."""
+"""Sizes that are assumed for the open dimensions of inputs, and the reasons that are given."""
 
 from __future__ import annotations
 

@@ -221,12 +221,12 @@ def test_ctrl_c_while_a_parser_is_imported_comes_through(tmp_path: Path) -> None
 @pytest.mark.parametrize("content", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
 def test_content_where_a_path_is_expected_says_how_to_parse_it(content: object) -> None:
     with pytest.raises(InvalidArgumentError, match=r"expected the path of .*parse\(data, suffix="):
-        load_model(content)  # type: ignore[arg-type]
+        load_model(content)  # type: ignore[arg-type]  # refused on purpose
 
 
 @pytest.mark.parametrize("path", [5, None, ["model.onnx"], "a\0b"])
 def test_what_is_no_path_is_refused(path: object) -> None:
     with pytest.raises(InvalidArgumentError, match=r"model is .*, expected (the|a) path"):
-        parse(path)  # type: ignore[arg-type]
+        parse(path)  # type: ignore[arg-type]  # refused on purpose
     with pytest.raises(InvalidArgumentError, match="the suffix is 5, expected a text"):
-        parse(b"", suffix=5)  # type: ignore[arg-type]
+        parse(b"", suffix=5)  # type: ignore[arg-type]  # refused on purpose

@@ -177,7 +177,7 @@ def test_networks_refuse_wrong_arguments_properly() -> None:
                 network, x = small_network()
                 good = arguments(network, x)
                 problem = raised_wrongly(
-                    lambda: getattr(network, method)(**{**good, parameter: value})  # noqa: B023
+                    lambda: getattr(network, method)(**{**good, parameter: value})  # noqa: B023 - called at once
                 )
                 if problem:
                     problems.append(f"{method}({parameter}={label}): {problem}")
@@ -239,6 +239,7 @@ def test_functions_of_values_refuse_wrong_arguments_properly(name: str) -> None:
 def test_enumerations_refuse_what_is_no_member_properly(kind: type[ArmnnEnum]) -> None:
     assert failures(lambda value: kind.of(value), {"value": 1}) == []
     hashable = [value for value in WRONG.values() if value.__hash__ is not None]
+    # mypy sees the signature of a member, not that of a look-up; the function is called at once.
     assert [p for each in hashable if (p := raised_wrongly(lambda: kind(each)))] == []  # type: ignore[call-arg]  # noqa: B023
 
 

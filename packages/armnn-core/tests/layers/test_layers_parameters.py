@@ -143,7 +143,7 @@ def test_other_values_are_no_numbers(said: object) -> None:
 
 @pytest.mark.parametrize("said", [True, np.True_, 1, np.int32(1), np.array(True)])
 def test_flags_are_true_and_false_and_what_onnx_writes_for_them(said: object) -> None:
-    assert LAYERS["Mean"].descriptor.of(keep_dims=said).keep_dims is True  # type: ignore[attr-defined]
+    assert LAYERS["Mean"].descriptor.of(keep_dims=said).keep_dims is True  # type: ignore[attr-defined]  # Mean has it
 
 
 @pytest.mark.parametrize("said", [2, -1, "True", "", None, 1.0, [], [True], MAX])
@@ -154,7 +154,7 @@ def test_other_values_are_no_flags(said: object) -> None:
 
 @pytest.mark.parametrize("said", [(1, -1), [1, -1], range(1, -2, -2), np.array([1, -1])])
 def test_tuples_come_from_whatever_has_an_order(said: object) -> None:
-    assert LAYERS["Mean"].descriptor.of(axis=said).axis == (1, -1)  # type: ignore[attr-defined]
+    assert LAYERS["Mean"].descriptor.of(axis=said).axis == (1, -1)  # type: ignore[attr-defined]  # Mean has it
 
 
 @pytest.mark.parametrize(

@@ -3674,8 +3674,8 @@ class LayerBuilders(Protocol):
             input: Of any rank.
             computed_target_shape: Instead of ``target_shape``, known when the network runs: [rank
                 of the output].
-            target_shape: The new shape; one -1 stands for what is left.
-            zero_copies: Whether 0 in ``target_shape`` stands for the input's dimension (ONNX).
+            target_shape: The new shape; one dimension may be -1: what is left.
+            zero_copies: Whether 0 in ``target_shape`` means the input's dimension (ONNX).
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -4139,8 +4139,8 @@ class LayerBuilders(Protocol):
             cubic_coefficient: The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5.
             exclude_outside: Whether Cubic leaves out the border's samples that lie outside, instead
                 of repeating them.
-            scale_width: What stands for out / in of the columns (ONNX: scales); 0 for the quotient.
-            scale_height: What stands for out / in of the rows; 0 for the quotient.
+            scale_width: Columns out / in (ONNX: scales); 0 for the quotient of the sizes.
+            scale_height: Rows out / in; 0 for the quotient of the sizes.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.

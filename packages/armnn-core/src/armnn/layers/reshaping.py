@@ -70,8 +70,8 @@ class ReshapeDescriptor(Descriptor):
     """The same elements in the same order, in another shape.
 
     Attributes:
-        target_shape: The new shape; one -1 stands for what is left.
-        zero_copies: Whether 0 in ``target_shape`` stands for the input's dimension (ONNX).
+        target_shape: The new shape; one dimension may be -1: what is left.
+        zero_copies: Whether 0 in ``target_shape`` means the input's dimension (ONNX).
     """
 
     target_shape: tuple[int, ...] = ()

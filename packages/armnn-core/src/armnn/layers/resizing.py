@@ -63,8 +63,8 @@ class ResizeDescriptor(Descriptor):
         cubic_coefficient: The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5.
         exclude_outside: Whether Cubic leaves out the border's samples that lie outside, instead of
             repeating them.
-        scale_width: What stands for out / in of the columns (ONNX: scales); 0 for the quotient.
-        scale_height: What stands for out / in of the rows; 0 for the quotient.
+        scale_width: Columns out / in (ONNX: scales); 0 for the quotient of the sizes.
+        scale_height: Rows out / in; 0 for the quotient of the sizes.
     """
 
     target_width: int = 0

@@ -1379,9 +1379,9 @@ enum {
  * Inputs: input, target_shape (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_RESHAPE "Reshape"
-/* The new shape; one -1 stands for what is left. */
+/* The new shape; one dimension may be -1: what is left. */
 #define ARMNN_RESHAPE_TARGET_SHAPE "target_shape"
-/* Whether 0 in target_shape stands for the input's dimension (ONNX). */
+/* Whether 0 in target_shape means the input's dimension (ONNX). */
 #define ARMNN_RESHAPE_ZERO_COPIES "zero_copies"
 #define ARMNN_RESHAPE_ZERO_COPIES_DEFAULT 0
 
@@ -1537,10 +1537,10 @@ enum {
 /* Whether Cubic leaves out the border's samples that lie outside, instead of repeating them. */
 #define ARMNN_RESIZE_EXCLUDE_OUTSIDE "exclude_outside"
 #define ARMNN_RESIZE_EXCLUDE_OUTSIDE_DEFAULT 0
-/* What stands for out / in of the columns (ONNX: scales); 0 for the quotient. Type: float64. */
+/* Columns out / in (ONNX: scales); 0 for the quotient of the sizes. Type: float64. */
 #define ARMNN_RESIZE_SCALE_WIDTH "scale_width"
 #define ARMNN_RESIZE_SCALE_WIDTH_DEFAULT 0.0
-/* What stands for out / in of the rows; 0 for the quotient. Type: float64. */
+/* Rows out / in; 0 for the quotient of the sizes. Type: float64. */
 #define ARMNN_RESIZE_SCALE_HEIGHT "scale_height"
 #define ARMNN_RESIZE_SCALE_HEIGHT_DEFAULT 0.0
 
