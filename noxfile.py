@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import nox
 from packaging.requirements import Requirement
@@ -20,11 +21,16 @@ PACKAGES = {
     path.parent.name: nox.project.load_toml(path)
     for path in sorted(Path("packages").glob("*/pyproject.toml"))
 }
+SCRIPTS = sorted(
+    script
+    for folder in ("tools", "benchmarks", "packages/*/tools")
+    for script in Path().glob(f"{folder}/**/*.py")
+)
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
 MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
 DIST = Path("dist")
-# What building leaves in the folder of a package.
-MADE = {"__pycache__", "build", "Arm_CpuAcc_backend.so"}
+# What building leaves in the folder of a package, and the scripts for the work on it.
+NOT_SHIPPED = {"__pycache__", "build", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -36,10 +42,10 @@ def lint(session: nox.Session) -> None:
     _install(session, "armnn-core", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    for generator in sorted(Path("tools").glob("generate*.py")):
-        session.run("python", generator, "--check")
-    session.run("python", "benchmarks/speed_page.py", "--check")
-    session.run("python", "tools/check_distributions.py", DIST)
+    for script in SCRIPTS:
+        if script.name.startswith("generate_"):
+            _run(session, script, "--check")
+    _run(session, "tools/release/check_distributions.py", DIST)
 
 
 @nox.session(requires=["build"])
@@ -47,8 +53,7 @@ def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
     _install(session, EVERYTHING, *MORE_BACKENDS, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
-    tools = sorted(Path("tools").glob("*.py"))
-    session.run("mypy", "noxfile.py", "nox", "conftest.py", *tools)
+    session.run("mypy", "noxfile.py", "nox", "conftest.py", *SCRIPTS)
 
 
 @nox.session
@@ -114,7 +119,7 @@ def clients(session: nox.Session) -> None:
 def kit_mutants(session: nox.Session) -> None:
     """Break CpuRef in every recorded way and see that the conformance kit notices."""
     _install(session, "armnn-core[ref]", group="test")
-    session.run("python", "tools/kit_mutants.py", *session.posargs)
+    _run(session, "packages/armnn-backend-ref/tools/kit_mutants.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
@@ -122,7 +127,7 @@ def native_sanitized(session: nox.Session) -> None:
     """Run the C samples and the C adapter under AddressSanitizer, UBSan and valgrind."""
     named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")
     _install(session, "armnn-core", *named, group="test")
-    session.run("python", "tools/native_sanitized.py", *session.posargs)
+    _run(session, "packages/armnn-core/tools/native_sanitized.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
@@ -131,14 +136,16 @@ def cpuacc_sanitized(session: nox.Session) -> None:
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     _install(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    session.run("python", "tools/cpuacc_sanitized.py", *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-backend-neon/tools/cpuacc_sanitized.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
     """Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads."""
     _install(session, "armnn-backend-neon", "armnn-backend-ref", group="test")
-    session.run("python", "tools/cpuacc_kit.py", *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(default=False)
@@ -147,22 +154,24 @@ def cpuacc_vnni(session: nox.Session) -> None:
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     _install(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    session.run("python", "tools/cpuacc_vnni.py", *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-backend-neon/tools/cpuacc_vnni.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_models(session: nox.Session) -> None:
     """Run the public models on CpuAcc and on CpuRef alone, and compare what they compute."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
-    arguments = ["tools/backend_agreement.py", *session.posargs]
-    session.run("python", *arguments, env=ONE_THREAD_EACH)
+    script = "tools/models/backend_agreement.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_random(session: nox.Session) -> None:
     """Run random networks of odd sizes on CpuAcc at every level, and compare with CpuRef."""
     _install(session, "armnn-backend-neon", "armnn-backend-ref")
-    session.run("python", "tools/cpuacc_random.py", *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-backend-neon/tools/cpuacc_random.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"])
@@ -170,37 +179,39 @@ def cpuacc_random(session: nox.Session) -> None:
 def neon_emulated(session: nox.Session, part: str) -> None:
     """Run CpuAcc's tests, or the conformance kit, in an Arm machine that Debian's qemu emulates."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    session.run("python", "tools/emulated_arm.py", part, *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-backend-neon/tools/emulated_arm.py"
+    _run(session, script, part, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz_native(session: nox.Session) -> None:
     """Mutate the tables of C backends; each must be refused or survived by core and backend."""
     _install(session, "armnn-core")
-    session.run("python", "tools/fuzz_native.py", *session.posargs)
+    _run(session, "packages/armnn-core/tools/fuzz_native.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def onnx_standard(session: nox.Session) -> None:
     """Run ONNX's own node tests and check that no fewer pass than the recorded floor."""
     _install(session, "armnn-core[ref,onnx]")
-    session.run("python", "tools/onnx_standard.py", *session.posargs, env=ONE_THREAD_EACH)
+    script = "packages/armnn-parser-onnx/tools/onnx_standard.py"
+    _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
     _install(session, "armnn-core[onnx,tflite]", group="tflite")
-    for seeds in sorted(Path("tools").glob("fuzz_seeds_*.py")):
-        file_format = seeds.stem.removeprefix("fuzz_seeds_")
-        session.run("python", "tools/fuzz_parsers.py", file_format, *session.posargs)
+    for seeds in sorted(Path("tools/fuzz").glob("seeds_*.py")):
+        file_format = seeds.stem.removeprefix("seeds_")
+        _run(session, "tools/fuzz/parsers.py", file_format, *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def models(session: nox.Session) -> None:
     """Run the public models, compare them with onnxruntime and LiteRT, and write docs/models.md."""
     _install(session, "armnn-core[onnx,ref,tflite]", group="models")
-    session.run("python", "tools/models.py", *session.posargs, env=ONE_THREAD_EACH)
+    _run(session, "tools/models/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
@@ -209,20 +220,18 @@ def bench(session: nox.Session) -> None:
     _install(session, EVERYTHING)
     session.install("onnxruntime")
     names = ("resnet50", "page_orientation", "text_direction")
-    fetch = session.run("python", "tools/fetch_models.py", *names, silent=True)
+    fetch = _run(session, "tools/models/fetch.py", *names, silent=True)
     resnet50, page, text = str(fetch).splitlines()[-len(names) :]
     models = ["--resnet50", resnet50, page, f"{text}@1x3x48x192"]
-    output = ["--output", ".cache/benchmarks.json"]
-    session.run(
-        "python", "benchmarks/budgets.py", *models, *output, *session.posargs, env=ONE_THREAD_EACH
-    )
+    arguments = [*models, "--output", ".cache/benchmarks.json", *session.posargs]
+    _run(session, "benchmarks/budgets.py", *arguments, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def speed(session: nox.Session) -> None:
     """Measure CpuAcc beside other run times on this CPU, and write the pages on speed."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
-    session.run("python", "benchmarks/models.py", *session.posargs)
+    _run(session, "benchmarks/models/speed.py", *session.posargs)
 
 
 @nox.session(default=False)
@@ -248,7 +257,7 @@ def build(session: nox.Session) -> None:
 def wheelhouse(session: nox.Session) -> None:
     """Put all wheels, for x86-64 and aarch64, into dist/wheelhouse, and say how to install them."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
-    session.run("python", "tools/wheelhouse.py", *session.posargs)
+    _run(session, "tools/release/wheelhouse.py", *session.posargs)
 
 
 @nox.session(default=False)
@@ -256,19 +265,27 @@ def wheelhouse(session: nox.Session) -> None:
 def release(session: nox.Session, package: str) -> None:
     """Check, build and record a release; the version goes after --, as in -- 1.1.0."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
-    session.run("python", "tools/release.py", package, *session.posargs)
+    _run(session, "tools/release/release.py", package, *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def demo(session: nox.Session) -> None:
     """Fetch a page-orientation classifier and ask it which way a picture of a page is turned."""
     _install(session, EVERYTHING)
-    fetch = session.run("python", "tools/fetch_models.py", "page_orientation", silent=True)
+    fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)
     model = str(fetch).splitlines()[-1]
     session.run("armnn", "backends")
     picture = ["--input", "x=examples/page_turned_90.png", "--resize", "shortest:256+crop"]
     imagenet = ["--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
     session.run("armnn", "run", model, *picture, *imagenet, "--report")
+
+
+def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **options: Any) -> Any:
+    """Run a script: a distribution's own by its path, those of the repository as modules."""
+    path = Path(script)
+    module = ["-m", ".".join(path.with_suffix("").parts)]
+    how = [path] if path.parts[0] == "packages" else module
+    return session.run("python", *how, *arguments, **options)
 
 
 def _install(session: nox.Session, *requirements: str, group: str | None = None) -> None:
@@ -321,7 +338,7 @@ def _digest(package: str) -> str:
     """A digest of everything that goes into the distributions of a package."""
     digest = hashlib.sha256(repr(nox.project.dependency_groups(PROJECT, "build")).encode())
     for path in sorted(Path("packages", package).rglob("*")):
-        if path.is_file() and MADE.isdisjoint(path.parts):
+        if path.is_file() and NOT_SHIPPED.isdisjoint(path.parts):
             digest.update(f"{path.as_posix()} {path.stat().st_size}\n".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Run all benchmarks, print their tables, and check the figures that must hold.
 
-Takes about three minutes for the three models of tools/fetch_models.py. Exits with 1 when a budget
+Takes about three minutes for the three models of tools/models/fetch.py. Exits with 1 when a budget
 is exceeded::
 
-    python benchmarks/budgets.py --resnet50 resnet50.onnx page.onnx text.onnx@1x3x48x192
-    python benchmarks/budgets.py --resnet50 resnet50.onnx --output results.json --rounds 9
+    python -m benchmarks.budgets --resnet50 resnet50.onnx page.onnx text.onnx@1x3x48x192
+    python -m benchmarks.budgets --resnet50 resnet50.onnx --output results.json --rounds 9
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import bound_step
-import compare
-import dynamic_loading
-import layers
-import overhead
+from benchmarks.layers import against_numpy
+from benchmarks.models import compare
+from benchmarks.overhead import bound_step, dynamic_loading, per_layer
 
 RUNTIMES = ["armnn:CpuRef", "onnxruntime"]
 IMPORTS = 5
@@ -90,10 +88,10 @@ def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> di
     return {
         "machine": machine(),
         "import_seconds": import_seconds(),
-        "overhead": overhead.measure(100),
+        "overhead": per_layer.measure(100),
         "bound_step": bound_step.measure(),
         "dynamic_loading": dynamic_loading.measure(5),
-        "layers": layers.table([], 31),
+        "layers": against_numpy.table([], 31),
         "compare": {
             model: compare.compare(model, RUNTIMES, rounds, seconds)
             for model in (resnet50, *models)
@@ -133,10 +131,10 @@ def main() -> int:
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(json.dumps(results, indent=2) + "\n")
     print(", ".join(f"{name} {value}" for name, value in results["machine"].items()))
-    print(overhead.line(results["overhead"]))
+    print(per_layer.line(results["overhead"]))
     print(bound_step.line(results["bound_step"]))
     print(dynamic_loading.line(results["dynamic_loading"]))
-    print(layers.lines(results["layers"]))
+    print(against_numpy.lines(results["layers"]))
     for model, rows in results["compare"].items():
         print(compare.lines(model, rows))
     checked = budgets(results, resnet50)

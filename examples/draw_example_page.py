@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Draws examples/page_turned_90.png, a page of text that was turned clockwise by a quarter.
 
-    python tools/draw_example_page.py examples/page_turned_90.png
+    python examples/draw_example_page.py examples/page_turned_90.png
 
 The words are this project's own and the font is the one inside Pillow, so the picture carries the
 licence of the repository.

@@ -66,8 +66,8 @@ def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("wheelhouse")
     environment = folder / "environment"
     alone = {**os.environ, "PATH": str(environment / "bin")}
-    fill = [sys.executable, REPOSITORY / "tools/wheelhouse.py", "--this-machine-only"]
-    subprocess.run([*fill, "--folder", folder / "dist/wheelhouse"], check=True)
+    fill = [sys.executable, "-m", "tools.release.wheelhouse", "--this-machine-only"]
+    subprocess.run([*fill, "--folder", folder / "dist/wheelhouse"], check=True, cwd=REPOSITORY)
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     assert not [
         name for name in ("c++", "cc", "g++", "gcc") if shutil.which(name, path=alone["PATH"])
@@ -116,13 +116,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def model() -> Callable[[str], Path]:
-    """Gives the path of a model of tools/fetch_models.py by its name."""
+    """Gives the path of a model of tools/models/fetch.py by its name."""
 
     def fetch(name: str) -> Path:
-        script = str(REPOSITORY / "tools" / "fetch_models.py")
-        run = subprocess.run(
-            [sys.executable, script, name], check=True, stdout=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-m", "tools.models.fetch", name]
+        run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
         return Path(run.stdout.strip())
 
     return fetch

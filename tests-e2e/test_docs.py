@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 import subprocess
@@ -17,6 +16,7 @@ from page_environments import COMMAND, closure, requirements_of
 
 from armnn_backend_api import get_include
 from armnn_dynamic_loader import samples
+from tools.release import wheelhouse
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -257,10 +257,8 @@ def test_the_environment_of_a_page_lacks_what_the_page_does_not_name(
     ids=lambda path: str(path.relative_to(REPOSITORY)),
 )
 def test_a_page_leaves_nothing_of_others_to_the_wheelhouse(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
 ) -> None:
-    monkeypatch.syspath_prepend(REPOSITORY / "tools")
-    wheelhouse = importlib.import_module("wheelhouse")
     wanted = requirements_of(path)
     by_index = [*wheelhouse.others_needed("armnn-core", wheelhouse.EXTRAS)]
     by_index += [each for each in wanted if not each.startswith("armnn")]

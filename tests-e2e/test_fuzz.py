@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FUZZER = Path(__file__).resolve().parents[1] / "tools" / "fuzz_parsers.py"
+from tools import ROOT
 
 MISBEHAVING = """
 import os
@@ -37,7 +37,8 @@ armnn.parse = parse
 
 def fuzz(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, FUZZER, *arguments],
+        [sys.executable, "-m", "tools.fuzz.parsers", *arguments],
+        cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

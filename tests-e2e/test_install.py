@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tools.release import wheelhouse
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -82,16 +82,7 @@ def test_the_module_is_the_command(core_from_wheelhouse: Run) -> None:
     assert command.stdout.startswith("armnn-core ")
 
 
-@pytest.fixture(scope="module")
-def wheelhouse() -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "tools")
-        yield importlib.import_module("wheelhouse")
-
-
-def test_the_wheelhouse_has_all_of_ours_and_names_all_of_others(
-    wheelhouse: Any, tmp_path: Path
-) -> None:
+def test_the_wheelhouse_has_all_of_ours_and_names_all_of_others(tmp_path: Path) -> None:
     more = tmp_path / "armnn_backend_neon-1.0.0-py3-none-manylinux_2_27_aarch64.whl"
     more.touch()
     folder = tmp_path / "wheels"
@@ -113,7 +104,7 @@ def test_the_wheelhouse_has_all_of_ours_and_names_all_of_others(
 
 
 def test_a_wheelhouse_is_refused_where_a_wheel_is_missing(
-    wheelhouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wheelhouse, "DIST", tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no wheel of armnn-\S+: run \./nox -s build"):

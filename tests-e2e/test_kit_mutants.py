@@ -6,29 +6,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
+import kit_mutants
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-kit_mutants = load("kit_mutants")
 MUTANTS = kit_mutants.read_mutants()
 
 

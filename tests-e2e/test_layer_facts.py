@@ -7,9 +7,7 @@ import ast
 import dataclasses
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
@@ -17,11 +15,8 @@ import pytest
 import armnn.types
 from armnn.layers import LAYERS
 from armnn.types import ArmnnEnum
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import layers_header  # noqa: E402  # the generators are scripts beside the packages
+from tools import ROOT
+from tools.generate import layers_header
 
 ENUMERATIONS = {kind.__name__ for kind in layers_header.enumerations(LAYERS.values())} | {
     name

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -16,11 +15,8 @@ import pytest
 from armnn.layers import LAYERS
 from armnn.types import ArmnnEnum, PoolingAlgorithm
 from armnn_backend_api import BACKEND_API_VERSION, get_include
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-
-import layers_header  # the generators are scripts beside the packages
-from generate import documented
+from tools.generate import layers_header
+from tools.generate.generate_layers import documented
 
 INCLUDE = Path(get_include())
 HEADER = (INCLUDE / "armnn" / "layers.h").read_text(encoding="utf-8")

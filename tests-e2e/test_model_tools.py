@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +11,9 @@ import numpy as np
 import pytest
 
 import armnn
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-agreement = importlib.import_module("model_agreement")
-layers = importlib.import_module("layer_agreement")
-catalogue = importlib.import_module("model_catalogue")
-peers = importlib.import_module("model_peers")
-pages = importlib.import_module("generate_models_page")
+from tools.models import agreement, catalogue, peers
+from tools.models import generate_models_page as pages
+from tools.models import layer_agreement as layers
 
 
 def distance(ours: object, theirs: object, step: float | None = None) -> SimpleNamespace:

@@ -19,7 +19,7 @@ PACKAGE = REPOSITORY / "packages" / "armnn-parser-onnx"
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     path = tmp_path_factory.mktemp("standard") / "outcomes.json"
     done = subprocess.run(
-        [sys.executable, "tools/onnx_standard.py", "--json", path],
+        [sys.executable, "packages/armnn-parser-onnx/tools/onnx_standard.py", "--json", path],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-TOOLS = REPOSITORY / "tools"
+from tools import ROOT as REPOSITORY
+from tools.release import release as tool
+
 PACKAGE = "armnn-backend-custom"
 FOLDER = f"packages/{PACKAGE}"
 ABOUT = f"{FOLDER}/src/armnn_backend_custom/__about__.py"
@@ -23,19 +22,6 @@ LOG = f"{FOLDER}/CHANGELOG.md"
 VERSION = "7.8.9"
 
 Edit = Callable[[str, str, str], None]
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", TOOLS / "release.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-sys.path.insert(0, str(TOOLS))  # the scripts import each other, as they do when they are run
-tool = load()
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import sys
@@ -12,14 +11,7 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def pages() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(REPOSITORY / "benchmarks")
-        yield importlib.import_module("speed_page")
+from benchmarks.models import generate_speed_pages as pages
 
 
 def model(ours: float, peers: dict[str, float], twice: float | None = None) -> dict[str, Any]:
@@ -57,7 +49,7 @@ def record(cpu: str, factor: float, commit: str | None = "abc1234") -> str:
 
 
 @pytest.fixture
-def docs(pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     docs = tmp_path / "docs"
     (docs / "speed").mkdir(parents=True)
     (docs / "speed/a.json").write_text(record("Aye", 0.5))
@@ -71,15 +63,15 @@ def docs(pages: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return docs
 
 
-def run(pages: Any, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["speed_page.py", *arguments])
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["generate_speed_pages", *arguments])
     return pages.main()
 
 
 def test_the_cpu_that_does_worst_comes_first_in_the_overview(
-    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
+    docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(pages, monkeypatch) == 0
+    assert run(monkeypatch) == 0
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in (docs / "speed.md").read_text().splitlines()
@@ -104,9 +96,9 @@ def test_the_cpu_that_does_worst_comes_first_in_the_overview(
 
 
 def test_the_readme_says_both_and_keeps_the_rest(
-    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
+    docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(pages, monkeypatch)
+    run(monkeypatch)
     text = pages.README.read_text()
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
@@ -114,13 +106,11 @@ def test_the_readme_says_both_and_keeps_the_rest(
     assert re.search(r"2\.00 on a Bee \(worst 4\.00\), .*;\n0\.50 on an Aye", text)
     pages.README.write_text("no marks")
     with pytest.raises(ValueError, match=r"README\.md has no .* put them back"):
-        run(pages, monkeypatch)
+        run(monkeypatch)
 
 
-def test_the_plot_has_a_dot_for_each_ratio(
-    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(pages, monkeypatch)
+def test_the_plot_has_a_dot_for_each_ratio(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(monkeypatch)
     plot = (docs / "speed.svg").read_text()
     dots = re.findall(r'<circle cx="([\d.]+)".*?fill="(#\w+)".*?<title>(\w+) ([\d.]+)<', plot)
     assert len(dots) == 2 * 5  # "alone" has no peer
@@ -131,14 +121,14 @@ def test_the_plot_has_a_dot_for_each_ratio(
 
 
 def test_what_is_stale_is_named_and_a_page_without_a_record_goes(
-    pages: Any, docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    docs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(pages, monkeypatch)
-    assert run(pages, monkeypatch, "--check") == 0
+    run(monkeypatch)
+    assert run(monkeypatch, "--check") == 0
     assert "| net | 2 |" in (docs / "speed-b.md").read_text()
     (docs / "speed/b.json").unlink()
-    assert run(pages, monkeypatch, "--check") == 1
+    assert run(monkeypatch, "--check") == 1
     stale = re.findall(r"^(\S+) is stale: run python", capsys.readouterr().out, re.MULTILINE)
     assert sorted(stale) == ["README.md", "docs/speed-b.md", "docs/speed.md", "docs/speed.svg"]
-    run(pages, monkeypatch)
+    run(monkeypatch)
     assert not (docs / "speed-b.md").exists()

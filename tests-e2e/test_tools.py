@@ -1,37 +1,39 @@
 # SPDX-License-Identifier: MIT
-"""The scripts in tools/ refuse what they are there to refuse."""
+"""Scripts refuse what they are there to refuse, and are where lint finds them."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
-import sys
+import re
 import tarfile
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
+import cpuacc_kit
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
+from tools import ROOT
+from tools.models import catalogue as model_catalogue
+from tools.models import fetch as fetch_models
+from tools.release import check_distributions
+
+SCRIPTS = {
+    path: path.read_text()
+    for folder in ("tools", "benchmarks", "packages/*/tools")
+    for path in ROOT.glob(f"{folder}/**/*.py")
+}
 CONTENT = b"a model"
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+def test_no_script_edits_the_path_of_modules() -> None:
+    assert len(SCRIPTS) > 60
+    assert [path for path, text in SCRIPTS.items() if "sys.path" in text] == []
 
 
-sys.path.insert(0, str(TOOLS))  # the scripts import each other, as they do when they are run
-fetch_models = load("fetch_models")
-model_catalogue = load("model_catalogue")
-check_distributions = load("check_distributions")
+def test_lint_finds_what_can_be_stale_by_its_name() -> None:
+    named = {path for path in SCRIPTS if path.name.startswith("generate_")}
+    assert named == {path for path, text in SCRIPTS.items() if re.search("is stale(:| in)", text)}
 
 
 def write_wheel(folder: Path, files: dict[str, bytes]) -> Path:
@@ -177,15 +179,14 @@ def test_an_incomplete_source_distribution_is_refused(tmp_path: Path, name: str)
 def test_runs_of_the_kit_that_passed_are_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = load("cpuacc_kit")
     runs: list[str] = []
 
     def run(_python: str, title: str, _arguments: list[str], **_environment: str) -> bool:
         runs.append(title)
         return len(runs) != 2
 
-    monkeypatch.setattr(module, "pytest", run)
-    monkeypatch.setattr(module, "PARALLEL", 1)
-    assert not module.kit("python", ["avx2"], [], tmp_path / "done")
-    assert module.kit("python", ["avx2"], [], tmp_path / "done")
+    monkeypatch.setattr(cpuacc_kit, "pytest", run)
+    monkeypatch.setattr(cpuacc_kit, "PARALLEL", 1)
+    assert not cpuacc_kit.kit("python", ["avx2"], [], tmp_path / "done")
+    assert cpuacc_kit.kit("python", ["avx2"], [], tmp_path / "done")
     assert runs == [f"avx2, {threads} threads" for threads in (1, 2, 3, 2)]

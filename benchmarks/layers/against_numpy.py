@@ -19,23 +19,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from layer_cases import cases
 
 from armnn import Network
 from armnn.backends import ArrayHandle, ModelContext
 from armnn.layers import LAYERS
 from armnn.tensor import info_of
 from armnn_backend_ref.backend import RefBackend
+from benchmarks.layers.cases import cases
 
 if TYPE_CHECKING:
-    from layer_case import Case
+    from benchmarks.layers.case import Case
 
 LIMIT = 3.0
 EXAMPLES = """
 examples:
-  python benchmarks/layers.py
-  python benchmarks/layers.py --layers Activation Softmax --rounds 100
-  python benchmarks/layers.py --json > layers.json
+  python -m benchmarks.layers.against_numpy
+  python -m benchmarks.layers.against_numpy --layers Activation Softmax --rounds 100
+  python -m benchmarks.layers.against_numpy --json > layers.json
 """
 
 

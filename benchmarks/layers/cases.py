@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from math import sqrt
 
 import numpy as np
-from elementwise_cases import elementwise_cases
-from layer_case import Array, Case
 from numpy.lib.stride_tricks import sliding_window_view
 
 from armnn import DataLayout, DataType, TensorInfo
 from armnn import types as t
+from benchmarks.layers.case import Array, Case
+from benchmarks.layers.elementwise_cases import elementwise_cases
 
 IMAGE = (1, 32, 128, 128)
 MATRIX = (512, 1024)

@@ -8,9 +8,9 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from layer_case import Array, Case
 
 from armnn import types as t
+from benchmarks.layers.case import Array, Case
 
 
 def elementwise_cases(x: Array, y: Array) -> Iterator[Case]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Single layers on CpuAcc in GFLOP/s, beside what the machine can do.
 
-    python benchmarks/kernel_speed.py
+    python -m benchmarks.layers.kernel_speed
 
 One thread, float32. The peak is that of independent multiply-adds in registers, in the widest
 vectors that gcc uses for this machine. A layer that uses each of its numbers only a few times is

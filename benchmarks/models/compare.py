@@ -3,8 +3,8 @@
 
 Each round runs every runtime once, in the same order, each in a process of its own on one thread::
 
-    python benchmarks/compare.py resnet50.onnx --runtimes armnn:CpuRef onnxruntime
-    python benchmarks/compare.py page.onnx text.onnx@1x3x48x192 --rounds 9 --json
+    python -m benchmarks.models.compare resnet50.onnx --runtimes armnn:CpuRef onnxruntime
+    python -m benchmarks.models.compare page.onnx text.onnx@1x3x48x192 --rounds 9 --json
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PEER = Path(__file__).with_name("peer.py")
+PEER = "benchmarks.models.peer"
 
 
 def compare(
@@ -28,7 +28,7 @@ def compare(
     for number in range(rounds):
         for runtime in runtimes:
             print(f"round {number + 1} of {rounds}: {runtime}", file=sys.stderr)
-            command = [sys.executable, str(PEER), runtime, model, "--seconds", str(seconds)]
+            command = [sys.executable, "-m", PEER, runtime, model, "--seconds", str(seconds)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             results[runtime].append(json.loads(done.stdout))
     base = results[runtimes[-1]]

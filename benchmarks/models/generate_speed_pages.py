@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes the pages on speed and their plot from docs/speed/, where models.py puts what it measures.
 
-    python benchmarks/speed_page.py           # writes them
-    python benchmarks/speed_page.py --check   # names what is stale, and fails
+    python -m benchmarks.models.generate_speed_pages           # writes them
+    python -m benchmarks.models.generate_speed_pages --check   # names what is stale, and fails
 
 The overview is docs/speed.md with docs/speed.svg; docs/speed-<CPU>.md has the tables of one CPU.
 The sentence in the README is written, too. A record is one JSON file; a CPU whose record goes has
@@ -17,9 +17,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import speed_tables
-from speed_plot import draw
-from speed_records import (
+from benchmarks.models import speed_tables
+from benchmarks.models.speed_plot import draw
+from benchmarks.models.speed_records import (
     DOCS,
     GROUPS,
     LARGE,
@@ -29,8 +29,9 @@ from speed_records import (
     read_records,
 )
 
+GENERATOR = "benchmarks.models.generate_speed_pages"
 README = DOCS.parent / "README.md"
-BEGIN, END = "<!-- written by benchmarks/speed_page.py -->", "<!-- end -->"
+BEGIN, END = "<!-- written by benchmarks/models/generate_speed_pages.py -->", "<!-- end -->"
 
 INTRODUCTION = """\
 # Speed of CpuAcc
@@ -44,8 +45,9 @@ faster. The CPU on which it does worst comes first.
 METHOD = """\
 ## How it was measured
 
-Written by `python benchmarks/speed_page.py` from what `nox -s speed` measures on a CPU, not by
-hand. Public models, run by all runtimes in turns; `benchmarks/models.py` says in its docstring how.
+Written by `python -m benchmarks.models.generate_speed_pages` from what `nox -s speed` measures on a
+CPU, not by hand. Public models, run by all runtimes in turns; `benchmarks/models/speed.py` says in
+its docstring how.
 
 Latency is the median of a run, setting inputs and reading outputs included, float32 kept float32 in
 all runtimes and int8 as int8. A **ratio** is the time of CpuAcc over that of the fastest peer. In
@@ -68,7 +70,7 @@ def main() -> int:
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     gone = [path for path in DOCS.glob("speed-*.md") if path not in files]
     for path in (*stale, *gone):
-        print(f"{path.relative_to(DOCS.parent)} is stale: run python benchmarks/speed_page.py")
+        print(f"{path.relative_to(DOCS.parent)} is stale: run python -m {GENERATOR}")
     return int(bool(stale or gone))
 
 

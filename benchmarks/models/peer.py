@@ -4,13 +4,14 @@
 ``compare.py`` runs it once per runtime and round, so that no runtime sees the memory, the threads
 or the caches of another::
 
-    python benchmarks/peer.py armnn:CpuRef model.onnx --seconds 2
-    python benchmarks/peer.py onnxruntime text.onnx@1x3x48x192
+    python -m benchmarks.models.peer armnn:CpuRef model.onnx --seconds 2
+    python -m benchmarks.models.peer onnxruntime text.onnx@1x3x48x192
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -42,8 +43,7 @@ def load_armnn(path: str, backend: str) -> tuple[dict[str, tuple[int, ...]], Run
 
 def load_onnxruntime(path: str, _: str) -> tuple[dict[str, tuple[int, ...]], Run]:
     """Return the input shapes of a model and how to run it on onnxruntime, one thread."""
-    import onnxruntime
-
+    onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(THREADS)
     options.inter_op_num_threads = 1

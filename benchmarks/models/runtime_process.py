@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One runtime with one model in a process of its own, which models.py starts and asks for bursts.
 
-    python benchmarks/runtime_process.py CpuAcc model.onnx inputs.npz 2 [--cache FOLDER]
+    python -m benchmarks.models.runtime_process CpuAcc model.onnx inputs.npz 2 [--cache FOLDER]
 
 The first line on stdout says how the load went. Each line on stdin is a number of seconds; the
 answer is a line with the times of that burst in milliseconds.
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from runtimes import LOADERS, MODULES, OURS, WITH_FAST_MATH, Run, load_armnn
+
+from benchmarks.models.runtimes import LOADERS, MODULES, OURS, WITH_FAST_MATH, Run, load_armnn
 
 MOST_RUNS = 20_000
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The public models on CpuAcc beside onnxruntime, OpenVINO and LiteRT; writes docs/speed/.
 
-    python benchmarks/models.py [NAME ...] [--cpu "AMD EPYC"] [--anew] [--rounds 4] [--burst 0.12]
+    python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC"] [--anew] [--rounds 4]
 
 The record of each CPU is a file in docs/speed/; one of the same name is replaced, and the pages of
 all of them are written anew.
@@ -40,22 +40,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import kernel_speed
 import numpy as np
-from budgets import machine
-from other_cores import OtherCores
-from runtimes import CACHING, runtimes_for
-from speed_page import write_pages
-from speed_records import RECORDS, slug_of
 
 from armnn_backend_neon.backend import LIBRARY
+from benchmarks.budgets import machine
+from benchmarks.layers import kernel_speed
+from benchmarks.models.generate_speed_pages import write_pages
+from benchmarks.models.other_cores import OtherCores
+from benchmarks.models.runtimes import CACHING, runtimes_for
+from benchmarks.models.speed_records import RECORDS, slug_of
+from tools import ROOT
+from tools.models.fetch import MODELS, default_cache, fetch
+from tools.models.peers import make_feeds
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
-sys.path.append(str(TOOLS))  # scripts, not a package
-from fetch_models import MODELS, default_cache, fetch  # noqa: E402  # found through the line above
-from model_peers import make_feeds  # noqa: E402  # as above
-
-PROCESS = Path(__file__).with_name("runtime_process.py")
+PROCESS = "benchmarks.models.runtime_process"
 THREADS = (1, 2)
 PEERS = ("openvino", "ai-edge-litert", "armnn-backend-neon")
 """Distributions whose versions are recorded besides those that every benchmark records."""
@@ -88,7 +86,7 @@ class RuntimeProcess:
     def __init__(
         self, runtime: str, model: Path, inputs: Path, threads: int, cache: Path | None = None
     ) -> None:
-        command = [sys.executable, str(PROCESS), runtime, str(model), str(inputs), str(threads)]
+        command = [sys.executable, "-m", PROCESS, runtime, str(model), str(inputs), str(threads)]
         command += [] if cache is None else ["--cache", str(cache)]
         self._process = subprocess.Popen(
             command,
@@ -143,7 +141,7 @@ def processor() -> str:
 def commit() -> str:
     """Return the commit of the checkout, and whether there are changes to it."""
     described = ["git", "describe", "--always", "--exclude=*", "--dirty= with changes"]
-    asked = subprocess.run(described, cwd=TOOLS, check=True, stdout=subprocess.PIPE, text=True)
+    asked = subprocess.run(described, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return asked.stdout.strip()
 
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from speed_records import Measured
+    from benchmarks.models.speed_records import Measured
 
 LEFT, RIGHT, WIDTH = 190, 700, 860
 ROW, HEAD, TOP, BOTTOM = 40, 34, 44, 44

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+from benchmarks.models.runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+from tools import ROOT
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = ROOT / "docs"
 RECORDS = DOCS / "speed"
 
 OVERHEAD_MS = 0.05

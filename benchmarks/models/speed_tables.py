@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
-from speed_records import Figures, Measured
+from benchmarks.models.runtimes import AT_ITS_DEFAULTS, OURS, WITH_FAST_MATH
+from benchmarks.models.speed_records import Figures, Measured
 
 Models: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 

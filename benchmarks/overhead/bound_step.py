@@ -3,7 +3,7 @@
 
 A backend whose execute does nothing is bound to two inputs and one output::
 
-    python benchmarks/bound_step.py [--json]
+    python -m benchmarks.overhead.bound_step [--json]
 
 It needs gcc.
 """

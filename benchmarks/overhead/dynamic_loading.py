@@ -3,7 +3,7 @@
 
 ::
 
-    python benchmarks/dynamic_loading.py [--rounds 5] [--json]
+    python -m benchmarks.overhead.dynamic_loading [--rounds 5] [--json]
 
 The folder is that of the loader's tests: files that crash, hang, exit, print and lie are in it. The
 constructor of Runtime is timed in fresh processes: cold, with nothing known of any file and a
@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from armnn_backend_api import get_include
+from tools import ROOT
 
-TESTS = Path(__file__).resolve().parents[1] / "packages" / "armnn-dynamic-loader" / "tests"
+TESTS = ROOT / "packages" / "armnn-dynamic-loader" / "tests"
 
 _TIMED = """\
 import logging, sys, time

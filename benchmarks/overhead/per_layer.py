@@ -3,7 +3,7 @@
 
 ::
 
-    python benchmarks/overhead.py [--layers 100] [--json]
+    python -m benchmarks.overhead.per_layer [--layers 100] [--json]
 """
 
 from __future__ import annotations

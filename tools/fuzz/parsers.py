@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Parse damaged model files and report what does not end in a network or in a ParseError.
 
-The seeds of a format, small valid files, come from ``fuzz_seeds_<format>`` beside this module. Each
+The seeds of a format, small valid files, come from ``seeds_<format>`` beside this module. Each
 mutant is parsed in a worker process that may grow by 1 GiB and compute for 5 s; which files it
 opens is watched. Mutants are numbered, and the same number is always the same mutant.
 """
@@ -76,7 +76,7 @@ class Mutants:
     """
 
     def __init__(self, file_format: str, seed: int) -> None:
-        module = importlib.import_module(f"fuzz_seeds_{file_format}")
+        module = importlib.import_module(f"tools.fuzz.seeds_{file_format}")
         self._prefix = f"{file_format}:{seed}"
         self._files: Mapping[str, bytes] = module.seeds()
         self._names = sorted(self._files)
@@ -130,7 +130,6 @@ def _damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
 
 def work(file_format: str, seed: int, folder: str, tasks: Connection) -> None:
     """Parse the mutants whose numbers come in; the body of a worker."""
-    sys.path.insert(0, str(Path(__file__).parent))
     mutants = Mutants(file_format, seed)
     path = Path(folder, f"model.{file_format}")
     for name, data in mutants.companions.items():
@@ -299,7 +298,6 @@ def main() -> int:
     for outcome in sorted(findings, key=lambda outcome: outcome.number):
         print(f"  {options.format} mutant {outcome.number} {outcome.result}: {outcome.detail}")
     if options.keep and findings:
-        sys.path.insert(0, str(Path(__file__).parent))
         mutants = Mutants(options.format, options.seed)
         options.keep.mkdir(parents=True, exist_ok=True)
         for outcome in findings:

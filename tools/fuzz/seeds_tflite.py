@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tflite  # type: ignore[import-untyped]
-from flat_writer import Table, finish, i8, i32, reals, table, u8, u32, u64
 from flatbuffers import flexbuffers  # type: ignore[import-untyped]
+
+from tools.fuzz.flat_writer import Table, finish, i8, i32, reals, table, u8, u32, u64
 
 COMPANIONS: Mapping[str, bytes] = {"weights.bin": np.ones(18, np.float32).tobytes()}
 """Files beside the model."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the public models on a backend and on CpuRef alone, and compares their outputs.
 
-    python tools/backend_agreement.py [NAME ...] [--backend CpuAcc]
+    python -m tools.models.backend_agreement [NAME ...] [--backend CpuAcc]
 
 Layers that the backend does not take run on CpuRef. Outputs of models in floats may differ by a
 thousandth of their range. In quantised models each layer alone, as optimising leaves it where
@@ -16,13 +16,12 @@ import argparse
 import sys
 import time
 
-from fetch_models import MODELS, default_cache, fetch
-from layer_agreement import largest_step
-from model_agreement import RANGE, distance
-from model_peers import make_feeds, run_ours, states_of
-
 import armnn
 from armnn.errors import ArmnnError, UnsupportedOperatorError
+from tools.models.agreement import RANGE, distance
+from tools.models.fetch import MODELS, default_cache, fetch
+from tools.models.layer_agreement import largest_step
+from tools.models.peers import make_feeds, run_ours, states_of
 
 FEEDS = 2
 REFERENCE = "CpuRef"

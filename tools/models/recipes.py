@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-from model_catalogue import Model
-from random_weights import fill_with_random_weights
-from tflite_edits import (
+
+from tools.models.catalogue import Model
+from tools.models.random_weights import fill_with_random_weights
+from tools.models.tflite_edits import (
     plain_weights,
     with_builtin_transposed_convolutions,
     with_real_weights,

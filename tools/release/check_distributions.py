@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Checks that wheels and source distributions hold what they should and nothing else.
 
-python tools/check_distributions.py dist
+python -m tools.release.check_distributions dist
 """
 
 from __future__ import annotations

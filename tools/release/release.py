@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Release one distribution: check that everything agrees, build it, record commit and version.
 
-``python tools/release.py armnn-core 1.1.0``; ``nox -s "release(armnn-core)" -- 1.1.0`` does that in
-an environment of its own. What is refused is refused before anything is built or written. The
-record goes to the end of compat.toml and is committed by hand, as is the upload.
+``python -m tools.release.release armnn-core 1.1.0``; ``nox -s "release(armnn-core)" -- 1.1.0`` does
+that in an environment of its own. What is refused is refused before anything is built or written.
+The record goes to the end of compat.toml and is committed by hand, as is the upload.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from check_distributions import sdist_problems, wheel_problems
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools import ROOT
+from tools.release.check_distributions import sdist_problems, wheel_problems
+
 API = "armnn-backend-api"
 CORE = "armnn-core"
 STABLE = "Development Status :: 5 - Production/Stable"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Put all our wheels into one folder that pip installs from, without a compiler and an index.
 
-    python tools/wheelhouse.py [--folder dist/wheelhouse] [--this-machine-only]
+    python -m tools.release.wheelhouse [--folder dist/wheelhouse] [--this-machine-only]
 
 The wheels are those of dist/, which nox builds, and that of CpuAcc for aarch64, which Debian's
 cross-compiler makes; ``--this-machine-only`` leaves it out. What they need of others is named in a
@@ -13,18 +13,22 @@ from __future__ import annotations
 import argparse
 import platform
 import shutil
+import subprocess
+import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from arm_machine import REPOSITORY, arm_machine
 from packaging.requirements import Requirement
 
-DIST = REPOSITORY / "dist"
+from tools import ROOT
+
+DIST = ROOT / "dist"
 FOLDER = DIST / "wheelhouse"
-PACKAGES = REPOSITORY / "packages"
-NATIVE = "armnn-backend-neon"
-"""The distribution whose wheel is for one machine."""
+PACKAGES = ROOT / "packages"
+ARM_WHEEL = PACKAGES / "armnn-backend-neon/tools/build_arm_wheel.py"
+"""What builds the one wheel that is for one machine, for another."""
 
 EXTRAS = ("cpu", "dynamic", "image")
 """What the requirements are for: all that the core can ask for, but a test runner."""
@@ -82,10 +86,10 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--this-machine-only", action="store_true")
     arguments = parser.parse_args()
-    more = []
-    if platform.machine() == "x86_64" and not arguments.this_machine_only:
-        more.append(arm_machine().build_wheel(PACKAGES / NATIVE))
-    fill(arguments.folder, more)
+    with tempfile.TemporaryDirectory() as folder:
+        if platform.machine() == "x86_64" and not arguments.this_machine_only:
+            subprocess.run([sys.executable, ARM_WHEEL, folder], check=True)
+        fill(arguments.folder, Path(folder).glob("*.whl"))
     for path in sorted(arguments.folder.iterdir()):
         print(path.name)
     print("\nInstall from it on a machine without a compiler:\n")

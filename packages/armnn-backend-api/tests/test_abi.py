@@ -10,10 +10,12 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
+import abi_header
+import abi_model
+import generate_abi
 import pytest
 
 from armnn_backend_api import (
@@ -24,13 +26,6 @@ from armnn_backend_api import (
     get_pkgconfig_dir,
     names,
 )
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(REPOSITORY / "tools"))
-
-import abi_header  # noqa: E402  # the generator is a script beside the packages
-import abi_model  # noqa: E402
-import generate_abi  # noqa: E402
 
 DESCRIPTION = tomllib.loads((Path(__file__).parents[1] / "abi.toml").read_text(encoding="utf-8"))
 MINOR = DESCRIPTION["api"]["minor"]

@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Counts what CpuAcc's kernels for Arm execute per multiply-add; writes docs/arm.md.
 
-    python benchmarks/arm_instructions.py [--check]
+    python packages/armnn-backend-neon/tools/arm_instructions.py [--check]
 
 No Arm machine is needed: the kernels are cross-compiled and run in an emulator that names each
-instruction, as tools/arm_machine.py sets it up. With ``--check`` nothing is written; the exit
-status is 1 if the page is stale.
+instruction, as arm_machine.py sets it up. With ``--check`` nothing is written; the exit status is 1
+if the page is stale.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-NEON = REPOSITORY / "packages/armnn-backend-neon"
+from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
+
 PAGE = REPOSITORY / "docs/arm.md"
-sys.path += [str(REPOSITORY / "tools"), str(NEON)]  # scripts, not packages
-from arm_machine import FOLDER, ArmMachine, arm_machine  # noqa: E402  # found by the line above
-from hatch_build import (  # noqa: E402  # as above
-    LEVELS,
-    build_directory,
-    build_library,
-    version_of_distribution,
-)
+BUILD = runpy.run_path(str(NEON / "hatch_build.py"))
 
 KERNELS = {
     "product": "product, float32",
@@ -47,7 +41,7 @@ How many instructions do the kernels execute per multiply-add? The speed on Arm 
 a board has run it: no figure below is a time.
 
 ```console
-$ python benchmarks/arm_instructions.py
+$ python packages/armnn-backend-neon/tools/arm_instructions.py
 ```
 
 compiles the kernels with Debian's cross-compiler, runs one call of each in qemu, which prints every
@@ -66,10 +60,10 @@ there were no other), one `sdot` of `neon_dotprod` 16 of bytes (0.063), one `smm
 def driver(machine: ArmMachine) -> Path:
     """Build the program that calls kernels; return it."""
     os.environ.update(machine.environment, CXX=shlex.join(machine.compiler))
-    build_library(version_of_distribution())
-    objects = sorted(build_directory("aarch64").glob("kernels_*.o"))
+    BUILD["build_library"](BUILD["version_of_distribution"]())
+    objects = sorted(BUILD["build_directory"]("aarch64").glob("kernels_*.o"))
     program, source = FOLDER / "arm_instructions", Path(__file__).with_suffix(".cpp")
-    flags = ["-std=c++17", "-O1", "-static", f"-I{NEON / 'cpp'}", "-o", program]
+    flags = ["-std=c++17", "-O1", "-static", f"-I{NEON / 'cpp'}", "-o", str(program)]
     subprocess.run([*machine.compiler, *flags, source, *objects], check=True)
     return program
 
@@ -97,7 +91,7 @@ def per_multiply_add(machine: ArmMachine, program: Path, level: str, kernel: str
 def page(machine: ArmMachine) -> str:
     """Return the text of the page."""
     program = driver(machine)
-    levels = [level.name for level in reversed(LEVELS["aarch64"]) if not level.additions]
+    levels = [level.name for level in reversed(BUILD["LEVELS"]["aarch64"]) if not level.additions]
     rows = ["| instructions per multiply-add |" + "".join(f" `{level}` |" for level in levels)]
     rows.append("|---|" + "---:|" * len(levels))
     for kernel, title in KERNELS.items():

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from debian_packages import unpack
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+NEON = Path(__file__).resolve().parents[1]
+REPOSITORY = NEON.parents[1]
 FOLDER = REPOSITORY / ".cache/arm"
 COMPILER, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
 TOOLS = {COMPILER: "g++-aarch64-linux-gnu", EMULATOR: "qemu-user"}
@@ -66,18 +67,15 @@ class ArmMachine:
         emulator = shutil.which(EMULATOR) or str(self.tools / "usr/bin" / EMULATOR)
         return [emulator, "-L", str(self.system), *map(str, arguments)]
 
-    def build_wheel(self, project: Path) -> Path:
-        """Build the wheel of a distribution with the cross-compiler; return it."""
-        wheels = FOLDER / "wheels"
-        for old in wheels.glob("*.whl"):
-            old.unlink()
+    def build_wheel(self, folder: Path) -> Path:
+        """Cross-compile the wheel of CpuAcc into a folder without any; return it."""
         command = [sys.executable, "-m", "build", "--no-isolation", "--wheel"]
         subprocess.run(
-            [*command, "--outdir", wheels, project],
+            [*command, "--outdir", folder, NEON],
             check=True,
             env={**self.environment, "CXX": shlex.join(self.compiler)},
         )
-        (wheel,) = wheels.glob("*.whl")
+        (wheel,) = folder.glob("*.whl")
         return wheel
 
     def install(self, wheels: Sequence[Path], requirements: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads.
 
-    python tools/cpuacc_kit.py [pytest arguments]
+    python packages/armnn-backend-neon/tools/cpuacc_kit.py [pytest arguments]
 
 The machine must have these x86-64 levels, the first of which needs AVX-512 with BF16. Of that level
 the kit runs what networks get without ``FastMathEnabled``.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs random networks on CpuAcc and on CpuRef, and stops at the first that differs.
 
-    python tools/cpuacc_random.py [--count 1000] [--first 0]
+    python packages/armnn-backend-neon/tools/cpuacc_random.py [--count 1000] [--first 0]
 
 Networks take turns at the levels of this machine, with one, two and three threads.
 """

@@ -4,7 +4,7 @@
 CpuAcc is built with the sanitizer and installed, and the sanitizer's library is loaded before
 Python, which itself is not instrumented::
 
-    python tools/cpuacc_sanitized.py [pytest arguments]
+    python packages/armnn-backend-neon/tools/cpuacc_sanitized.py [pytest arguments]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-NEON = Path(__file__).resolve().parents[1] / "packages/armnn-backend-neon"
+NEON = Path(__file__).resolve().parents[1]
 NOT_SANITIZED = {
     "test_allocations.py": "the sanitizers have an allocator of their own",
     "test_conformance.py": "the kit is run by cpuacc_kit",

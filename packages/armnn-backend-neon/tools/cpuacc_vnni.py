@@ -5,7 +5,7 @@ Its instructions have two encodings, AVX-VNNI's and that of AVX-512, with the sa
 is built with the second one and installed. The tests are those of layers on bytes, the rest has the
 kernels of avx2::
 
-    python tools/cpuacc_vnni.py [pytest arguments]
+    python packages/armnn-backend-neon/tools/cpuacc_vnni.py [pytest arguments]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cpuacc_kit import kit, pytest
 
-NEON = Path(__file__).resolve().parents[1] / "packages/armnn-backend-neon"
+NEON = Path(__file__).resolve().parents[1]
 LEVEL = "avx_vnni"
 FLAGS = "-mavx512vnni -mavx512vl -mno-avxvnni -DCPUACC_VNNI_BY_AVX512"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Run CpuAcc on Arm without an Arm machine: its wheel, cross-compiled, in an emulated Python.
 
-    python tools/emulated_arm.py sample [pytest arguments]
-    python tools/emulated_arm.py kernels [pytest arguments]
-    python tools/emulated_arm.py kit [pytest arguments]
+    python packages/armnn-backend-neon/tools/emulated_arm.py sample [pytest arguments]
+    python packages/armnn-backend-neon/tools/emulated_arm.py kernels [pytest arguments]
+    python packages/armnn-backend-neon/tools/emulated_arm.py kit [pytest arguments]
 
 ``kernels`` runs the tests of CpuAcc at every level, ``sample`` a part of them that takes minutes,
 ``kit`` the conformance kit at every level with 1, 2 and 3 threads; runs that passed with the same
@@ -18,13 +18,14 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
-from arm_machine import FOLDER, REPOSITORY, ArmMachine, arm_machine
+from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
 from cpuacc_kit import PARALLEL, kit, pytest
 
-NEON = REPOSITORY / "packages/armnn-backend-neon"
 TESTS = NEON / "tests"
 OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref")
 GROUPS = "dependency-groups"
@@ -63,7 +64,8 @@ def ready() -> ArmMachine:
         project = tomllib.loads((REPOSITORY / "packages" / name / "pyproject.toml").read_text())
         needed = project["project"]["dependencies"]
         requirements += [each for each in needed if not each.startswith("armnn-")]
-    machine.install([*wheels, machine.build_wheel(NEON)], requirements)
+    with tempfile.TemporaryDirectory() as folder:
+        machine.install([*wheels, machine.build_wheel(Path(folder))], requirements)
     return machine
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Breaks CpuRef on purpose, one kernel at a time, and asks the conformance kit whether it notices.
 
-python tools/kit_mutants.py            all mutants of tools/kit_mutants.toml
-python tools/kit_mutants.py Softmax    those of one layer type
-python tools/kit_mutants.py --check    only whether each still applies to the sources
+python packages/armnn-backend-ref/tools/kit_mutants.py            all of kit_mutants.toml
+python packages/armnn-backend-ref/tools/kit_mutants.py Softmax    those of one layer type
+python packages/armnn-backend-ref/tools/kit_mutants.py --check    only whether each still applies
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "packages/armnn-backend-ref/src"
-RECORDS = ROOT / "tools/kit_mutants.toml"
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+RECORDS = Path(__file__).with_suffix(".toml")
 
 REQUIRED_SHARE = 0.95
 """Of all mutants, how many the kit must catch."""

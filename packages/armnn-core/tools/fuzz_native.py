@@ -5,7 +5,7 @@ A backend in memory is mutated (sizes, ids, pointers to NULL, counts, versions) 
 answer at random within what C can express: any code, texts and arrays that are NULL with a size,
 counts that are too large. Every mutant is opened, queried, compiled and run as the runtime does::
 
-    python tools/fuzz_native.py [--tables 10000] [--seed 0]
+    python packages/armnn-core/tools/fuzz_native.py [--tables 10000] [--seed 0]
 
 Mutants run in batches, each batch in a process of its own; the seed of a mutant that ends its
 process is printed.

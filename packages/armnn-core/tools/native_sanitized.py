@@ -4,7 +4,7 @@
 The samples run by themselves, then the tests of the C adapter run with mock backends that are
 instrumented, and with the sanitizer's library loaded before Python::
 
-    python tools/native_sanitized.py [pytest arguments]
+    python packages/armnn-core/tools/native_sanitized.py [pytest arguments]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from armnn_backend_api import get_include
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "packages/armnn-dynamic-loader/src/armnn_dynamic_loader/samples"
 TESTS = REPOSITORY / "packages/armnn-core/tests/native"
 BASE = ["gcc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{get_include()}"]

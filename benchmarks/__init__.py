@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Measurements; each program runs as a module from the root of the repository."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Single layers on CpuRef and CpuAcc."""

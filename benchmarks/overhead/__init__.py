@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What the runtime costs besides the layers."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Damaged model files for the parsers."""
