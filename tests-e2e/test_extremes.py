@@ -100,7 +100,7 @@ NO_ORACLE = {
     "DynamicQuantize": "its types are fixed: see the conversions below",
     "DetectionPostProcess": "its outputs are Float32: see the test of overlaps below",
     "Range": "its output's shape follows from its values",
-    "RoiAlign": "boxes must be finite: see tests/test_ops_resizing.py of CpuRef",
+    "RoiAlign": "boxes must be finite: see tests/ops/test_resizing.py of CpuRef",
 }
 """Layers that are not compared, and why."""
 

@@ -44,11 +44,11 @@ ENUMERATED_IN_C = "|".join(
 NOT_OURS = ("tests-e2e/compat/frozen/", "tests-e2e/compat/sources/")
 """What was released, and what is built with the headers that were."""
 GENERATED = ("/armnn/backend.h", "/armnn/layers.h", "/_builders.py", "/_types.py")
-TABLE = ("armnn-core/src/armnn/layers/", "armnn-core/src/armnn/types.py", "tests/layers/")
+TABLE = ("armnn-core/src/armnn/layers/", "armnn-core/src/armnn/types.py", "core/tests/layers/")
 """The table, and the tests that are about it."""
 OTHER_WORDS = {
     "cpp/ops/normalization.cpp": {"beta", "gamma"},  # inputs, in messages
-    "core/tests/native/mock.c": {"a"},  # a fact about a device
+    "core/tests/backends/native/mock.c": {"a"},  # a fact about a device
 }
 """Texts that are names of parameters by chance."""
 

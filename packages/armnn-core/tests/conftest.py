@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,9 +39,17 @@ from armnn.types import (
     UnaryOperation,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
+sys.path.insert(0, str(Path(__file__).parent))  # storage and native backends share the mock
 
+from native_mock import (  # noqa: F401 # after the path; pytest looks for them here
+    build,
+    counts,
+    make_native_runtime,
+    mock,
+    no_options,
+)
+
+if TYPE_CHECKING:
     from armnn.graph import Layer, Network
 
 Array = NDArray[Any]
@@ -149,9 +158,9 @@ def _pool(layer: Layer, x: Array) -> Array:
     axis = d.data_layout.channel_axis
 
     def pool(x: Array) -> Array:
-        counts = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *d.padding])
+        divisors = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *d.padding])
         if d.padding_method is PaddingMethod.IGNORE_VALUE:
-            counts[:] = 1
+            divisors[:] = 1
         padded = np.pad(x, [(0, 0), (0, 0), *d.padding])
         y = np.zeros([*x.shape[:2], *(shape[a] for a in d.data_layout.spatial_axes)])
         for image, channel, *place in np.ndindex(*y.shape):
@@ -163,7 +172,7 @@ def _pool(layer: Layer, x: Array) -> Array:
                     for p, stride, size in zip(place, d.strides, d.window, strict=True)
                 ),
             )
-            elements, count = padded[window], max(counts[window].sum(), 1)
+            elements, count = padded[window], max(divisors[window].sum(), 1)
             if d.pool_type is PoolingAlgorithm.L2:
                 y[(image, channel, *place)] = np.sqrt(np.sum(elements**2) / count)
             elif d.pool_type is PoolingAlgorithm.AVERAGE:

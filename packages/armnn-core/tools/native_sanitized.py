@@ -19,7 +19,7 @@ from armnn_backend_api import get_include
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "packages/armnn-dynamic-loader/src/armnn_dynamic_loader/samples"
-TESTS = REPOSITORY / "packages/armnn-core/tests/native"
+TESTS = REPOSITORY / "packages/armnn-core/tests/backends/native"
 BASE = ["gcc", "-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{get_include()}"]
 SHARED = ["-shared", "-fPIC", "-fvisibility=hidden"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

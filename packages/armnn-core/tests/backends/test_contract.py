@@ -19,7 +19,7 @@ import pytest
 
 import armnn.backends
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[4]
 PAGE = (REPOSITORY / "docs" / "backend-api.md").read_text(encoding="utf-8")
 # The methods of the interface in Arm NN 26.07, 23.08 and 20.08, from their headers.
 BACKEND_METHODS = """

@@ -23,7 +23,7 @@ INFO = TensorInfo((2, 2))
 
 
 WRAPPER = (
-    Path(__file__).parents[3]
+    Path(__file__).parents[4]
     / "armnn-dynamic-loader/src/armnn_dynamic_loader/wrapper/python_backend.c"
 )
 

@@ -23,7 +23,7 @@ from armnn.backends.native import NativeBackend, NativeLibrary
 from armnn.testing.plugin_dirs import Plugin, installed
 from armnn_backend_api import get_include
 
-HERE = Path(__file__).parent
+SOURCES = Path(__file__).parent / "backends" / "native"
 STRICT = ("-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic")
 # A defect may leave a function of the mock unused, or set a field twice.
 DEFECTIVE = ("-Wno-unused-function", "-Wno-unused-variable", "-Wno-override-init")
@@ -44,7 +44,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         if key not in built:
             path = folder / f"Acme_Mock{len(built)}_backend.so"
             command = ["gcc", *FLAGS, f"-I{get_include()}", *flags, "-o", str(path)]
-            subprocess.run([*command, str(HERE / source)], check=True)
+            subprocess.run([*command, str(SOURCES / source)], check=True)
             built[key] = path
         return built[key]
 
@@ -74,7 +74,7 @@ def counts_of(library: NativeLibrary) -> Counts:
     return Counts(*numbers)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def counts(mock: NativeLibrary) -> Iterator[Callable[[], Counts]]:
     """Return what the mock counts; a test must leave nothing behind."""
     yield lambda: counts_of(mock)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FUZZER = Path(__file__).parents[2] / "tools" / "fuzz_native.py"
+FUZZER = Path(__file__).parents[3] / "tools" / "fuzz_native.py"
 
 
 def test_mutants_are_refused_or_survived() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from armnn_backend_api import ctypes_mirror
 
-PAGE = (Path(__file__).parents[4] / "docs" / "backend-api.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs" / "backend-api.md").read_text(encoding="utf-8")
 SECTION = PAGE[PAGE.index("### IBackendInternal") : PAGE.index("### Layer support and workloads")]
 ROWS = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.*?)\|$", SECTION, re.MULTILINE)
 C_NAME = re.compile(r"`armnn_(\w+)(?:\.(\w+))?`")

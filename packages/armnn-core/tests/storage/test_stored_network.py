@@ -19,6 +19,8 @@ from armnn.runtime.stored_file import MAGIC, StaleFileError, pack, unpack
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary
 
+pytestmark = pytest.mark.usefixtures("counts")
+
 X = np.array([[1.0, -2.0], [3.5, 0.0]], np.float32)
 THREE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 
