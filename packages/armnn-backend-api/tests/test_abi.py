@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The C contract: header, mirror and golden layout agree, and a C backend works through them."""
+"""The C contract: header, mirror, golden layout, a C backend."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def build(folder: Path, source: str, *flags: str, kind: str = "c", include: str 
 
 
 def younger() -> abi_model.Abi:
-    """The next minor: the host has learnt one more function, and armnn_device a number."""
+    """Return the next minor: one function and one number more."""
     description = copy.deepcopy(DESCRIPTION)
     description["api"]["minor"] = NEXT
     rows = {row["name"]: row["fields"] for row in description["struct"]}

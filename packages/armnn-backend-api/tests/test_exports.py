@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checks of a library's exports and table, on exports that are in this process."""
+"""The checks of exports and tables, within this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBER = ctypes.POINTER(ctypes.c_uint32)
 
 
 class Given:
-    """A table and three exports that answer with it, until a test changes something."""
+    """A table and three exports, which a test may change."""
 
     def __init__(self, *, name: bytes | None = b"Acme") -> None:
         self.arena = Arena()

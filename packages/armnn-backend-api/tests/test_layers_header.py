@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers in C: the header is clean in both languages, and a backend compiles with its names."""
+"""The layers header: clean C and C++, usable by backends."""
 
 from __future__ import annotations
 

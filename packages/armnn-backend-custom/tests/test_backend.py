@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Custom takes additions of float32, and a lone one becomes a PreCompiled layer."""
+"""Custom takes float32 additions; a lone one becomes PreCompiled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODEL = ModelContext({})
 
 
 def sums(*names: str, shape: tuple[int, ...] = (3, 4)) -> armnn.Network:
-    """A network that adds b to a, once for each name."""
+    """Return a network that adds b to a repeatedly."""
     net = armnn.Network("sums")
     a = net.add_input("a", armnn.TensorInfo(shape, FLOAT32))
     b = net.add_input("b", armnn.TensorInfo(shape, FLOAT32))

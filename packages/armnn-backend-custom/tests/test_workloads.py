@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workloads of Custom compute into the tensors they are bound to, and say what is missing."""
+"""Custom's workloads compute into bound tensors and report missing ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OpenVino compiles whole subgraphs, gives CpuRef's results, and refuses with reasons."""
+"""OpenVino compiles subgraphs, matches CpuRef, refuses with reasons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runtime() -> Iterator[armnn.Runtime]:
 
 
 def classifier(shape: tuple[int | None, ...] = (1, 3, 8, 8)) -> armnn.Network:
-    """A convolution, an activation, a pooling and a softmax."""
+    """Return a convolution, an activation, a pooling and a softmax."""
     rng = np.random.default_rng(5)
     net = armnn.Network("classifier")
     x = net.add_input("x", armnn.TensorInfo(shape, DataType.FLOAT32))

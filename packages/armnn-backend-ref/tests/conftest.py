@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the tests run one layer on CpuRef, its operation alone, or an ONNX operator."""
+"""Fixtures that run one layer, operation or ONNX operator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _run_layer(
     constants: Sequence[Operand] = (),
     outputs: Sequence[Requested] | None = None,
 ) -> tuple[Array, ...]:
-    """Run a layer of the given inputs, then constants; return what its outputs store.
+    """Run a layer on inputs, then constants; return stored outputs.
 
     An operand is an array, or stored values with their info, or None where it is absent.
     """
@@ -78,7 +78,7 @@ def run_layer() -> RunLayer:
 
 
 def _compute(descriptor: Descriptor, *inputs: Any, outputs: tuple[TensorInfo, ...] = ()) -> Any:
-    """Call the operation of a descriptor on real values, as a workload does."""
+    """Call a descriptor's operation on real values, as workloads do."""
     name = next(name for name, spec in LAYERS.items() if spec.descriptor is type(descriptor))
     op = operation_of(name)
     first = (descriptor, outputs) if op.typed else (descriptor,)
@@ -94,7 +94,10 @@ def compute() -> Callable[..., Any]:
 def _onnx_run(
     op: str, *inputs: Array | None, opset: int = 20, outputs: int = 1, **attributes: Any
 ) -> Any:
-    """Run one ONNX operator on onnxruntime; return its output, or a list of several."""
+    """Run one ONNX operator on onnxruntime; return its output.
+
+    Several outputs are returned as a list.
+    """
     names = ["" if array is None else f"x{index}" for index, array in enumerate(inputs)]
     feeds = {name: array for name, array in zip(names, inputs, strict=True) if array is not None}
     declared = [

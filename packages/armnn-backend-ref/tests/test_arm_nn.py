@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where Arm NN's reference backend is odd: what CpuRef does instead, or keeps, one test each."""
+"""Differences from Arm NN's reference backend, one test each.
+
+Each test names what CpuRef does instead, or that it keeps Arm NN's behaviour.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ GATES = ("forget", "cell", "output")
 
 
 def test_the_value_of_a_quantised_pad_is_a_real_number(run_layer: RunLayer) -> None:
-    """Arm NN takes it for a stored value: 1.0 would be stored as 1 and mean -3 here."""
+    """Arm NN takes it for a stored value.
+
+    There, 1.0 would be stored as 1 and mean -3.
+    """
     info = TensorInfo((1,), DataType.QASYMM_U8, 0.5, 7)
     d = PadDescriptor(pad_list=((1, 0),), pad_value=1.0)
     (y,) = run_layer("Pad", [(np.uint8([100]), info)], d)
@@ -52,7 +58,10 @@ def test_the_value_of_a_quantised_pad_is_a_real_number(run_layer: RunLayer) -> N
 
 
 def test_soft_relu_of_a_large_number_is_that_number(run_layer: RunLayer) -> None:
-    """Arm NN computes log(1 + exp(x)) as it is written, which is infinite from 88.8 up."""
+    """Arm NN computes log(1 + exp(x)) literally.
+
+    That is infinite from 88.8 up.
+    """
     d = ActivationDescriptor(function=ActivationFunction.SOFT_RELU)
     (y,) = run_layer("Activation", [np.float32([88.8, 1000])], d)
     assert y.tolist() == np.float32([88.8, 1000]).tolist()
@@ -66,7 +75,10 @@ def lstm(
     cell_weights: Array,
     infos: dict[str, TensorInfo | None],
 ) -> tuple[Array, ...]:
-    """Run a cell of one unit; all parameters are zero but the weights of the candidate."""
+    """Run a cell of one unit.
+
+    All parameters are zero but the weights of the candidate.
+    """
     count = x.shape[1]
     shapes = {f"input_to_{gate}_weights": (1, count) for gate in (*GATES, "input")}
     shapes |= {f"recurrent_to_{gate}_weights": (1, 1) for gate in (*GATES, "input")}
@@ -86,7 +98,10 @@ def lstm(
 
 
 def test_without_an_activation_the_output_gate_lets_the_cell_through(run_layer: RunLayer) -> None:
-    """In Arm NN it multiplies the candidate: 0.5 * 4 = 2 instead of 0.5 * (0.5 * 3 + 0.5 * 4)."""
+    """Arm NN multiplies the candidate instead.
+
+    There, 0.5 * 4 = 2 instead of 0.5 * (0.5 * 3 + 0.5 * 4).
+    """
     d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     x, cell = np.float32([[4]]), np.float32([[3]])
     infos: dict[str, TensorInfo | None] = {"parameters": None}
@@ -100,7 +115,7 @@ def in_steps(scale: float) -> TensorInfo:
 
 
 def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) -> None:
-    """Arm NN reads every input by the scale of the first and writes every output by the first's."""
+    """Arm NN uses the first tensor's scale for all."""
     d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     infos: dict[str, TensorInfo | None] = {
         "input": in_steps(1.0),
@@ -117,7 +132,7 @@ def test_each_tensor_of_a_quantised_lstm_has_its_own_scale(run_layer: RunLayer) 
 
 
 def test_a_quantised_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) -> None:
-    """Four terms of a quarter, in steps of one: none of them is ever more than nothing."""
+    """Four terms of a quarter vanish, each rounded to steps."""
     d = LstmDescriptor(activation_func=LstmActivation.NONE, cifg_enabled=False)
     steps = dict.fromkeys(("parameters", "input", "cell_state_in"), in_steps(0.5))
     infos: dict[str, TensorInfo | None] = {**steps, "output": in_steps(1.0), "cell": in_steps(1.0)}
@@ -130,7 +145,7 @@ def test_a_quantised_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunL
 
 
 def q_lstm(run_layer: RunLayer, d: QLstmDescriptor, bias: int, inputs: int = 1) -> int:
-    """Return the cell, in steps of 1/1024, of one unit with that bias of the candidate."""
+    """Return one unit's cell, in 1/1024, for a candidate bias."""
     weights = TensorInfo((1, inputs), DataType.QSYMM_S8, 0.5)
     recurrent = TensorInfo((1, 1), DataType.QSYMM_S8, 0.5)
     ones = np.ones((1, inputs), np.int8)
@@ -169,7 +184,10 @@ def test_a_q_lstm_rounds_each_partial_sum_as_arm_nn_does(run_layer: RunLayer) ->
 def test_the_biases_of_a_q_lstm_count_for_nothing_without_normalisation(
     run_layer: RunLayer,
 ) -> None:
-    """Kept from Arm NN, which has it from Android: they are the biases of the normalisation."""
+    """Kept from Arm NN: these biases belong to the normalisation.
+
+    Arm NN has it from Android.
+    """
     without, with_bias = (q_lstm(run_layer, gate_steps(0.25), bias) for bias in (0, 1000))
     assert without == with_bias == 126  # tanh(0.25) is 251 steps, half of which goes up
 
@@ -178,7 +196,10 @@ def test_the_biases_of_a_q_lstm_count_for_nothing_without_normalisation(
 def test_within_looks_at_height_and_width_in_both_layouts(
     run_layer: RunLayer, layout: DataLayout
 ) -> None:
-    """Arm NN takes axes 2 and 3 for them, which are width and channels in NHWC."""
+    """Arm NN always takes axes 2 and 3.
+
+    In NHWC these are width and channels.
+    """
     x = np.ones((1, 2, 3, 4), np.float32)
     d = NormalizationDescriptor(
         norm_channel_type=NormalizationAlgorithmChannel.WITHIN,
@@ -211,7 +232,7 @@ def test_local_contrast_is_refused_rather_than_left_out() -> None:
 def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
     run_layer: RunLayer,
 ) -> None:
-    """Arm NN stores it in the steps of its input, here as 2."""
+    """Arm NN stores it in its input's steps, as 2."""
     d = NormalizationDescriptor(norm_size=1, alpha=1.0, beta=1.0, k=0.0)
     x = np.array([8], np.int16).reshape(1, 1, 1, 1)  # 2.0, which becomes 2 / 2 ** 2 = 0.5
     output = TensorInfo(None, S16, 0.125)
@@ -220,7 +241,10 @@ def test_a_quantised_normalization_is_stored_in_the_steps_of_its_output(
 
 
 def test_a_quantised_softmax_is_stored_in_the_steps_of_its_output(run_layer: RunLayer) -> None:
-    """Arm NN's optimizer puts 1 / 256 and 0 in their place if the type is QAsymmU8, silently."""
+    """Arm NN's optimizer silently replaces the scale of QAsymmU8.
+
+    It puts 1 / 256 and 0 in their place.
+    """
     x = TensorInfo((4,), DataType.QASYMM_U8, 0.5, 128)
     output = TensorInfo(None, DataType.QASYMM_U8, 0.125, 10)
     (y,) = run_layer("Softmax", [(np.full(4, 128, np.uint8), x)], outputs=[output])
@@ -242,7 +266,10 @@ def test_nan_goes_through_relu(run_layer: RunLayer) -> None:
 
 
 def test_integers_do_not_go_through_floats(run_layer: RunLayer) -> None:
-    """Arm NN makes float32 of Signed32: 2^24 + 1 loses its one, and 2^31 - 1 wraps around."""
+    """Arm NN converts Signed32 to float32.
+
+    2^24 + 1 loses its one, and 2^31 - 1 wraps around.
+    """
     x = np.int32([2**24 + 1, 1 - 2**31])
     (y,) = run_layer("ElementwiseUnary", [x], ElementwiseUnaryDescriptor())
     assert y.tolist() == [2**24 + 1, 2**31 - 1]
@@ -265,7 +292,10 @@ def test_boxes_of_equal_score_come_in_their_order(run_layer: RunLayer) -> None:
 def test_every_type_is_stacked_along_every_axis(
     run_layer: RunLayer, data_type: DataType, axis: int
 ) -> None:
-    """Arm NN runs past its buffers on axis 0 with any type but Float32."""
+    """Arm NN overruns its buffers on axis 0.
+
+    Only Float32 is safe there.
+    """
     info = TensorInfo((3,), data_type, 0.5 if data_type.is_quantized else ())
     x, y = (np.array(row).astype(data_type.numpy_dtype) for row in ([0, 1, 0], [1, 1, 0]))
     (z,) = run_layer("Stack", [(x, info), (y, info)], StackDescriptor(axis=axis))
@@ -274,7 +304,7 @@ def test_every_type_is_stacked_along_every_axis(
 
 @pytest.mark.parametrize("method", PaddingMethod)
 def test_a_maximum_never_counts_padding(run_layer: RunLayer, method: PaddingMethod) -> None:
-    """Kept from Arm NN: IgnoreValue does not put zeros around a maximum."""
+    """Kept from Arm NN: IgnoreValue puts no zeros around maxima."""
     d = Pooling2dDescriptor(
         pool_width=2, pool_height=1, stride_x=1, stride_y=1, pad_left=1, padding_method=method
     )
@@ -288,7 +318,10 @@ def test_a_maximum_never_counts_padding(run_layer: RunLayer, method: PaddingMeth
 def test_a_divisor_stops_at_the_end_of_the_padding(
     run_layer: RunLayer, pool_type: PoolingAlgorithm, expected: float
 ) -> None:
-    """Kept from Arm NN: of five places one reads, one is padding, three lie behind it."""
+    """Kept from Arm NN: positions beyond the padding are uncounted.
+
+    Of five positions one reads, one is padding, three are beyond it.
+    """
     d = Pooling2dDescriptor(
         pool_type=pool_type,
         pool_width=5,
@@ -307,7 +340,10 @@ def test_a_divisor_stops_at_the_end_of_the_padding(
 def test_a_transposed_convolution_of_a_batch_has_as_many_channels_as_kernels(
     run_layer: RunLayer,
 ) -> None:
-    """Arm NN infers a wrong count from a batch of two or more."""
+    """Arm NN infers a wrong channel count from larger batches.
+
+    They are those of two items and more.
+    """
     d = TransposeConvolution2dDescriptor(stride_x=1, stride_y=1)
     x = np.arange(4, dtype=np.float32).reshape(4, 1, 1, 1)
     weights = np.float32([1, 10, 100]).reshape(3, 1, 1, 1)
@@ -316,7 +352,10 @@ def test_a_transposed_convolution_of_a_batch_has_as_many_channels_as_kernels(
 
 
 def test_a_box_with_several_classes_is_suppressed_once(run_layer: RunLayer) -> None:
-    """Arm NN's fast suppression takes the second class of a box for the score of the next one."""
+    """Arm NN reads a box's second class as another's score.
+
+    Its fast suppression does so, for the next box.
+    """
     d = DetectionPostProcessDescriptor(
         max_detections=2,
         max_classes_per_detection=2,

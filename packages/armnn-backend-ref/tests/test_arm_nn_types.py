@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CpuRef takes every data type that Arm NN's reference backend takes, layer by layer.
+"""CpuRef takes every data type that Arm NN's reference takes.
 
 What it takes, it computes rightly: that is what the conformance cases of these types are for.
 """
@@ -173,7 +173,7 @@ def test_an_index_has_32_or_64_bits(kind: DataType) -> None:
 
 
 def test_sums_of_bfloat16_may_stay_float32(run_layer: Any) -> None:
-    """1 + 2^-9 is no BFloat16, but a sum of some."""
+    """1 + 2^-9 is no BFloat16, but a sum of two."""
     x = np.array([1.0, 2.0**-9]).astype(DataType.BFLOAT16.numpy_dtype).reshape(1, 2, 1, 1)
     weights = np.ones((1, 2, 1, 1), x.dtype)
     for output, expected in ((DataType.FLOAT32, 1 + 2.0**-9), (DataType.BFLOAT16, 1.0)):

@@ -33,7 +33,10 @@ def convolution(scales: tuple[float, ...]) -> Layer:
 
 
 def q_lstm(d: QLstmDescriptor) -> Layer:
-    """One unit, one input; the input gate and the peepholes are absent."""
+    """Make a QLstm of one unit and one input.
+
+    The input gate and the peepholes are absent.
+    """
     network = Network("test")
     values = []
     for slot in LAYERS["QLstm"].inputs:
@@ -69,7 +72,7 @@ def test_steps_of_a_gates_bias_are_those_of_its_products(name: str) -> None:
 
 
 def sequence(data: DataType, weights: DataType, *, layer_norm: bool = False) -> Layer:
-    """One unit, one input, coupled gates."""
+    """Make a sequence LSTM of one unit with coupled gates."""
     network = Network("test")
     shapes = {"input": (1, 1, 1), "output_state_in": (1, 1), "cell_state_in": (1, 1)}
     shapes |= {f"{way}_{gate}_weights": (1, 1) for way in WAYS for gate in GATES}

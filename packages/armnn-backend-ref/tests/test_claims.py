@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What CpuRef claims, it runs: types, shapes and parameters other than those of the cases.
+"""Every layer that CpuRef claims to support runs.
 
-Layers that the layer table takes are either refused with a reason or run without a crash and
-without a warning; that their values are right is what the cases are for.
+Types, shapes and parameters are other than those of the cases. Layers that the layer table takes
+are either refused with a reason or run without a crash and without a warning; that their values are
+right is what the cases are for.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _OTHERS = tuple(kind for kind in DataType if kind not in _STORED_ONLY[1:])
 
 
 class Receiver(TensorHandle):
-    """An output that takes any shape, so that the kernel shows which one it makes."""
+    """An output that takes any shape and records it."""
 
     def __init__(self, info: TensorInfo) -> None:
         self.info = info.with_shape(None)
@@ -57,7 +58,7 @@ def _chosen(layer: str, count: int) -> list[LayerCase]:
 
 
 def _operands(case: LayerCase, changed: Mapping[int, TensorInfo]) -> list[Operand | None]:
-    """Return the inputs of a case, some of them as other types or shapes."""
+    """Return the inputs of a case, with some tensors changed."""
     found: list[Operand | None] = []
     for place, operand in enumerate(case.inputs):
         if operand is None:
@@ -77,7 +78,7 @@ def _operands(case: LayerCase, changed: Mapping[int, TensorInfo]) -> list[Operan
 def _layer(
     case: LayerCase, operands: list[Operand | None], output: DataType | None
 ) -> Layer | None:
-    """Return the layer as CpuRef sees it, None if the layer table does not take it."""
+    """Return the layer for CpuRef, None if the table refuses."""
     network = Network("test")
     outputs: list[TensorInfo | DataType | None] = [None] * len(case.outputs)
     if output is not None:
@@ -131,7 +132,10 @@ def _run(
 
 
 def _reshaped(case: LayerCase) -> Iterator[dict[int, TensorInfo]]:
-    """Yield other shapes: an axis less or more, and each axis with none, one and one more."""
+    """Yield other shapes for the inputs of a case.
+
+    They have an axis less or more, or an axis of no, one and one more element.
+    """
     operands = {place: each for place, each in enumerate(case.inputs) if each is not None}
     for place, operand in operands.items():
         shape = operand.info.static_shape
@@ -152,7 +156,7 @@ def _reshaped(case: LayerCase) -> Iterator[dict[int, TensorInfo]]:
 
 
 def _others(value: Any) -> list[Any]:
-    """Return values that a parameter might have instead, most of them unlikely ones."""
+    """Return other values of a parameter, most of them unlikely."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, ArmnnEnum):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CpuRef is what the conformance kit says a backend must be; here without pytest's options."""
+"""CpuRef passes the conformance kit, without pytest's options."""
 
 from __future__ import annotations
 

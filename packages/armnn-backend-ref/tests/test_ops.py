@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the operations of layers beyond Arm NN make has the shape that the layer table says."""
+"""Operations beyond Arm NN make the shapes the table infers."""
 
 from __future__ import annotations
 

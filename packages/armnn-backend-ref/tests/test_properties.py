@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Algebra that CpuRef keeps: what one layer does, another one undoes."""
+"""Algebraic properties of CpuRef: layers that undo each other."""
 
 from __future__ import annotations
 

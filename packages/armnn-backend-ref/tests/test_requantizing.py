@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The integer arithmetic of quantised layers, by the definitions that gemmlowp gives."""
+"""The integer arithmetic of quantised layers, by gemmlowp's definitions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_number_beyond_the_smallest_shift_is_zero() -> None:
 
 
 def upper_half(number: int, factor: int) -> int:
-    """gemmlowp's SaturatingRoundingDoublingHighMul, with division as C has it."""
+    """Compute gemmlowp's SaturatingRoundingDoublingHighMul, dividing as C does."""
     product = number * factor
     nudged = product + (2**30 if product >= 0 else 1 - 2**30)
     return int(math.copysign(abs(nudged) // 2**31, nudged))
@@ -121,7 +121,7 @@ def test_averages_round_away_from_the_stored_zero() -> None:
     )
     network.add_output("y", value)
     stored = np.array([[[[-2, 2], [-3, 3]]]], np.int8)
-    # -2.5 and 2.5 as they are stored, whatever they stand for.
+    # -2.5 and 2.5 as they are stored, without decoding.
     assert run(network, x=stored).reshape(-1).tolist() == [-3, 3]
     # In real numbers the halves are 1.5 and 6.5 steps from the zero point, and go away from it.
     real = run(network, QuantizedArithmetic.REAL, x=stored)

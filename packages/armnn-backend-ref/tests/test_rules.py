@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the rules let through really runs, in every data type."""
+"""Layers that pass the rules run, in every data type."""
 
 from __future__ import annotations
 

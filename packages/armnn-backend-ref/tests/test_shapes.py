@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernels really make has the shape that the layer table says, in every case of the kit.
+"""Kernels make the shapes that the layer table infers.
 
 A workload copies its results into memory of that shape, where NumPy would broadcast a smaller one.
 """
@@ -27,7 +27,7 @@ CELL_IDS = [f"{layer}-{data_type.arm_name}" for layer, data_type in CELLS]
 
 
 class Receiver(TensorHandle):
-    """An output whose shape nobody knows, so that it is given the array that was made."""
+    """An output of unknown shape, which receives the result's array."""
 
     def __init__(self, info: TensorInfo) -> None:
         self.info = info.with_shape(None)

@@ -67,7 +67,7 @@ def test_every_layer_with_a_kernel_has_rules() -> None:
 
 @pytest.mark.parametrize("name", [name for name in RULES if not LAYERS[name].is_variadic])
 def test_rules_name_slots_that_the_layer_has(name: str) -> None:
-    """A rule about a slot that is not there would never fail."""
+    """A rule about a missing slot cannot fail."""
     spec = LAYERS[name]
     layer = Layer(spec, spec.descriptor(), "test", 0, (None,) * len(spec.inputs), (None,))
     for rule in RULES[name]:

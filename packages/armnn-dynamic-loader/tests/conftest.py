@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Mock backends: one C source, compiled once per set of switches, each with one defect."""
+"""Return a function that puts a mock into a folder.
+
+Each set is compiled once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Compiles the mock with some switches; the same switches are compiled once."""
+    """Return a function that compiles the mock, once per switches."""
     folder = tmp_path_factory.mktemp("mocks")
 
     def compile_mock(*switches: str, source: Path = SOURCE) -> Path:
@@ -46,7 +49,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture
 def build(compiled: Callable[..., Path], tmp_path: Path) -> Build:
-    """Puts a mock into the test's folder, or into a folder of it; nobody else may write it."""
+    """Mock backends: one C source, one defect per switch set.
+
+    It may be a folder in it; only the owner may write it.
+    """
 
     def build_mock(name: str, *switches: str, folder: str = "backends") -> Path:
         place = tmp_path / folder
@@ -62,7 +68,7 @@ def build(compiled: Callable[..., Path], tmp_path: Path) -> Build:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keeps verdicts and settings of the tests away from the user's."""
+    """Keep the tests' verdicts and settings apart from the user's."""
     for variable in ("ARMNN_BACKENDS", "ARMNN_DYNAMIC_BACKENDS_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -72,7 +78,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def reference(build: Build, compiled: Callable[..., Path]) -> Path:
-    """The original CpuRef as a file, in a folder of its own."""
+    """Make CpuRef a file in a folder of its own."""
     wrapped = compiled(
         "-std=c11",
         "-fvisibility=hidden",

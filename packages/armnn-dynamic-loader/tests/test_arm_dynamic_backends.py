@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arm NN's DynamicBackendTests, by name: what each asserts there holds here.
+"""Arm NN's DynamicBackendTests, by name, with the same assertions.
 
 Where this loader decides otherwise, the test's docstring says so. Arm NN's handles and
 DynamicBackend objects are NativeLibrary here, its registry the entries of BackendRegistry, its
@@ -108,7 +108,7 @@ def registered(path: object) -> list[str]:
 
 
 def created(found: list[BackendEntry]) -> list[str]:
-    """The ids of the objects that Arm NN's CreateDynamicBackends would make."""
+    """Return the ids that Arm NN's CreateDynamicBackends would make."""
     return [entry.id for entry in found if entry.state.value in ("known", "shadowed")]
 
 
@@ -126,14 +126,17 @@ def opened(path: Path) -> NativeLibrary:
 
 
 def test_open_close_handle(mock: Callable[..., Path]) -> None:
-    """A mapping is never closed here, as code of it may still be referred to; so both are one."""
+    """Mappings are never closed here, so both tests are one.
+
+    Code of a mapping may still be referred to.
+    """
     library = opened(mock("Valid1"))
     assert library.id == "ValidTestDynamicBackend"
     assert opened(Path(library.path)) is library
 
 
 def test_close_invalid_handle(mock: Callable[..., Path]) -> None:
-    """What is closed is a runtime; once more, and one without backends, does nothing."""
+    """Closing a runtime twice, or without backends, does nothing."""
     runtime = Runtime(options(mock("Invalid5").parent))
     runtime.close()
     runtime.close()
@@ -180,7 +183,7 @@ def test_get_not_existing_entry_point(mock: Callable[..., Path]) -> None:
 
 
 def test_backend_versioning() -> None:
-    """The shipped rule; the older design note compared the major number alone."""
+    """The shipped rule; the older design note compared majors only."""
     api = BackendVersion(2, 4)
     works = {(2, 4): True, (3, 4): False, (1, 4): False, (2, 5): False, (2, 3): True}
     assert {pair: is_compatible(BackendVersion(*pair), api) for pair in works} == works
@@ -200,7 +203,7 @@ def test_create_valid_dynamic_backend_object(mock: Callable[..., Path]) -> None:
 
 
 def test_create_dynamic_backend_object_invalid_handle() -> None:
-    """There are no handles to be null; a folder is as near as a caller gets."""
+    """No handle is null here; a folder is the nearest."""
     with pytest.raises(NativeLoadError, match=r"\(dlopen\)"):
         NativeLibrary.open("/")
 
@@ -220,7 +223,7 @@ def test_create_dynamic_backend_object_invalid_handle() -> None:
 def test_create_dynamic_backend_object_invalid_interface(
     mock: Callable[..., Path], number: str, stage: str, reason: str
 ) -> None:
-    """Arm NN finds the null factory of 6 when a backend is made, this loader before that."""
+    """Arm NN finds 6's null factory later, making the backend."""
     path = mock(f"Invalid{number}")
     (entry,) = entries(path.parent)
     assert (entry.stage, reason in entry.reason) == (stage, True), entry.reason
@@ -233,7 +236,7 @@ def test_create_dynamic_backend_object_invalid_interface(
 
 
 def test_get_shared_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arm NN's fixtures are text files: here they come as far as the check of the ELF header."""
+    """Arm NN's text fixtures fail here at the ELF header."""
     valid = [
         "Arm123_GpuAcc_backend.so", "Arm_GpuAcc456_backend.so", "Arm_GpuAcc_backend.so",
         "Arm_GpuAcc_backend.so.1", "Arm_GpuAcc_backend.so.1.2", "Arm_GpuAcc_backend.so.1.2.3",
@@ -346,7 +349,7 @@ def test_register_multiple_dynamic_backends(mock: Callable[..., Path]) -> None:
 
 
 def test_register_mixed_dynamic_backends(mock: Callable[..., Path]) -> None:
-    """The empty id and "Unknown" are turned down as they are found, not as they are registered."""
+    """The empty id and "Unknown" are refused before registration."""
     folder = mock("Valid2").parent
     for number in (3, 4, 5):
         mock(f"Valid{number}")
@@ -366,7 +369,7 @@ def test_register_multiple_invalid_dynamic_backends(paths: dict[str, Path]) -> N
 
 
 def test_runtime_empty() -> None:
-    """As shipped: a runtime without backends starts. Preparing a network on it raises."""
+    """As shipped, a runtime starts empty; preparing a network raises."""
     net = addition()
     with Runtime(CreationOptions(enable_static_backends=False)) as runtime:
         assert not [e for e in runtime.registry.entries() if e.state.value != "blocked"]

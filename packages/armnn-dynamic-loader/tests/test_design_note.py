@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The test strategy of Arm NN's design note for dynamic backends: its twelve unit tests.
+"""The twelve unit tests of Arm NN's dynamic-backend design note.
 
 Its end-to-end test is tests-e2e/test_dynamic_reference.py. Arm NN's own DynamicBackendTests, which
 go further, are test_arm_dynamic_backends.py.
@@ -50,7 +50,10 @@ def test_01_a_valid_backend_is_loaded(build: Build) -> None:
 
 
 def test_02_what_is_no_shared_object_is_not_loaded(build: Build) -> None:
-    """Links to shared objects are followed, as the later guide says; the note refused them."""
+    """Links are followed, as the later guide says.
+
+    The design note refused them.
+    """
     path = build("libGood.so")
     path.with_name("Arm_Text_backend.so").write_text("text")
     path.with_name("Arm_Gone_backend.so").symlink_to("nothing")
@@ -62,7 +65,7 @@ def test_03_a_backend_without_the_interface_is_not_loaded(build: Build) -> None:
 
 
 def test_04_a_backend_of_another_version_is_not_loaded(build: Build) -> None:
-    """By the rule that was shipped: the minor version counts, too."""
+    """By the shipped rule, the minor version counts, too."""
     build("Arm_A_backend.so", "-DMAJOR=2")
     assert usable(build("Arm_B_backend.so", f"-DMINOR={BACKEND_API_VERSION.minor + 1}")) == []
 
@@ -84,7 +87,10 @@ def test_07_the_same_shared_object_is_loaded_once(build: Build) -> None:
 
 
 def test_08_backends_go_with_their_runtime(build: Build) -> None:
-    """Logically: the mapping stays, as every plug-in system that unloads code has found out."""
+    """Unloading is logical; the mapping stays.
+
+    Every plug-in system that unloads code has found out why.
+    """
     runtime = Runtime(options(build("Arm_Good_backend.so")))
     assert total(runtime) == [15, 11]
     gone = weakref.ref(runtime.registry.get("MockAdd"))
@@ -109,7 +115,7 @@ def test_09_every_function_of_a_loaded_backend_can_be_called(build: Build) -> No
 
 
 def test_10_nothing_runs_without_a_backend() -> None:
-    """As shipped, the runtime itself starts; the note wanted that to fail."""
+    """As shipped, the runtime itself starts; the note refused that."""
     with (
         Runtime(CreationOptions(enable_static_backends=False)) as runtime,
         pytest.raises(BackendUnavailableError, match="No backend can be used"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reading an ELF file without running it: what it is for, its note, and hostile bytes."""
+"""Reading ELF files without running them: machine, note, hostile bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checks of a file that run nothing of it: order, links, kinds, rights."""
+"""The checks that run nothing: order, links, kinds, rights."""
 
 from __future__ import annotations
 

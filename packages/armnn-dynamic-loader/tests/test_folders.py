@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which folders are scanned: who may name them, in what order, and what is wrong with others."""
+"""The scanned folders: sources, order, and reasons against others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lint: each thing that is wrong with a library is named without running any of it."""
+"""The lint names each defect of an unrun library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The naming rule: every row of the table in Arm NN's guide for backend developers."""
+"""The naming rule, by the table in Arm NN's guide.
+
+It is the guide for backend developers.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Trying files out: every way to misbehave is survived and told apart."""
+"""Probes survive every misbehaviour and tell them apart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The samples: a backend in one C file, and a host without Python."""
+"""The samples: a backend and a host in C."""
 
 from __future__ import annotations
 

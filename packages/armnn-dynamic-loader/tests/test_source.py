@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The source as a whole: who is tried out, who is not, who may be loaded, and by how many."""
+"""The source as a whole: files probed and files loaded.
+
+Any number of runtimes may load one.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def feeds() -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The names of the files that are tried out."""
+    """Record the names of the files that are probed."""
     names: list[str] = []
     original = probe.try_out
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A folder of one good file and every kind of bad one: the good one works, the others are told."""
+"""One good file works among every kind of bad one.
+
+The bad ones are reported.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is remembered of trying files out, for how long, and from whom it is believed."""
+"""Remembered verdicts: which, for how long, and whose are trusted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A backend in Python as a file: through the C interface it answers as it does by itself."""
+"""A wrapped Python backend answers as the backend itself does."""
 
 from __future__ import annotations
 

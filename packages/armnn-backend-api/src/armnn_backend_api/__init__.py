@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Backend API as an artefact: its version, the compatibility rule and the C header."""
+"""The Backend API: version, compatibility rule and C headers."""
 
 from armnn_backend_api.__about__ import __version__
 from armnn_backend_api.location import get_cmake_dir, get_include, get_pkgconfig_dir

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``python -m armnn_backend_api``: what a build of a backend needs to know."""
+"""``python -m armnn_backend_api``: versions and paths for builds of backends."""
 
 from __future__ import annotations
 

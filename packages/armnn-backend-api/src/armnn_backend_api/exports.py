@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens a shared library and calls its three exports, with a check of each answer."""
+"""Opens a shared library and calls its three exports, checked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class LibraryError(Exception):
 
 
 def open_library(path: str) -> ctypes.CDLL:
-    """Open a shared library, which runs its code; it stays open.
+    """Open a shared library, which runs its code.
+
+    It stays open.
 
     Raises:
         LibraryError: The dynamic linker refuses it.
@@ -47,7 +49,7 @@ def open_library(path: str) -> ctypes.CDLL:
 
 
 class Exports:
-    """The three exports of a library; a method calls one of them and checks what it answers."""
+    """The three exports of a library, with checked answers."""
 
     def __init__(self, library: object) -> None:
         """Look them up.
@@ -64,7 +66,9 @@ class Exports:
         self._get_id, self._get_version, self._factory = (getattr(library, n) for n in EXPORTS)
 
     def id(self) -> str:
-        """Return the answer of GetBackendId; :func:`check_id` says whether it is an id.
+        """Return the answer of GetBackendId.
+
+        :func:`check_id` says whether it is an id.
 
         Raises:
             LibraryError: It is no short printable text.
@@ -76,7 +80,7 @@ class Exports:
             return read_zero_terminated("GetBackendId", address)
 
     def version(self) -> BackendVersion:
-        """Return the Backend API version that GetVersion says the backend needs."""
+        """Return the Backend API version that the library needs."""
         number = ctypes.POINTER(ctypes.c_uint32)
         major, minor = ctypes.c_uint32(), ctypes.c_uint32()
         _typed(self._get_version, None, number, number)(major, minor)
@@ -96,7 +100,7 @@ class Exports:
 
     @staticmethod
     def table(address: int, id: str, version: BackendVersion) -> BackendApi:
-        """Return a copy of the table at an address; what the file does not know is zero.
+        """Return a copy of a table; absent fields are zero.
 
         Args:
             address: What :meth:`factory` returned.

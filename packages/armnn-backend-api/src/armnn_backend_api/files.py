@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of a library: which state it is in, and who besides its owner may change it."""
+"""The state of a library's file, and its other writers."""
 
 from __future__ import annotations
 
@@ -36,12 +36,17 @@ class FileState(NamedTuple):
 
     @property
     def content(self) -> tuple[int, int, int, int]:
-        """All but ``ctime_ns``, which a further link to the file changes, too."""
+        """Device, inode, size and modification time.
+
+        ``ctime_ns`` is left out: a further link to the file changes it, too.
+        """
         return self.device, self.inode, self.size, self.mtime_ns
 
 
 def who_else_may_write(status: os.stat_result) -> str:
-    """Return who besides the owner may change a file or folder; empty if no one.
+    """Return which others may change a file; empty if none.
+
+    Others are users and groups besides the owner; a file may be a folder.
 
     Args:
         status: Of the file itself, not of a link to it.

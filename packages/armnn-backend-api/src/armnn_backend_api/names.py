@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names that the Backend API fixes: ids of backends, exports of a library, extensions."""
+"""Names that the Backend API fixes: ids, exports, extensions."""
 
 from __future__ import annotations
 

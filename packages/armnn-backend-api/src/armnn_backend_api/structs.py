@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Structs of ``armnn/backend.h``: memory of the host that C reads, and copies of what C wrote."""
+"""Structs of ``armnn/backend.h``: memory that C reads, copies of C's."""
 
 from __future__ import annotations
 
@@ -36,13 +36,16 @@ _S = TypeVar("_S", bound=ctypes.Structure)
 
 
 class Arena:
-    """Arrays and texts for one call or one object; all go together."""
+    """Arrays and texts for one call or object, freed together."""
 
     def __init__(self) -> None:
         self._held: list[Any] = []
 
     def array(self, kind: type[Any], count: int) -> Any:
-        """Return a zeroed array; at least one element is there, so that it has an address."""
+        """Return a zeroed array of one element at least.
+
+        So it has an address.
+        """
         made = (kind * max(count, 1))()
         self._held.append(made)
         return made
@@ -68,7 +71,7 @@ class Arena:
         return abi.String(ctypes.addressof(buffer), len(raw))
 
     def elements(self, kind: int, elements: Iterable[Any]) -> int:
-        """Return the address of the elements of an attribute of that type."""
+        """Return the address of an attribute's elements."""
         if kind == abi.ATTRIBUTE_STRING:
             elements = map(self.text, elements)
         return ctypes.addressof(self.filled(_ELEMENTS[kind], elements))
@@ -80,7 +83,10 @@ class Arena:
 
 @functools.cache
 def word(text: str) -> abi.String:
-    """Return a text that stays: the name of a layer type or a parameter, of which there are few."""
+    """Return a cached text for a layer type or parameter.
+
+    There are few of them.
+    """
     return _words.text(text)
 
 
@@ -88,7 +94,7 @@ _words = Arena()
 
 
 def struct(kind: type[_S]) -> _S:
-    """Return a growable struct with its header set and the rest zero."""
+    """Return a growable struct with its header set, else zero."""
     made = kind()
     made.header = abi.Header(ctypes.sizeof(kind), abi.STRUCT_IDS[kind], None)
     return made
@@ -96,19 +102,19 @@ def struct(kind: type[_S]) -> _S:
 
 @functools.cache
 def _blank(kind: type[ctypes.Structure]) -> bytes:
-    """Return the bytes of a growable struct with its header set and the rest zero."""
+    """Return a growable struct's bytes, header set, else zero."""
     return bytes(struct(kind))
 
 
 def end_of(kind: type[ctypes.Structure], field: str) -> int:
-    """Return where a field ends: the struct_size of a filler that knows no later one."""
+    """Return a field's end: the struct_size without later fields."""
     place = getattr(kind, field)
     end: int = place.offset + place.size
     return end
 
 
 def copied(kind: type[_S], address: int) -> _S:
-    """Return a copy of a growable struct of the other side; fields that it does not know are zero.
+    """Return a growable struct's copy; fields it lacks are zero.
 
     The caller has checked struct_id and the smallest struct_size that makes sense.
     """
@@ -134,7 +140,7 @@ def new_error() -> abi.Error:
 
 
 def reset_error(error: abi.Error) -> None:
-    """Make a struct that was filled ready for the next call."""
+    """Prepare a filled error struct for the next call."""
     ctypes.memset(ctypes.addressof(error), 0, ctypes.sizeof(error))
     error.header.struct_size = ctypes.sizeof(error)
     error.header.struct_id = abi.STRUCT_IDS[abi.Error]
@@ -142,7 +148,10 @@ def reset_error(error: abi.Error) -> None:
 
 
 def text_of(text: abi.String) -> str:
-    """Return a text of a backend, cut to a sane length; bytes that are not UTF-8 are replaced."""
+    """Return a backend's text, cut to a sane length.
+
+    Bytes that are not UTF-8 are replaced.
+    """
     if not text.data or not text.size:
         return ""
     return ctypes.string_at(text.data, min(text.size, MESSAGE_LIMIT)).decode("utf-8", "replace")

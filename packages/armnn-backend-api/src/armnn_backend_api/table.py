@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the table that a file's BackendFactory returns, as far as both sides know it."""
+"""Reads a BackendFactory's table as far as both sides know."""
 
 from __future__ import annotations
 
@@ -39,11 +39,14 @@ _SMALLEST: Final = max(end_of(abi.BackendApi, name) for name in REQUIRED)
 
 
 class TableError(ValueError):
-    """A table cannot be used; the text says why, with what was found and what was expected."""
+    """A table cannot be used.
+
+    The text says why, with what was found and what was expected.
+    """
 
 
 def read_table(address: int) -> abi.BackendApi:
-    """Return a copy of the table at an address; what the file does not know is zero.
+    """Return a copy of a table; absent fields are zero.
 
     Raises:
         TableError: The table is not what the header describes.
@@ -75,7 +78,7 @@ def read_table(address: int) -> abi.BackendApi:
 
 
 def functions_of(table: abi.BackendApi) -> dict[str, Callable[..., Any] | None]:
-    """Return the functions of a table by name, None for those that it lacks."""
+    """Return the table's functions by name, None for absent ones."""
     fields = ((name, getattr(table, name)) for name, *_ in table._fields_)
     return {name: value or None for name, value in fields if callable(value)}
 

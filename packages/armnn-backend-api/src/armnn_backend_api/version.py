@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Versions of the Backend API and the rule that says which backend works with which core."""
+"""Versions of the Backend API and the compatibility rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_NUMBER = 2**32 - 1  # both numbers cross the C ABI as uint32_t
 
 @dataclass(frozen=True, order=True, slots=True)
 class BackendVersion:
-    """A version of the Backend API, ordered by ``major``, then ``minor``.
+    """A Backend API version, ordered by ``major``, then ``minor``.
 
     A new minor only adds; a new major may change or remove. Counterpart of Arm NN's
     ``BackendVersion``.
@@ -38,7 +38,7 @@ class BackendVersion:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The version written as ``"<major>.<minor>"``, for example ``"1.0"``.
+        """Parse a version written as ``"<major>.<minor>"``, for example ``"1.0"``.
 
         Raises:
             ValueError: if the text is anything else, including signs, spaces, leading zeros and a
@@ -57,7 +57,7 @@ class BackendVersion:
 
 
 def is_compatible(backend: BackendVersion, core: BackendVersion) -> bool:
-    """Whether a backend works with a core.
+    """Return whether a backend works with a core.
 
     Args:
         backend: the version that the backend needs, as it declares it.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Custom, the example backend; armnn finds it by its entry point."""
+"""Custom, the example backend, found by its entry point."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Custom as a backend: what armnn finds by the entry point."""
+"""The backend class of Custom, named by the entry point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class CustomBackend(Backend):
-    """Adds tensors of float32 (Arm NN: ``CustomBackend`` of the backend tutorial)."""
+    """A backend that adds float32 tensors.
+
+    Counterpart of Arm NN's tutorial backend ``CustomBackend``.
+    """
 
     id: ClassVar[str] = "Custom"
     api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
@@ -35,7 +38,7 @@ class CustomBackend(Backend):
         return support_of(layer)
 
     def score(self) -> int:
-        """Say that nobody wants Custom who did not name it."""
+        """Return 0: never chosen automatically."""
         return 0
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
@@ -62,7 +65,7 @@ class CustomBackend(Backend):
 
 
 def _pre_compiled(view: SubgraphView) -> Substitution:
-    """Return a PreCompiled layer with the inputs and outputs of the view in its place."""
+    """Return a PreCompiled layer in place of the view."""
     replacement = view.replacement()
     stand_ins = (layer.output for layer in replacement.inputs)
     operands = dict(zip(view.inputs, stand_ins, strict=True))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CustomPreCompiledObject:
-    """Stands for the program of an accelerator, which knows how to add and nothing else."""
+    """The program of a pretended accelerator, which can only add."""
 
     def add(
         self,
@@ -22,7 +22,7 @@ class CustomPreCompiledObject:
         second: NDArray[np.float32] | None,
         total: NDArray[np.float32] | None,
     ) -> None:
-        """Write the sum of two tensors, which broadcast, to a third.
+        """Write the broadcast sum of two tensors to a third.
 
         Raises:
             ExecutionError: One of the three is missing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workloads of Custom: a layer, prepared, and bound to its tensors."""
+"""The workloads of Custom: prepared layers, bound to their tensors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PreCompiledWorkload(Workload):
 
 
 class CopyWorkload(Workload):
-    """An Input, Output or MemCopy layer: its output is its input."""
+    """An Input, Output or MemCopy layer, which copies its input."""
 
     def __init__(self, layer_type: str) -> None:
         self._layer_type = layer_type

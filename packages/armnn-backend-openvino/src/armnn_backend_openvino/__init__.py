@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""OpenVino, a backend for whole subgraphs; armnn finds it by its entry point."""
+"""OpenVino, the backend for subgraphs, named by its entry point."""

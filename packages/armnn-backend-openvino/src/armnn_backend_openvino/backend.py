@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OpenVino as a backend: what armnn finds by the entry point."""
+"""The backend class of OpenVino, named by the entry point."""
 
 from __future__ import annotations
 
@@ -41,20 +41,23 @@ class OpenVinoBackend(Backend):
     api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        """Say whether OpenVINO runs a layer on the device of the model."""
+        """Return whether OpenVINO runs a layer on the model's device."""
         return support_of(layer, device_of(model.options))
 
     def score(self) -> int:
-        """Say that nobody uses OpenVINO who did not name it."""
+        """Return 0: never chosen automatically."""
         return 0
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """The devices that are here, by OpenVINO's names, and that Relu and Maximum lose NaN."""
+        """The available OpenVINO devices and the supported behaviours.
+
+        Relu and Maximum lose NaN.
+        """
         return {"Devices": ",".join(core().available_devices), "PropagatesNaN": False}
 
     def create_context(self, options: CreationOptions) -> BackendContext:  # noqa: ARG002  # none of them
-        """Keep OpenVINO's core for as long as the runtime is open."""
+        """Return a context that keeps OpenVINO's core for a runtime."""
         return CoreUser()
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
@@ -73,7 +76,7 @@ class OpenVinoBackend(Backend):
         return ModelContext(options)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Replace a subgraph by one PreCompiled layer; what cannot be compiled has failed."""
+        """Replace a subgraph by one PreCompiled layer, or fail it."""
         try:
             compiled = CompiledSubgraph(view, model)
         except (NotExportableError, BackendError) as error:
@@ -96,7 +99,7 @@ class OpenVinoBackend(Backend):
         return OptimizationViews(substitutions=[Substitution(view, replacement)])
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-        """Prepare a subgraph that was compiled, or compile a single layer.
+        """Prepare a compiled subgraph, or compile a single layer.
 
         Raises:
             BackendError: OpenVINO refused the layer.

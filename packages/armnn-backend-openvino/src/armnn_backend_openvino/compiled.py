@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A subgraph that OpenVINO compiled, and the workload that runs it."""
+"""A subgraph compiled by OpenVINO, and the workload running it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 
 class CompiledSubgraph:
-    """A compiled model; its inputs and outputs are in the order of the view's.
+    """A compiled model, its inputs ordered as the view's.
+
+    Its outputs are, too.
 
     Attributes:
         model: OpenVINO's compiled model. Threads share it; each has a request of its own.
     """
 
     def __init__(self, view: SubgraphView, context: ModelContext) -> None:
-        """Compile a view for the device and with the properties that the options say.
+        """Compile a view for the options' device and properties.
 
         Raises:
             NotExportableError: ONNX cannot say one of the layers.
@@ -56,7 +58,7 @@ class CompiledWorkload(Workload):
         self._inputs = tuple(inputs)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return the step that runs a request on the memory of these tensors."""
+        """Return a step that runs a request on these tensors."""
         request = self._compiled.model.create_infer_request()
         read = (inputs[index] for index in self._inputs)
         for index, handle in enumerate(handle for handle in read if handle is not None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OpenVINO in this process: one core, its devices, and the properties models are compiled with."""
+"""OpenVINO in this process: one core, devices, compile properties."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ OPTIONS = (DEVICE, THREADS, FAST_MATH)
 
 @functools.cache
 def core() -> openvino.Core:
-    """Return the core; making one looks for devices and is slow, so there is one."""
+    """Return the one core; making it searches for devices, slowly."""
     made = openvino.Core()
     made.set_property({"FORCE_TBB_TERMINATE": True})  # its worker threads go when it goes
     return made
 
 
 class CoreUser(BackendContext):
-    """Keeps the core for one runtime; with the last one it goes, and its threads with it."""
+    """Keeps the core for one runtime.
+
+    When the last user is closed, the core is destroyed with its threads.
+    """
 
     _lock = threading.Lock()
     _count = 0
@@ -48,7 +51,7 @@ class CoreUser(BackendContext):
 
 
 def device_of(options: Mapping[str, OptionValue]) -> str:
-    """Return the device that the options ask for, "CPU" if they do not.
+    """Return the device of the options, by default "CPU".
 
     Raises:
         InvalidArgumentError: There is no such device here.
@@ -63,7 +66,10 @@ def device_of(options: Mapping[str, OptionValue]) -> str:
 
 
 def properties_of(options: Mapping[str, OptionValue]) -> dict[str, Any]:
-    """Return what a model is compiled with: float32 stays float32 unless fast math is asked for."""
+    """Return the compile properties of the options.
+
+    float32 stays float32 unless fast math is asked for.
+    """
     properties: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY"}
     if not options.get(FAST_MATH, False):
         properties["INFERENCE_PRECISION_HINT"] = "f32"

@@ -2,7 +2,7 @@
 """The import of OpenVINO, without its telemetry.
 
 OpenVINO's tools start a thread and report their use over the network if a module for that is
-there. Nobody who runs a network here was asked, so they shall not find it.
+installed. Users of armnn did not agree to that, so the import hides the module.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers OpenVINO runs: what ONNX can say of them, and what the device says to that."""
+"""Which layers OpenVINO runs: ONNX's limits and the device's answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIFFERENT_PARAMETERS = {
 
 
 def support_of(layer: Layer, device: str) -> Support:
-    """Say whether a device runs a layer; if not, who refused it and why."""
+    """Return whether a device runs a layer, or why not."""
     values = [
         *((f"input {index}", value) for index, value in enumerate(layer.inputs)),
         *((f"output {index}", value) for index, value in enumerate(layer.outputs)),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""CpuRef, the reference backend; armnn finds it by its entry point."""
+"""CpuRef, the reference backend, found by its entry point."""

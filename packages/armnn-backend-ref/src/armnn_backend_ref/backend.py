@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CpuRef as a backend: what armnn finds by the entry point."""
+"""The backend class of CpuRef, named by the entry point."""
 
 from __future__ import annotations
 

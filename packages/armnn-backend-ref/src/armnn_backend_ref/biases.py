@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one step of a Signed32 bias is worth, which has no scale of its own."""
+"""The quantisation step of Signed32 biases, which have no scale."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ LAYER_NORM_STEPS = 1024
 
 
 def bias_steps(layer: Layer, name: str) -> Array | None:
-    """Return the step of a bias, or one for each of its elements; None if it is no such bias.
+    """Return the step of a bias, or one per element.
 
-    It is the product of the steps of the data and of the weights, of which float ones are one.
+    None if the input is no Signed32 bias of a quantised layer. It is the product of the steps of
+    the data and of the weights, of which float ones are one.
 
     Args:
         layer: A layer with quantised data or weights.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Between what a tensor stores and the real values that CpuRef computes with."""
+"""Conversion between stored values and the real values computed with."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 
 
 def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
-    """Return what makes real values of a tensor, None where it stores them as they are.
+    """Return a function that decodes a tensor, None if unneeded.
+
+    None is for tensors that store their real values as they are.
 
     Args:
         info: What the tensor is.
@@ -42,12 +44,18 @@ def decoder(info: TensorInfo, *, wide: bool = False) -> Decoder | None:
 
 
 def scaler(steps: Array, *, wide: bool = False) -> Decoder:
-    """Return what makes real values of integers that count in ``steps``, one or one for each."""
+    """Return a function that decodes integers which count in ``steps``.
+
+    There is one step, or one per element.
+    """
     return partial(_scale, steps.astype(np.float64 if wide else np.float32))
 
 
 def encoder(info: TensorInfo) -> Encoder:
-    """Return what stores real values in a tensor: rounded and saturated, or cast."""
+    """Return a function that encodes real values.
+
+    It rounds and saturates, or casts. It stores them as the tensor described by ``info`` does.
+    """
     return partial(_quantize, info) if info.is_quantized else store
 
 
@@ -75,5 +83,8 @@ def _quantize(info: TensorInfo, stored: Array, values: Array) -> None:
 
 
 def store(stored: Array, values: Array) -> None:
-    """Copy, with a cast within its kind: an integer tensor never takes floats by accident."""
+    """Copy ``values`` into ``stored``, with a cast within their kind.
+
+    An integer tensor never takes floats by accident.
+    """
     np.copyto(stored, values, casting="same_kind")

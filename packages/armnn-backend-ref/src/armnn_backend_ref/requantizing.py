@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Quantised layers in integers, rounded bit for bit as TensorFlow Lite's reference kernels round.
+"""Quantised layers in integers, bit-exact with TensorFlow Lite's reference kernels.
 
-What a layer computes of steps, its zero points taken off, is a whole number that floating point
-holds exactly. A fixed-point factor and a shift make steps of the output of it: gemmlowp's scheme,
-which the specification of TensorFlow Lite's quantisation builds on. Real numbers in between would
-be rounded elsewhere, and single steps grow from layer to layer.
+A layer computes steps whose zero points are subtracted, so the result is a whole number that
+floating point holds exactly. A fixed-point factor and a shift convert it to steps of the output:
+gemmlowp's scheme, on which the specification of TensorFlow Lite's quantisation builds. Real numbers
+in between would be rounded elsewhere, and single steps grow from layer to layer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ _WEIGHT_AXES = {
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """Positive real numbers: ``factor * 2^(exponent - 31)``, the factor in 31 bits."""
+    """Positive real numbers as ``factor * 2^(exponent - 31)``.
+
+    The factor has 31 bits.
+    """
 
     factor: Array
     exponent: Array
@@ -73,7 +76,10 @@ class IntegerForm:
 
 
 def integer_form(layer: Layer) -> IntegerForm | None:
-    """Return how a layer is computed in integers, None for one that is computed in real numbers."""
+    """Return a layer's integer form, None if it has none.
+
+    Without one it is computed in real numbers.
+    """
     output = layer.output_infos[0] if len(layer.output_infos) == 1 else None
     data = layer.input_infos[0] if layer.input_infos else None
     if output is None or data is None or not (_is_plain(output) and _is_plain(data)):
@@ -106,7 +112,7 @@ def fixed_point(numbers: Array | float) -> FixedPoint:
 
 
 def twice_rounded(numbers: Array, by: FixedPoint) -> Array:
-    """Multiply, round the upper 32 bits of the product, shift them and round again.
+    """Multiply, round the upper 32 bits, shift and round again.
 
     Halves go up first, then away from zero (gemmlowp: SaturatingRoundingDoublingHighMul and
     RoundingDivideByPOT).
@@ -130,8 +136,11 @@ def once_rounded(numbers: Array, by: FixedPoint) -> Array:
 
 
 def narrowly_rounded(numbers: Array, by: FixedPoint) -> Array:
-    """Multiply with the upper 16 bits of the factor, shift and round, halves up.
+    """Multiply by the factor's upper 16 bits, shift and round.
 
+    Halves are rounded up.
+
+    Sums of products with 16-bit activations, which have more than 32 bits, are rounded like this.
     That is what sums of more than 32 bits take, those of products with 16-bit activations.
     """
     factor = np.where(by.factor < 0x7FFF0000, (by.factor + (1 << 15)) >> 16, 0x7FFF)
@@ -141,7 +150,7 @@ def narrowly_rounded(numbers: Array, by: FixedPoint) -> Array:
 
 
 def _is_plain(info: TensorInfo) -> bool:
-    """Whether a tensor has one scale, and one zero point."""
+    """Return whether a tensor has one scale and zero point."""
     return info.is_quantized and len(info.scales) == 1
 
 
@@ -159,7 +168,10 @@ def _offset(info: TensorInfo, real: type[np.floating[Any]] = np.float64) -> Deco
 
 
 def _steps(zero_points: Array, real: type[np.floating[Any]], stored: Array) -> Array:
-    """Return steps from the zero point, as the real numbers that products are fast in."""
+    """Return steps minus the zero point as fast floats.
+
+    Products of real numbers are faster than those of integers.
+    """
     steps: Array = (stored - zero_points).astype(real)
     return steps
 
@@ -204,7 +216,10 @@ def _products(layer: Layer, data: TensorInfo, output: TensorInfo) -> IntegerForm
 
 
 def _largest_sum(layer: Layer, data: TensorInfo, axis: int) -> float:
-    """Return a bound of what the layer can sum up to, infinite if its weights are computed."""
+    """Return a bound of the layer's sums.
+
+    It is infinite if the weights are computed.
+    """
     _, weights, *rest = layer.inputs
     bias = rest[0] if rest else None
     if weights is None or weights.constant is None:
@@ -240,7 +255,10 @@ def _store_sums(
 
 
 def _arithmetic(layer: Layer, output: TensorInfo) -> IntegerForm | None:
-    """Add and subtract in a scale that both inputs fit in, multiply in the product of theirs."""
+    """Return the integer form of adding, subtracting or multiplying.
+
+    Sums are computed in a scale that both inputs fit in, products in the product of both scales.
+    """
     infos = [info for info in layer.input_infos if info is not None]
     operation = _ARITHMETIC.get(layer.type, getattr(layer.descriptor, "operation", None))
     if operation not in _ARITHMETIC.values() or not all(map(_is_plain, infos)):
@@ -281,7 +299,10 @@ def _add(
 
 
 def _mean(data: TensorInfo, output: TensorInfo) -> IntegerForm | None:
-    """Divide by the count within the factor, in as many bits as fit."""
+    """Return the integer form of Mean.
+
+    The factor divides by the count, in as many bits as fit.
+    """
     made = math.prod(output.static_shape)
     count = math.prod(data.static_shape) // made if made else 0
     if not count:
@@ -300,7 +321,10 @@ def _store_means(
 
 
 def _average(layer: Layer, data: TensorInfo, output: TensorInfo) -> IntegerForm | None:
-    """Round averages of what is stored: halves go away from the integer zero, not the real one."""
+    """Return the integer form of average pooling.
+
+    Halves are rounded away from the integer zero, not the real one.
+    """
     descriptor = layer.descriptor
     if getattr(descriptor, "pool_type", None) is not PoolingAlgorithm.AVERAGE:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rules that CpuRef's table of supported layers is made of."""
+"""The rules in CpuRef's table of supported layers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ OUTPUT_AXES = {"DepthwiseConvolution2d": 3, "Convolution3d": 4}
 
 
 def takes(name: str, types: Iterable[DataType]) -> Rule:
-    """The tensors in a slot have one of these data types."""
+    """Return a rule that limits a slot's data types."""
     allowed = tuple(types)
 
     def rule(layer: Layer) -> str:
@@ -97,7 +97,7 @@ def takes(name: str, types: Iterable[DataType]) -> Rule:
 
 
 def takes_each(pattern: str, types: Iterable[DataType]) -> Rule:
-    """The tensors in all slots whose names match have one of these data types."""
+    """Return a rule that limits all matching slots' data types."""
     allowed = tuple(types)
 
     def rule(layer: Layer) -> str:
@@ -108,7 +108,9 @@ def takes_each(pattern: str, types: Iterable[DataType]) -> Rule:
 
 
 def alike(*names: str, mixed: bool = True) -> Rule:
-    """The tensors in these slots have the data type of the first one; their scales may differ.
+    """Return a rule that requires the first slot's data type.
+
+    Their scales may differ.
 
     Args:
         names: The slots.
@@ -141,7 +143,7 @@ def scaled(layer: Layer) -> str:
 
 
 def resolved(layer: Layer) -> str:
-    """Inputs whose values take the place of parameters have done so."""
+    """Require that inputs which replace parameters have been resolved."""
     for index, info in enumerate(layer.input_infos):
         slot = layer.spec.input_slot(index)
         if info is not None and slot.fills is not None:
@@ -150,10 +152,10 @@ def resolved(layer: Layer) -> str:
 
 
 def weighted(layer: Layer) -> str:
-    """Weights and bias go with the data: quantised ones count in steps of their own.
+    """Require weights and bias to fit the data's type.
 
-    A Signed32 bias counts in steps of the data times those of the weights, of which one is
-    quantised.
+    Quantised weights have scales of their own. A Signed32 bias counts in steps of the data times
+    those of the weights, of which one is quantised.
     """
     data, weights = _info(layer, "input"), _info(layer, "weights")
     if data.data_type not in MIXED:
@@ -167,7 +169,7 @@ def weighted(layer: Layer) -> str:
 
 
 def _scales_per_output(layer: Layer) -> str:
-    """Scales of weights lie along the axis of the output channels."""
+    """Require the weights' scales along the axis of output channels."""
     weights = _info(layer, "weights")
     axis = OUTPUT_AXES.get(layer.type, 0)
     if isinstance(layer.descriptor, FullyConnectedDescriptor):
@@ -178,7 +180,7 @@ def _scales_per_output(layer: Layer) -> str:
 
 
 def has_steps(layer: Layer) -> str:
-    """A QLstm says what its inner tensors are stored in."""
+    """Require the scales of a QLstm's inner tensors."""
     from armnn_backend_ref.ops._lstm_cell import BIASES  # late: it brings all kernels with it
 
     d = layer.descriptor
@@ -201,7 +203,10 @@ def poolable(layer: Layer) -> str:
 
 
 def multiplies(layer: Layer) -> str:
-    """Integers have products, but an adjoint matrix is made of determinants of real numbers."""
+    """Require a real type for adjoint matrices, any number otherwise.
+
+    An adjoint matrix is made of determinants of real numbers.
+    """
     d = layer.descriptor
     for parameter in ("adjoint_x", "adjoint_y"):
         if isinstance(d, BatchMatMulDescriptor) and getattr(d, parameter):
@@ -211,7 +216,10 @@ def multiplies(layer: Layer) -> str:
 
 
 def rowwise(layer: Layer) -> str:
-    """Rows of indices fix the leading axes; what another axis would mean, Arm NN does not say."""
+    """Require gather indices that fix the leading axes.
+
+    Arm NN does not define another axis.
+    """
     d = layer.descriptor
     if isinstance(d, ScatterNdDescriptor) and d.axis_enabled:
         return "axis_enabled is True, expected False: rows of indices name the leading axes"
@@ -219,7 +227,7 @@ def rowwise(layer: Layer) -> str:
 
 
 def has_pixels(layer: Layer) -> str:
-    """A picture without pixels holds no sample, wherever one looks."""
+    """Require a picture of at least one pixel to sample."""
     shape = _info(layer, "input").shape
     layout = getattr(layer.descriptor, "data_layout", DataLayout.NCHW)
     if shape is not None and any(shape[axis] == 0 for axis in _spatial_axes(layout, len(shape))):
@@ -267,14 +275,14 @@ def binary(layer: Layer) -> str:
 
 
 def _taken_for(layer: Layer, parameter: str, types: Iterable[DataType]) -> str:
-    """The input has one of the data types that the value of a parameter makes sense for."""
+    """Check an input's type against the value of a parameter."""
     reason = takes("input", types)(layer)
     value = getattr(layer.descriptor, parameter, None)
     return f"{reason} for {parameter} {value.arm_name}" if reason and value is not None else reason
 
 
 def plain_bits(layer: Layer) -> str:
-    """Elements keep their size; quantised ones are more than their bits."""
+    """Require elements of one size, without quantisation."""
     (what, data), (made, output) = *_tensors(layer, "input"), *_tensors(layer, "output")
     for name, info in ((what, data), (made, output)):
         if info.data_type not in ANY or info.is_quantized:
@@ -288,7 +296,10 @@ def plain_bits(layer: Layer) -> str:
 
 
 def reducible(layer: Layer) -> str:
-    """The maximum of truth values is whether any holds, the minimum whether all do."""
+    """Require an operation that the data type has.
+
+    The maximum of truth values is whether any is true, the minimum whether all are.
+    """
     d = layer.descriptor
     extreme = isinstance(d, ReduceDescriptor) and d.reduce_operation in (
         ReduceOperation.MAX,
@@ -298,7 +309,9 @@ def reducible(layer: Layer) -> str:
 
 
 def _tensors(layer: Layer, name: str) -> list[tuple[str, TensorInfo]]:
-    """Return what stands in a slot, each tensor with what to call it; nothing if it is absent.
+    """Return a slot's tensors, each with its name for messages.
+
+    An absent slot gives none.
 
     Raises:
         KeyError: The layer type has no such slot.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which layers CpuRef runs, as a table of rules; the first rule that fails is the reason."""
+"""The table of rules that says which layers CpuRef runs.
+
+The first rule that fails is the reason.
+"""
 
 from __future__ import annotations
 
@@ -219,7 +222,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 
 
 def support_of(layer: Layer) -> Support:
-    """Say whether CpuRef runs a layer; its shapes are known in full."""
+    """Return whether CpuRef runs a layer whose shapes are known."""
     if layer.type not in RULES:
         hint = layer.spec.no_kernel or "name a backend that has one as well"
         return Support.no(f"CpuRef has no kernel for {layer.type}: {hint}")

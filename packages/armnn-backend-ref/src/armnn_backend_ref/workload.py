@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One layer, prepared to run: decode, compute, encode, with everything looked up beforehand."""
+"""A layer prepared to run: decode, compute, encode.
+
+Everything is looked up beforehand.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class _Constant:
-    """The real values of a constant, shared by all specialisations of a network.
+    """A constant's decoded values, shared by a network's specialisations.
 
     Attributes:
         stored: What they were decoded from: held beside them, so that its id stays its own.
@@ -36,7 +39,7 @@ class _Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """What an operation is given for one input of its layer.
+    """The argument of an operation for one layer input.
 
     Attributes:
         place: Which input.
@@ -50,7 +53,7 @@ class _Argument:
 
 
 class RefWorkload(Workload):
-    """A layer with its operation, its constants decoded, and how to read and write its tensors.
+    """A layer with its operation, decoded constants, readers and writers.
 
     Args:
         layer: A layer that CpuRef supports; its shapes are known in full.
@@ -118,7 +121,10 @@ def _integer_form(layer: Layer) -> IntegerForm | None:
 
 
 def _places(layer: Layer) -> Sequence[int]:
-    """Return which inputs the operation is given: not those whose value the descriptor has."""
+    """Return the inputs that the operation takes.
+
+    An input whose value the descriptor has is left out.
+    """
     if layer.spec.is_variadic:
         return range(len(layer.inputs))
     return [place for place, slot in enumerate(layer.spec.inputs) if slot.fills is None]
@@ -143,7 +149,7 @@ def _argument(layer: Layer, place: int, as_stored: bool, model: ModelContext) ->
 
 
 def _whole_argument(layer: Layer, place: int, form: IntegerForm, model: ModelContext) -> _Argument:
-    """Return what the integer form of a layer is given for one input."""
+    """Return the integer form's argument for one input."""
     value = layer.inputs[place] if place < len(layer.inputs) else None
     if value is None:
         return _Argument(place, None, None)
@@ -155,7 +161,7 @@ def _whole_argument(layer: Layer, place: int, form: IntegerForm, model: ModelCon
 def _constant(
     value: Value, decode: Decoder | None, reading: Hashable, model: ModelContext
 ) -> _Constant | None:
-    """Return the real values of a constant, decoded once for all specialisations of a network.
+    """Decode a constant, once for all specialisations of a network.
 
     Args:
         value: The constant, or another value.
@@ -174,7 +180,10 @@ def _constant(
 
 
 def _writer(encode: Encoder, handle: TensorHandle) -> Callable[[Array], None]:
-    """Return what stores a result; a tensor whose shape was not known is given a new array."""
+    """Return a function that stores a result.
+
+    A tensor whose shape was not known is given a new array.
+    """
     if handle.info.is_static:
         return partial(encode, handle.map())
 
@@ -193,7 +202,7 @@ def _read_only(values: Array) -> Array:
 
 
 def _store_alike(inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]) -> bool:
-    """Whether elements may be moved as they are stored.
+    """Return whether stored elements may be moved without decoding.
 
     Per-axis quantisation is always decoded: an element that moves along the axis changes its scale.
     Integers and Booleans are what they store, so that indices and conditions do not matter here.

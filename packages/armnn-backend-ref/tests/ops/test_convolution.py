@@ -35,7 +35,7 @@ def correlation(
     dilations: Sequence[int],
     padding: Padding,
 ) -> Array:
-    """[N,C,*S] with [O,I,*K] in float64, as the definition says: one output place at a time."""
+    """Correlate [N,C,*S] with [O,I,*K] in float64, place by place."""
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *padding])
     groups = x.shape[1] // weights.shape[1]
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, weights.shape[2:], strict=True)]
@@ -58,7 +58,7 @@ def correlation(
 
 
 def scattering(x: Array, weights: Array, strides: Sequence[int], padding: Padding) -> Array:
-    """The transposed convolution of [N,C,H,W] with [O,I,KH,KW], one input pixel at a time."""
+    """Convolve [N,C,H,W] transposed with [O,I,KH,KW], pixel by pixel."""
     count, per_group, height, width = weights.shape
     groups = x.shape[1] // per_group
     sizes = [s * (n - 1) + k for s, n, k in zip(strides, x.shape[2:], (height, width), strict=True)]

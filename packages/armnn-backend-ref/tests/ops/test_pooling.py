@@ -26,7 +26,7 @@ LAST = {DataLayout.NHWC, DataLayout.NDHWC}
 
 
 def pooled(d: Pooling, x: Array, sizes: tuple[int, ...]) -> Array:
-    """Pool [N,C,*S] in float64 as the definition says: one window at a time."""
+    """Pool [N,C,*S] in float64, one window at a time."""
     y = np.zeros((*x.shape[:2], *sizes))
     for place in np.ndindex(*sizes):
         counted, reads = 1, []

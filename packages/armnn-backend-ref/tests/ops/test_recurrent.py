@@ -58,7 +58,7 @@ def parameters(d: LstmDescriptor | QLstmDescriptor) -> dict[str, Array]:
 def definition(
     d: LstmDescriptor, p: Mapping[str, Array], x: Array, hidden: Array, cell: Array
 ) -> tuple[Array, Array]:
-    """One step in float64, one gate after the other, as the papers write it."""
+    """Compute one step in float64, gate by gate, as published."""
     function, sigmoid = FUNCTIONS[d.activation_func], FUNCTIONS[6]
 
     def entering(gate: str, seen: Array) -> Array:

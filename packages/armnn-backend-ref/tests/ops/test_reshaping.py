@@ -51,7 +51,7 @@ def test_reshape_reads_a_strided_input_in_the_order_of_its_axes(run_layer):
 
 
 def test_what_is_left_of_nothing_is_told_by_the_dimensions_that_are_not_copied(run_layer):
-    """NumPy alone could not tell: any number times 0 is 0."""
+    """NumPy cannot tell: any number times 0 is 0."""
     d = ReshapeDescriptor(target_shape=(0, 0, 2, -1), zero_copies=True)
     (y,) = run_layer("Reshape", [numbered(4, 0, 2, 3)], d)
     assert y.shape == (4, 0, 2, 3)

@@ -57,7 +57,7 @@ def test_bilinear_agrees_with_onnxruntime(compute, onnx_run, mode, size):
 
 @pytest.mark.parametrize("layout", [NCHW, NHWC])
 def test_rows_are_blended_after_columns_as_arm_nn_rounds(compute, layout):
-    """To the last bit, since the nearest step of a quantised picture hangs on it at a tie."""
+    """The order decides ties of quantised pictures, so compare bits."""
     x = picture(3, 4)
     ys, xs = (np.arange(n, dtype=np.float32) * np.float32(s) for n, s in ((5, 3 / 5), (7, 4 / 7)))
     down, right = (ys - np.floor(ys))[:, None], xs - np.floor(xs)

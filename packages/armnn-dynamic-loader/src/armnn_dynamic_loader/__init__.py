@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The door for backends that are shared libraries; armnn finds it by its entry point."""
+"""The backend source for shared libraries.
+
+Its entry point makes it known.
+"""

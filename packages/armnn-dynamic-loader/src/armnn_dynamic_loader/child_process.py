@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One process that tries a file out: how it is started, heard and ended."""
+"""A process that probes a file: start, messages and end."""
 
 from __future__ import annotations
 
@@ -86,22 +86,25 @@ class ChildProcess:
 
     @property
     def patience(self) -> float:
-        """Seconds after which it must be looked at, even if the selector does not wake for it."""
+        """Seconds until it must be checked without a selector event."""
         left = max(self.deadline - time.monotonic(), 0.0)
         return left if self._exit is not None else min(left, _POLL_SECONDS)
 
     def hear(self, selector: selectors.BaseSelector, descriptor: int) -> None:
-        """Read what it reported; called when the selector has woken for one of its descriptors."""
+        """Read the child's messages after the selector woke for it."""
         if descriptor == self._pipe and not self._read_report():
             selector.unregister(descriptor)
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself; nobody else gets its number before :meth:`close`."""
+        """Return whether the process has ended by itself.
+
+        Its number is not used again before :meth:`close`.
+        """
         found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return found is not None
 
     def told(self) -> dict[str, Any]:
-        """Return what it reported by kind; of several of one kind the last."""
+        """Return what it reported by kind, the last of each."""
         self._read_report()
         told: dict[str, Any] = {}
         for line in bytes(self._report).split(b"\n"):
@@ -113,7 +116,10 @@ class ChildProcess:
         return told
 
     def close(self, selector: selectors.BaseSelector) -> int | None:
-        """End it with all that it started; return its exit status, None if it had not ended."""
+        """End it with its children; return its exit status.
+
+        None if it had not ended by itself.
+        """
         has_ended = self.has_ended()
         for descriptor in (self._pipe, self._exit):
             with contextlib.suppress(KeyError):  # it was heard to the end
@@ -123,7 +129,7 @@ class ChildProcess:
         return self._process.returncode if has_ended else None
 
     def dispose(self) -> tuple[str, str]:
-        """Give its resources back; return what it wrote to stdout and to stderr."""
+        """Release its resources; return its stdout and stderr."""
         texts = _text(self._output), _text(self._errors)
         self._undo.close()
         return texts
@@ -162,7 +168,7 @@ class ChildProcess:
 
 
 def _flags() -> list[str]:
-    """Return how the interpreter is started: on its own, but with this one's wish for bytecode."""
+    """Return the interpreter's flags: isolated, with this one's bytecode setting."""
     flags = ["-I", "-S"]
     if sys.dont_write_bytecode:
         flags.append("-B")
@@ -172,13 +178,16 @@ def _flags() -> list[str]:
 
 
 def search_path() -> list[str]:
-    """Return where the child finds its own modules and those of armnn-backend-api."""
+    """Return the import path for the child and armnn-backend-api."""
     modules = (__file__, armnn_backend_api.__file__)
     return list(dict.fromkeys(str(Path(module).parents[1]) for module in modules))
 
 
 def _exit_descriptor(pid: int) -> int | None:
-    """Return what becomes readable when a process ends; None on Linux before 5.3."""
+    """Return a descriptor that becomes readable when the process ends.
+
+    None on Linux before 5.3.
+    """
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):  # neither Python nor the kernel need have it

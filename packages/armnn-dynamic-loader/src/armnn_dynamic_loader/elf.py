@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads of an ELF file what can be known without running it: for what machine it is, and its note.
+"""Reads an ELF file's machine and note, without running it.
 
 Only the file's header, its program headers and its notes are read. Every offset and size in them
 is checked against the file, as anything may have the name of a backend.
@@ -30,11 +30,17 @@ _MACHINES = {3: "x86", 40: "Arm", 62: "x86-64", 183: "AArch64", 243: "RISC-V", 2
 
 
 class ElfError(Exception):
-    """A file is no shared library for this machine; the text is the rest of a sentence."""
+    """A file is no shared library for this machine.
+
+    The text is the rest of a sentence.
+    """
 
 
 class NoteError(Exception):
-    """The note of a file cannot be understood; the text is the rest of a sentence."""
+    """The note of a file cannot be read.
+
+    The text is the rest of a sentence.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class _Segment:
 
 
 def read_note(path: str) -> Note | None:
-    """Return what a backend says about itself, None if it says nothing.
+    """Return a backend's note, None if it has none.
 
     Args:
         path: The file.
@@ -155,7 +161,7 @@ def _read_segments(file: BinaryIO, size: int, order: str, *, is_64_bit: bool) ->
 
 
 def _find_note(file: BinaryIO, segment: _Segment, order: str) -> bytes | None:
-    """Return the text of our note if it is in this segment."""
+    """Return the text of armnn's note in this segment."""
     file.seek(segment.offset)
     data = file.read(segment.size)
     for owner, kind, text in _notes(data, order, 8 if segment.alignment == 8 else 4):
@@ -165,7 +171,10 @@ def _find_note(file: BinaryIO, segment: _Segment, order: str) -> bytes | None:
 
 
 def _notes(data: bytes, order: str, alignment: int) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield owner, type and content of each note; stop at the first that does not fit."""
+    """Yield owner, type and content of each note.
+
+    It stops at the first note that does not fit.
+    """
     position = 0
     while position + 12 <= len(data):
         owner_size, text_size, kind = struct.unpack_from(f"{order}III", data, position)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files of the scanned folders: what each entry is, and the checks that run nothing of it."""
+"""The files of scanned folders, checked without running them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _RefusedError(Exception):
 
 
 def examine_folders(folders: Iterable[SearchedFolder]) -> list[FileRecord]:
-    """Return a record for each entry of the folders that can be scanned.
+    """Return a record for each entry of the scannable folders.
 
     The folders keep their order; in each, files come in the order of the bytes of their names. Of
     several entries that lead to the same file only the first may be loaded.
@@ -83,7 +83,7 @@ def _entries(folder: str) -> Iterator[str]:
 
 
 def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
-    """Return what is known of an entry without running it; None for a folder."""
+    """Return an entry's record without running it; None for folders."""
     path = entry
     try:
         problem = name_problem(os.path.basename(entry))
@@ -122,7 +122,7 @@ def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
 
 
 def _target(entry: str) -> tuple[str, os.stat_result]:
-    """Return the canonical path behind an entry, and what it is."""
+    """Return an entry's canonical path and its status."""
     try:
         path = os.path.realpath(entry, strict=True)
     except OSError as error:

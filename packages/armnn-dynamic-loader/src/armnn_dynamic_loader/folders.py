@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which folders are scanned for dynamic backends, and why others are not."""
+"""The folders scanned for dynamic backends, and reasons against others."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 def search_path(options: CreationOptions) -> tuple[SearchedFolder, ...]:
-    """Return the folders in the order in which they are scanned, each once.
+    """Return the folders in the order of scanning, each once.
 
-    ``dynamic_backends_path`` is one folder and stands alone, even if it is invalid. Otherwise
-    those of the environment variable come first, then those of installed distributions.
+    ``dynamic_backends_path`` is one folder and the only one, even if it is invalid. Otherwise those
+    of the environment variable come first, then those of installed distributions.
 
     Args:
         options: What the user asked for; nothing is returned if dynamic backends are off.
@@ -68,7 +68,10 @@ def _judged(folder: SearchedFolder) -> SearchedFolder:
 
 
 def _problem(path: str) -> str:
-    """Return why a folder cannot be scanned, as the rest of a sentence; empty if it can."""
+    """Return why a folder cannot be scanned; empty if scannable.
+
+    It is the rest of a sentence.
+    """
     if platform.system() != "Linux":
         return f"cannot be used: dynamic backends need Linux, this is {platform.system()}"
     if not path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What is wrong with a shared library as a dynamic backend, read from its ELF structure.
+"""Lint of a shared library as a dynamic backend.
 
-Nothing of the file is run. It tells its vendor what a user would run into later, and what breaks on
-other machines than the vendor's.
+It reads the ELF structure. Nothing of the file is run. It tells its vendor what a user would run
+into later, and what breaks on other machines than the vendor's.
 """
 
 from __future__ import annotations

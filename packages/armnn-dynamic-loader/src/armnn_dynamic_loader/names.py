@@ -9,9 +9,10 @@ _NAME = re.compile(r"[A-Za-z0-9]+_[A-Za-z0-9]+_backend\.so(\.[0-9]+)*")
 
 
 def name_problem(name: str) -> str:
-    """Return why a file of that name is not taken for a backend; empty if it is.
+    """Return why a file name is refused; empty if accepted.
 
-    The rule is Arm NN's, save that its expression lets any character stand for the dot of ".so".
+    The rule is Arm NN's, but Arm NN's expression accepts any character in place of the dot of
+    ".so".
 
     Args:
         name: Of the entry in the folder, not of what a link points at.

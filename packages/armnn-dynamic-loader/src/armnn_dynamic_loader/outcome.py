@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What came of trying a file out: the record that is judged by and remembered."""
+"""The outcome of a probe, as judged and remembered."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tries files out, each in a process of its own, several at once, and judges what came of it.
+"""Probes files, each in its own process, several at once.
 
-The process is a fresh interpreter, never a fork: what this process holds, threads and locks among
-it, must not be there. Whatever a file does to it, this process only reads what is left.
+The process is a fresh interpreter, never a fork: threads and locks of this process must not be in
+it. Whatever a file does to it, this process only reads its messages and exit status.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
 
 
 def _wait(selector: selectors.BaseSelector, running: list[ChildProcess]) -> None:
-    """Wait until a child reports something, ends, or has taken too long."""
+    """Wait until a child reports, ends or exceeds its time."""
     if running:
         for key, _ in selector.select(min(child.patience for child in running)):
             key.data.hear(selector, key.fd)

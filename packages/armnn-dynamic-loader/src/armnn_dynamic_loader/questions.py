@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers that a backend is asked about while it is tried out, as the child reads them."""
+"""The layers of the probe's queries, as the child reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MADE_UP: dict[str, Any] = {
 
 @functools.cache
 def layers() -> tuple[dict[str, Any], ...]:
-    """Return small float layers of the types that most backends have, and one made-up layer."""
+    """Return small float layers of common types, and one invented."""
     asked = [_description(layer) for layer in _network().layers if layer.outputs and layer.inputs]
     data = next(layer for layer in asked if layer["type"] == "Addition")
     made_up = {**MADE_UP, "inputs": data["inputs"], "outputs": data["outputs"]}
@@ -81,7 +81,10 @@ def _tensor(value: Value, *, is_read: bool) -> dict[str, Any]:
 
 
 def _attributes(layer: Layer) -> list[list[Any]]:
-    """Return name, type and elements of each attribute, as the adapter of the core spells them."""
+    """Return name, type and elements of each attribute.
+
+    They are spelled as the adapter of the core spells them.
+    """
     arena = Arena()
     attributes = attributes_of(layer.descriptor, BACKEND_API_VERSION, arena)
     return [[text_of(each.name), each.type, elements_of(each)] for each in attributes]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backend source ``dynamic``: from folders to records, and from a record to a backend."""
+"""The backend source ``dynamic``: folders to records, records to backends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _one_at_a_time: Final = threading.Lock()
 
 
 class _ChangedFileError(BackendUnavailableError):
-    """A file is no longer what was examined; the core reads the attributes from the error."""
+    """A file changed after it was examined.
+
+    The core reads the attributes from the error.
+    """
 
     stage = "file"
     remedy = "make a new runtime"
@@ -39,11 +42,11 @@ class DynamicBackends(BackendSource):
     """Backends that are files named ``<vendor>_<name>_backend.so[.version]``."""
 
     def folders(self, options: CreationOptions) -> Sequence[SearchedFolder]:
-        """Return the folders that are scanned, and those that are not with the reason."""
+        """Return all folders; those not scanned have a reason."""
         return search_path(options)
 
     def files(self, options: CreationOptions) -> Sequence[str]:
-        """Return the files that nothing speaks against which can be told unopened."""
+        """Return the files that pass the checks which open nothing."""
         records = examine_folders(search_path(options))
         return [record.path for record in records if record.is_open_question]
 
@@ -58,7 +61,9 @@ class DynamicBackends(BackendSource):
         return _tried_out(records, gate, options)
 
     def load(self, record: SourceRecord, runtime: object) -> Backend:  # noqa: ARG002  # all share the file
-        """Open a file and return its backend; any number of runtimes may do so.
+        """Open a file and return its backend.
+
+        Any number of runtimes may do so.
 
         Raises:
             BackendUnavailableError: The file has changed since it was examined, or is gone.
@@ -78,14 +83,17 @@ class DynamicBackends(BackendSource):
         return NativeBackend(NativeLibrary.open(record.path, id=record.id))
 
     def lint(self, path: str) -> Sequence[str]:
-        """Return what is wrong with a file, read from its ELF structure; nothing of it is run."""
+        """Return a file's defects, read from its ELF structure.
+
+        Nothing of it is run.
+        """
         from armnn_dynamic_loader.lint import lint_file  # late: pyelftools takes a while to import
 
         return lint_file(path)
 
 
 class _Gate:
-    """Who may be run at all: the lock file, the switches and the audit hooks decide."""
+    """The lock file, switches and audit hooks that permit runs."""
 
     def __init__(self, options: CreationOptions) -> None:
         self._lock = Lock.of(options)
@@ -93,7 +101,10 @@ class _Gate:
         self._is_probing = options.probe != "off"
 
     def checked(self, record: FileRecord) -> FileRecord:
-        """Return the record, turned down if the file must not be run, with its sha256 if known."""
+        """Return the record, refused if the file must not run.
+
+        It has the file's sha256 if that is known.
+        """
         if not record.is_open_question:
             return record
         if not record.id and not self._is_probing and self._selection.is_by_id:
@@ -110,7 +121,7 @@ class _Gate:
         return _refused(record, "lock", reason, remedy) if reason else record
 
     def is_blocked(self, record: FileRecord) -> bool:
-        """Whether the switches keep out the id that the file says it has."""
+        """Return whether the switches block the file's stated id."""
         entry = BackendEntry(record.id, BackendState.KNOWN, record.path, source="dynamic")
         return bool(record.id) and self._selection.refusal(entry) is not None
 
@@ -118,7 +129,7 @@ class _Gate:
 def _tried_out(
     records: list[FileRecord], gate: _Gate, options: CreationOptions
 ) -> list[SourceRecord]:
-    """Return the records with what came of trying out the files that nothing speaks against."""
+    """Return the records after probing those that passed all checks."""
     with _one_at_a_time:
         cache = VerdictCache(cache_file())
         outcomes: dict[str, tuple[Outcome, str]] = {}
@@ -155,7 +166,7 @@ def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
 
 
 def _announced(record: FileRecord) -> FileRecord:
-    """Tell audit hooks that a file is about to be run; one that raises turns it down."""
+    """Tell audit hooks about a run; an exception refuses it."""
     record = replace(record, sha256=record.sha256 or sha256_of(record.path))
     try:
         sys.audit(LOAD_EVENT, record.noted_id, record.path, record.sha256)
@@ -179,7 +190,10 @@ def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
 
 
 def _opened(record: FileRecord) -> FileRecord:
-    """Return a record with the id that only the file itself can tell; the user trusts it."""
+    """Return a record with the id the opened file reports.
+
+    It is for files that the user trusts.
+    """
     from armnn.backends.native import NativeLibrary, NativeLoadError  # late, see below
 
     record = _announced(record)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Remembers what came of trying a file out, so that it is done once per state of the file.
+"""Remembers probe outcomes, once per state of a file.
 
 A verdict counts for the same path, device, inode, size and times, and for the same versions of the
 Backend API, this loader and Python. One that may turn out differently without any of these
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def cache_file() -> Path | None:
-    """Return where the verdicts are kept; None if this process must not believe any.
+    """Return the path of the verdicts, None to trust none.
 
     ``$XDG_CACHE_HOME/armnn/probes.json``, by default in ``~/.cache``.
     """
@@ -59,7 +59,7 @@ class VerdictCache:
     """The verdicts of one user."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read the verdicts; what cannot be read or believed counts as none.
+        """Read the verdicts; unreadable or untrusted ones count as none.
 
         Args:
             path: The file; None to keep nothing.
@@ -68,7 +68,7 @@ class VerdictCache:
         self._rows: dict[str, Any] = self._read()
 
     def find(self, record: FileRecord, timeout: float) -> tuple[Outcome, str] | None:
-        """Return what is known of a file in this very state, with its sha256.
+        """Return the outcome and sha256 for a file's present state.
 
         Args:
             record: The file.
@@ -88,7 +88,7 @@ class VerdictCache:
             return None
 
     def keep(self, found: Mapping[FileRecord, tuple[Outcome, str]], timeout: float) -> None:
-        """Remember what came of trying files out; a cache that cannot be written is no error.
+        """Store probe outcomes; an unwritable cache is no error.
 
         Args:
             found: The outcome and the sha256 of each.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each layer type computes; each module beside this one holds one family of layers."""
+"""The operations of CpuRef, one module per family of layers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from armnn_backend_ref.ops._registry import OPS, Array, Op, op
 
 
 def operation_of(layer_type: str) -> Op:
-    """Return the operation of a layer type; the module of its family is imported for it.
+    """Return the operation of a layer type.
 
-    A network that CpuRef computes a layer or two of must not wait for all families.
+    The module of its family is imported for it. Families are imported one by one, on demand. A
+    network that CpuRef computes a layer or two of must not wait for all families.
 
     Args:
         layer_type: One that has a kernel.

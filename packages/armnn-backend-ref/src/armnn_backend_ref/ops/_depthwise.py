@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Depthwise sums of products, in two orders: along the planes of the channels, or across channels.
+"""Depthwise convolution along the planes or across the channels.
 
 NumPy's inner loops are fast when they are long. Few channels with large planes are summed along
 the planes; many channels with small planes across the channels.
@@ -29,8 +29,8 @@ def sum_along_planes(x: Array, taps: Array, bias: Array | None, window: Window, 
     """Write the convolution of each plane into ``y``.
 
     A plane is copied, padded, into one run of elements for each residue of the strides. A tap then
-    reads one run for all places of the window. Between the rows of the output lie places where the
-    window would stick out at the end of a row; they are computed, too, and dropped.
+    reads one run for all places of the window. The places at the end of a row, where the window
+    would stick out, are computed, too, and dropped.
 
     Args:
         x: [N,C,H,W].
@@ -69,7 +69,9 @@ def sum_along_planes(x: Array, taps: Array, bias: Array | None, window: Window, 
 
 
 def _padded_planes(x: Array, window: Window, strides: list[int], rows: int, row: int) -> Array:
-    """Return [N,C,SH,SW,elements]: for each residue, every SH-th row and SW-th column in a run.
+    """Return padded planes as [N,C,SH,SW,elements], one run for each residue.
+
+    A run has every SH-th row and every SW-th column.
 
     One row more than the window reads gives the run of the last tap its full length.
     """
@@ -89,7 +91,10 @@ def _padded_planes(x: Array, window: Window, strides: list[int], rows: int, row:
 def sum_across_channels(
     x: Array, taps: Array, bias: Array | None, window: Window, y: Array
 ) -> None:
-    """Write the convolution into ``y``, with the channels last in memory; see above."""
+    """Write the convolution into ``y``, channels last in memory.
+
+    The module's docstring says when this order is the faster one.
+    """
     images = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
     outer = y.shape[3:]
     block = max(

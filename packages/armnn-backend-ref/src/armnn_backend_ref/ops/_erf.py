@@ -38,7 +38,7 @@ _Q_DOUBLE = (
 
 
 def erf(x: Array) -> Array:
-    """Return the error function of each element, in the floating point type of ``x``.
+    """Return the error function of each element, in ``x``'s type.
 
     The error is at most one unit in the last place for float32, at most ten for float64 (the mean
     is one), measured against ``math.erf``.
@@ -62,7 +62,7 @@ def _erf_chunk(x: Array) -> Array:
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """Return the polynomial with those coefficients, lowest power first, by Horner's rule."""
+    """Evaluate a polynomial, lowest power first, by Horner's rule."""
     value = np.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         value *= x

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One step of a long short-term memory, in real values or in what few bits leave of them.
+"""One step of a long short-term memory (LSTM).
+
+It computes in real values, or in the few bits that :class:`Storage` keeps of them.
 
 Names: I is the size of the input, U the number of units, O the size of the output. The cell is that
 of Hochreiter and Schmidhuber 1997 with peepholes and projection (Sak et al. 2014), coupled input
@@ -47,12 +49,15 @@ def sigmoid(x: Array) -> Array:
 
 
 def clipped(x: Array, limit: float) -> Array:
-    """Return the values within -limit..limit; a limit of 0 is none."""
+    """Clip the values to -limit..limit; 0 means no limit."""
     return np.clip(x, -limit, limit) if limit > 0 else x
 
 
 def stored(info: TensorInfo) -> Function:
-    """Return what rounds real values to those that a tensor can store, as ``quantize`` does."""
+    """Return a function that rounds to a tensor's storable values.
+
+    It rounds as ``quantize`` does.
+    """
     return _stored(info.data_type, np.float32(info.scale), np.float32(info.zero_point))
 
 
@@ -69,7 +74,7 @@ def _stored(data_type: DataType, steps: Array | np.float32, zero: Array | np.flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """What is left of the inner values of a cell that keeps them in few bits.
+    """Functions that round the inner values of a quantised cell.
 
     Attributes:
         sums: What a gate is stored as while its terms are added up, by gate; all of one data type.
@@ -88,7 +93,7 @@ class Storage:
     cell: Function = same
 
     def store_of_sums(self, gates: Sequence[str], units: int) -> Function:
-        """Return what stores the sums of some gates that stand one after the other."""
+        """Return a function that rounds the sums of adjacent gates."""
         if not self.sums:
             return same
         infos = [self.sums[gate] for gate in gates]
@@ -104,7 +109,9 @@ EXACT = Storage()
 
 
 def accumulated(total: Array, x: Array, weights: Array, store: Function | None) -> Array:
-    """Return total + x [batch,K] @ weights [U,K] transposed, stored after each of the K terms.
+    """Return total + x @ weights transposed, rounded after each term.
+
+    The shapes are x [batch,K] and weights [U,K]; ``store`` is called after each of the K terms.
 
     Rounding each partial sum is what Arm NN's reference does; a sum that is rounded once is many
     steps away from it. The loop is over the terms of a sum, for all sums at once.
@@ -140,7 +147,7 @@ class Cell:
     storage: Storage = EXACT
 
     def step(self, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
-        """Return output [batch,U], before its projection, and cell [batch,U] of one step."""
+        """Return output [batch,U], not yet projected, and cell [batch,U]."""
         keep = self.storage
         sums = self._sums(x, hidden)
         forget = keep.activated(sigmoid(self._gate("forget", sums, cell)))
@@ -155,7 +162,10 @@ class Cell:
         return show * keep.activated(self.activation(cell)), cell
 
     def _sums(self, x: Array, hidden: Array) -> dict[str, Array]:
-        """Return the products of each gate, summed up, with its bias if it is not normalised."""
+        """Return the summed products of each gate.
+
+        They include the bias of a gate that is not normalised.
+        """
         named = self.parameters
         weights = {
             gate: (named[f"input_to_{gate}_weights"], named[f"recurrent_to_{gate}_weights"])
@@ -175,7 +185,10 @@ class Cell:
         return dict(zip(weights, np.split(total, len(weights), -1), strict=True))
 
     def _gate(self, name: str, sums: Mapping[str, Array], cell: Array | None) -> Array:
-        """Return what enters the activation of a gate; ``cell`` is what its peephole shows."""
+        """Return the input of a gate's activation.
+
+        ``cell`` is the cell state that the peephole reads.
+        """
         keep, y = self.storage, sums[name]
         if self.peephole and cell is not None:
             y = y + self.parameters[f"cell_to_{name}_weights"] * cell
@@ -188,7 +201,10 @@ class Cell:
 
 
 def _standardized(x: Array) -> Array:
-    """Give each row a mean of zero and a variance of one; a row of equal numbers becomes zeros."""
+    """Give each row mean 0 and variance 1.
+
+    A row of equal numbers becomes zeros.
+    """
     if x.size == 0:
         return x
     centred: Array = x - x.mean(-1, keepdims=True)

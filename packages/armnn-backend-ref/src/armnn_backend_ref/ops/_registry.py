@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of CpuRef's operations: one function per layer type, entered by a decorator."""
+"""The table of CpuRef's operations, filled by a decorator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Op(NamedTuple):
             outputs, because it rounds to steps that follow from theirs. Such a one is ``typed``.
         moves: Whether it only moves elements: it is then given the stored values as they are,
             provided that inputs and outputs store alike.
-        stored: Whether it is given the stored values whatever they stand for, and returns such.
+        stored: Whether it is given stored values, without decoding, and returns such.
 
     Unless it only moves elements, an operation works on real values: quantised, Float16 and
     BFloat16 tensors arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sliding windows: which elements of an axis a position of a window meets.
+"""Sliding windows: which elements each window position reads.
 
 Layers with windows loop over the positions inside the window and handle all places of the window at
-once, as one strided slice. Slices leave out what would lie in the padding, so nothing is padded.
+once, as one strided slice. Slices leave out the padding, so nothing is padded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Index: TypeAlias = tuple[Any, ...]
 
 
 class Window(NamedTuple):
-    """A window over the spatial axes; each field has one entry per axis, in order of the axes.
+    """A window over the spatial axes.
+
+    Each field has one entry per axis, in order of the axes.
 
     Attributes:
         size: How many elements it reads.
@@ -37,14 +39,14 @@ class Window(NamedTuple):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each place of it reads exactly the one element that it stands on."""
+        """Whether each place of the window reads exactly one element."""
         ones = (1,) * len(self.size)
         return self.size == self.stride == ones and not any(self.before)
 
     def positions(
         self, inner: tuple[int, ...], outer: tuple[int, ...], first: int = 0
     ) -> Iterator[tuple[Index, Index, Index]]:
-        """Yield each position inside the window with the elements that meet there.
+        """Yield each window position with the elements read there.
 
         Args:
             inner: The sizes of the axes that the window slides over.
@@ -73,7 +75,9 @@ class Window(NamedTuple):
 
 
 def overlap(size: int, places: int, offset: int, stride: int) -> tuple[slice, slice]:
-    """Return the places p in 0..places for which offset + p * stride is in 0..size, and these.
+    """Return the places that read inside the axis, with elements.
+
+    A place p in 0..places reads element offset + p * stride, which must be in 0..size.
 
     Both slices have the same length, which may be zero. With a stride of 0 there is one place.
     """
@@ -98,7 +102,9 @@ def sliding(
     before: int = 0,
     dilation: int = 1,
 ) -> Array:
-    """Combine what a window over one axis reads, at each of its places.
+    """Combine the elements that a window over one axis reads.
+
+    The result has one element for each place of the window.
 
     Args:
         combine: An associative function of two arrays, as ``np.add``.

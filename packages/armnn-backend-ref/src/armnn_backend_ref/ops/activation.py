@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @op("Activation")
 def activation(d: ActivationDescriptor, x: Array) -> Array:
-    """Apply ``d.function`` to each element; the formulas are those of the descriptor.
+    """Apply ``d.function`` to each element.
 
-    ReLu, Abs and Square keep integers; Abs of the most negative one is itself and Square wraps
-    around, as in C and NumPy.
+    The formulas are those of the descriptor. ReLu, Abs and Square keep integers; Abs of the most
+    negative one is itself and Square wraps around, as in C and NumPy.
     """
     return _FUNCTIONS[d.function](x, d.a, d.b)
 
 
 @op("Prelu")
 def prelu(_d: PreluDescriptor, x: Array, alpha: Array) -> Array:
-    """Return x where it is above zero, else ``alpha * x``."""
+    """Return x where it is positive, else ``alpha * x``."""
     # No product with zero, as in _leaky: one of an infinite or NaN alpha would be NaN.
     y: Array = np.where(x > 0, x, alpha * x)
     return y
@@ -53,7 +53,10 @@ def _leaky(x: Array, slope: float) -> Array:
 
 
 def _two_sided(x: Array, slope: float, tail: Array) -> Array:
-    """Return x above zero, else ``slope * tail``; ``tail`` is zero where x is above zero."""
+    """Return x where it is positive, else ``slope * tail``.
+
+    ``tail`` is zero where x is positive.
+    """
     if not math.isfinite(slope):  # its product with zero would be NaN
         return np.where(x > 0, x, slope * tail)
     # The same values at a quarter of the time: no branches.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def attention(
     d: AttentionDescriptor, query: Array, key: Array, value: Array, mask: Array | None
 ) -> Array:
-    """Return the values, weighted by how well their keys go with each query."""
+    """Return values weighted by their keys' match with the queries."""
     batch, heads, queries, size = query.shape
     groups, keys = key.shape[1:3]
     scale = d.scale if d.scale else 1 / math.sqrt(max(size, 1))
@@ -41,7 +41,10 @@ def attention(
 
 
 def _softmax(scores: Array) -> Array:
-    """Return softmax along the last axis, 0 where all scores are minus infinity."""
+    """Return softmax along the last axis.
+
+    It is 0 where all scores are minus infinity.
+    """
     highest = scores.max(-1, keepdims=True, initial=-np.inf)
     weights: Array = np.exp(scores - np.where(np.isneginf(highest), 0, highest))
     total = weights.sum(-1, keepdims=True)

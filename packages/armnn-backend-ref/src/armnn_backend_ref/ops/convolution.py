@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions of two and three spatial axes: in groups, depthwise and transposed.
+"""Convolutions of two and three spatial axes: grouped, depthwise, transposed.
 
 Each is a matrix product per image over columns that are gathered from the input (im2col) or
 scattered into the output (col2im); only the depthwise one is a sum of products. One body serves
@@ -41,7 +41,10 @@ def convolution2d(
     weights: Array,
     bias: Array | None,
 ) -> Array:
-    """Cross-correlation; weights [O,KH,KW,I] or [O,I,KH,KW] with the channels I of one group."""
+    """Compute the cross-correlation with weights [O,KH,KW,I] or [O,I,KH,KW].
+
+    I counts the channels of one group.
+    """
     layout = d.data_layout
     window = _window(d, _spatial(weights.shape, layout))
     y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
@@ -57,7 +60,10 @@ def convolution3d(
     weights: Array,
     bias: Array | None,
 ) -> Array:
-    """Cross-correlation over depth, height and width; weights [KD,KH,KW,I,O] in both layouts."""
+    """Compute the cross-correlation over depth, height and width.
+
+    Weights are [KD,KH,KW,I,O] in both layouts.
+    """
     window = _window(d, weights.shape[:3])
     y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
     _convolve(x, np.moveaxis(weights, -1, 0), bias, window, y, d.data_layout, taps_first=True)
@@ -92,7 +98,10 @@ def depthwise_convolution2d(
     weights: Array,
     bias: Array | None,
 ) -> Array:
-    """Each channel by M kernels of its own; weights [1,KH,KW,C*M], output channel c*M + m."""
+    """Convolve each channel with M kernels of its own.
+
+    Weights are [1,KH,KW,C*M]; output channel c*M + m is channel c by its kernel m.
+    """
     y = np.empty(outputs[0].static_shape, np.result_type(x, weights))
     if y.size == 0:
         return y
@@ -117,7 +126,9 @@ def transpose_convolution2d(
     weights: Array,
     bias: Array | None,
 ) -> Array:
-    """The gradient of a convolution: each input element adds its kernel to the output.
+    """Add each input element's kernel to the output (transposed convolution).
+
+    This is the gradient of a convolution.
 
     Weights are [O,KH,KW,I] or [O,I,KH,KW] with the channels I of one group.
     """
@@ -194,9 +205,10 @@ def _columns(
     channels_first: bool,
     taps_first: bool,
 ) -> Array:
-    """Return what the window reads, [groups, rows, places]: one column for each of its places.
+    """Return the elements read as [groups, rows, places].
 
-    The columns lie in memory in the order of the axes of the image, so that copies run along it.
+    There is one column for each place of the window. The columns are in memory in the order of the
+    axes of the image, so that copies run along it.
     """
     groups, channels, *inner = image.shape
     last = first + places[0]
@@ -218,7 +230,10 @@ def _columns(
 
 
 def _blocks(places: tuple[int, ...], column_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of the first axis whose columns stay within :data:`COLUMN_BYTES`."""
+    """Yield ranges of the first axis that fit :data:`COLUMN_BYTES`.
+
+    The limit is on the bytes of their columns.
+    """
     row_bytes = max(1, math.prod(places[1:]) * column_bytes)
     count = max(1, COLUMN_BYTES // row_bytes)
     for first in range(0, places[0], count):
@@ -238,7 +253,7 @@ def _spatial(shape: tuple[int, ...], layout: DataLayout) -> tuple[int, ...]:
 
 
 def _split(array: Array, axis: int, groups: int) -> Array:
-    """View an axis as two: the groups, and the elements of a group."""
+    """View an axis as two: groups and elements."""
     shape = array.shape
     return array.reshape(*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
 

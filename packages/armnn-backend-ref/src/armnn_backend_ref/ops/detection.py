@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def detection_post_process(
     d: DetectionPostProcessDescriptor, encodings: Array, scores: Array, anchors: Array
 ) -> tuple[Array, ...]:
-    """Return boxes [1,D,4], classes [1,D] and scores [1,D], zero beyond their count, and it [1]."""
+    """Return boxes, classes, scores and their count.
+
+    The shapes are [1,D,4], [1,D], [1,D] and [1]; entries beyond the count are zero.
+    """
     boxes = _decoded(d, encodings[0], anchors)
     scores = scores[0, :, scores.shape[2] - d.num_classes :]  # the background comes first
     select = _class_by_class if d.use_regular_nms else _box_by_box
@@ -37,7 +40,7 @@ def detection_post_process(
 
 
 def _decoded(d: DetectionPostProcessDescriptor, encodings: Array, anchors: Array) -> Array:
-    """Return [B,4]: the least y and x of each box, then the greatest."""
+    """Return [B,4]: lower corner (y, x), then upper corner."""
     scales = np.array([d.scale_y, d.scale_x, d.scale_h, d.scale_w], encodings.dtype)
     encoded = encodings / scales
     centres = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
@@ -48,7 +51,7 @@ def _decoded(d: DetectionPostProcessDescriptor, encodings: Array, anchors: Array
 def _box_by_box(
     d: DetectionPostProcessDescriptor, boxes: Array, scores: Array
 ) -> tuple[Array, Array]:
-    """Suppress boxes by their best scores; each that is left gets its best classes ("fast")."""
+    """Suppress boxes by their best scores, then choose classes ("fast")."""
     kept = _suppressed(d, boxes, scores.max(1, initial=-np.inf), d.max_detections)
     best = _descending(scores[kept])[:, : d.max_classes_per_detection]
     return np.repeat(kept, best.shape[1]), best.reshape(-1)
@@ -57,7 +60,7 @@ def _box_by_box(
 def _class_by_class(
     d: DetectionPostProcessDescriptor, boxes: Array, scores: Array
 ) -> tuple[Array, Array]:
-    """Suppress the boxes of each class on their own, then keep the best of all ("regular")."""
+    """Suppress boxes class by class, then keep the best ("regular")."""
     kept = [_suppressed(d, boxes, column, d.detections_per_class) for column in scores.T]
     chosen = np.concatenate([np.empty(0, np.intp), *kept])
     classes = np.repeat(np.arange(len(kept)), [len(places) for places in kept])
@@ -68,14 +71,17 @@ def _class_by_class(
 def _suppressed(
     d: DetectionPostProcessDescriptor, boxes: Array, scores: Array, limit: int
 ) -> Array:
-    """Return the boxes, best first, that do not overlap a better one that was taken by too much."""
+    """Return the boxes that survive suppression, best first.
+
+    A box is dropped if it overlaps a better one that was kept by more than the threshold.
+    """
     left = _descending(scores)
     left = left[scores[left] >= d.nms_score_threshold]
     return _apart(boxes, left, limit, d.nms_iou_threshold)
 
 
 def _apart(boxes: Array, left: Array, limit: int, threshold: float) -> Array:
-    """Return those of the boxes that are left, best first, that do not overlap one before."""
+    """Return the boxes that overlap none before them, best first."""
     kept: list[int] = []
     boxes = boxes.astype(np.float64)  # areas of float32 overflow, or vanish, for legal sides
     while len(left) and len(kept) < limit:
@@ -86,7 +92,7 @@ def _apart(boxes: Array, left: Array, limit: int, threshold: float) -> Array:
 
 
 def _overlap(box: Array, others: Array) -> Array:
-    """Return the area that boxes share over the area that they cover together."""
+    """Return intersection over union of a box with others."""
     shared = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.maximum(shared, 0).prod(1)
     areas = (others[:, 2:] - others[:, :2]).prod(1)
@@ -100,7 +106,7 @@ def _descending(values: Array) -> Array:
 
 @op("NonMaxSuppression")
 def non_max_suppression(d: NonMaxSuppressionDescriptor, boxes: Array, scores: Array) -> Array:
-    """Return [K,3]: item of the batch, class and box of those that are kept."""
+    """Return [K,3]: batch item, class and box, kept ones only."""
     limit = d.max_output_boxes_per_class
     found = [np.empty((0, 3), np.intp)]
     for item, corners in enumerate(_corners(boxes.astype(np.float64), d.center_point_box)):
@@ -113,7 +119,7 @@ def non_max_suppression(d: NonMaxSuppressionDescriptor, boxes: Array, scores: Ar
 
 
 def _corners(boxes: Array, center_point_box: bool) -> Array:
-    """Return the lower corner of each box, then the upper one, [...,4]."""
+    """Return each box as lower corner, then upper corner, [...,4]."""
     pairs = boxes.reshape(*boxes.shape[:-1], 2, 2)
     if center_point_box:
         centres, sizes = pairs[..., 0, :], pairs[..., 1, :]

@@ -32,7 +32,10 @@ def shape(_d: Descriptor, x: Array) -> Array:
 
 @op("Fill", typed=True)
 def fill(d: FillDescriptor, outputs: tuple[TensorInfo, ...], _shape: Array) -> Array:
-    """Return ``d.value`` everywhere; it is a real value whatever the type, and saturates."""
+    """Return a tensor filled with ``d.value``.
+
+    It is a real value whatever the type, and saturates.
+    """
     (info,) = outputs
     dtype = np.dtype(np.float32) if info.is_quantized else info.data_type.numpy_dtype
     return np.broadcast_to(to_type(np.asarray(d.value), dtype), info.static_shape)

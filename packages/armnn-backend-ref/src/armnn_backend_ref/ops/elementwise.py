@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic, comparison and logic of elements; operands broadcast by NumPy's rules.
+"""Arithmetic, comparison and logic of elements, broadcast by NumPy's rules.
 
 Floating point follows IEEE 754: x/0 is infinity, 0/0 is NaN, Maximum and Minimum propagate NaN, a
 comparison with NaN is false (NotEqual is true). Integers stay integers and wrap around modulo
@@ -69,13 +69,13 @@ def division(_d: Descriptor, x: Array, y: Array) -> Array:
 
 @op("Maximum")
 def maximum(_d: Descriptor, x: Array, y: Array) -> Array:
-    """Return the greater of each pair, NaN if one of them is."""
+    """Return the greater of each pair; NaN wins."""
     return np.maximum(x, y)
 
 
 @op("Minimum")
 def minimum(_d: Descriptor, x: Array, y: Array) -> Array:
-    """Return the smaller of each pair, NaN if one of them is."""
+    """Return the smaller of each pair; NaN wins."""
     return np.minimum(x, y)
 
 
@@ -94,13 +94,16 @@ def elementwise_unary(d: ElementwiseUnaryDescriptor, x: Array) -> Array:
 
 @op("Floor")
 def floor(_d: Descriptor, x: Array) -> Array:
-    """Return the largest whole number that is not above each element."""
+    """Round each element down to a whole number."""
     return _whole(np.floor, x)
 
 
 @op("Comparison")
 def comparison(d: ComparisonDescriptor, x: Array, y: Array) -> Array:
-    """Compare each pair of real values; quantised operands may have different scales."""
+    """Compare each pair of real values.
+
+    Quantised operands may have different scales.
+    """
     return _COMPARISONS[d.operation](x, y)
 
 
@@ -112,7 +115,10 @@ def logical_binary(d: LogicalBinaryDescriptor, x: Array, y: Array) -> Array:
 
 @op("Fused")
 def add_mul_add(d: FusedDescriptor, *inputs: Array) -> tuple[Array, ...]:
-    """Return (x + y) * factor + offset, after x + y where two outputs are asked for."""
+    """Return (x + y) * factor + offset.
+
+    With two outputs, x + y is returned before it.
+    """
     x, y, factor, offset = inputs
     total = x + y
     result = total * factor + offset
@@ -133,7 +139,7 @@ def is_nan(_d: Descriptor, x: Array) -> Array:
 
 @op("IsInf")
 def is_inf(d: IsInfDescriptor, x: Array) -> Array:
-    """Return whether each element is an infinity of a sign that ``d`` asks for."""
+    """Return whether each element is infinite with a requested sign."""
     if d.detect_positive and d.detect_negative:
         return np.isinf(x)
     if d.detect_positive or d.detect_negative:
@@ -143,7 +149,7 @@ def is_inf(d: IsInfDescriptor, x: Array) -> Array:
 
 
 def divide(x: Array, y: Array) -> Array:
-    """Return x / y; integers are divided as C does, truncating toward zero.
+    """Return x / y; integers truncate toward zero.
 
     An integer divided by zero gives 0, and the most negative one divided by -1 gives itself.
     """
@@ -155,12 +161,18 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def _whole(rounding: Callable[[Array], Array], x: Array) -> Array:
-    """Return the elements rounded; integers are whole already (NumPy 2.0 would make them float)."""
+    """Round the elements; integers are returned as they are.
+
+    NumPy 2.0 would make them float.
+    """
     return rounding(x) if x.dtype.kind == "f" else x
 
 
 def _power(x: Array, y: Array) -> Array:
-    """Return x to the power of y; an integer to a negative power is truncated toward zero."""
+    """Return x to the power of y.
+
+    An integer to a negative power is truncated toward zero.
+    """
     if np.result_type(x, y).kind not in "iu" or not (y < 0).any():
         return np.power(x, y)
     # 1 / x^n is a whole number only for x = 1 and x = -1, where the parity of n decides.
@@ -169,7 +181,10 @@ def _power(x: Array, y: Array) -> Array:
 
 
 def _floor_divide(x: Array, y: Array) -> Array:
-    """Return x / y rounded down; an integer divided by zero gives 0."""
+    """Return x / y rounded down.
+
+    Integers divided by zero give 0.
+    """
     # NumPy corrects floating point quotients by the remainder: 1 // 0.1 is 9 there, not 10.
     floats = np.result_type(x, y).kind == "f"
     return np.floor(np.divide(x, y)) if floats else np.floor_divide(x, y)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @op("Gather", moves=True)
 def gather(d: GatherDescriptor, x: Array, indices: Array) -> Array:
-    """Take the slices of ``x`` along ``d.axis`` that ``indices`` names, from the end if negative.
+    """Take the slices of ``x`` along ``d.axis`` at ``indices``.
+
+    Negative indices count from the end.
 
     Raises:
         ExecutionError: An index is outside of the axis.
@@ -37,7 +39,7 @@ def gather(d: GatherDescriptor, x: Array, indices: Array) -> Array:
 
 @op("GatherNd", moves=True)
 def gather_nd(_d: Descriptor, x: Array, indices: Array) -> Array:
-    """Take the slices of ``x`` whose leading indices are the rows of ``indices``.
+    """Take the slices of ``x`` at the rows of ``indices``.
 
     Raises:
         ExecutionError: An index is outside of its axis.
@@ -50,10 +52,11 @@ def gather_nd(_d: Descriptor, x: Array, indices: Array) -> Array:
 def scatter_nd(
     d: ScatterNdDescriptor, base: Array | None, indices: Array, updates: Array, shape: Array | None
 ) -> Array:
-    """Combine ``updates`` with the slices of ``base`` that the rows of ``indices`` name.
+    """Combine ``updates`` with the slices of ``base`` at ``indices``.
 
-    Where an index occurs more than once, Update leaves the last one (Arm NN refuses it) and the
-    other functions combine all of them. Without ``base`` the tensor is zeros of ``shape``.
+    A row of ``indices`` holds the leading indices of a slice. Where an index occurs more than once,
+    Update leaves the last one (Arm NN refuses it) and the other functions combine all of them.
+    Without ``base`` the tensor is zeros of ``shape``.
 
     Raises:
         ExecutionError: An index is outside of its axis.
@@ -70,25 +73,37 @@ def scatter_nd(
 
 @op("Slice", moves=True)
 def slice_(d: SliceDescriptor, x: Array) -> Array:
-    """Return the box of ``d.size`` (-1: what is left) that starts at ``d.begin``."""
+    """Return the box of ``d.size`` at ``d.begin``.
+
+    A size of -1 takes the rest of the axis.
+    """
     ends = [None if s < 0 else b + s for b, s in zip(d.begin, d.size, strict=True)]
     return x[tuple(slice(b, end) for b, end in zip(d.begin, ends, strict=True))]
 
 
 @op("StridedSlice", moves=True)
 def strided_slice(d: StridedSliceDescriptor, x: Array) -> Array:
-    """Return every ``d.stride``-th element from ``d.begin`` up to ``d.end``, as the masks say."""
+    """Return every ``d.stride``-th element from ``d.begin`` to ``d.end``.
+
+    The masks of the descriptor apply.
+    """
     return x[d.index(x.ndim)]
 
 
 @op("NonZero")
 def non_zero(_d: Descriptor, x: Array) -> Array:
-    """Return the indices of all elements that are not zero, one column each, in row-major order."""
+    """Return the indices of all non-zero elements.
+
+    There is one column per element, in row-major order.
+    """
     return np.argwhere(x).T
 
 
 def _rows(x: Array, indices: Array) -> tuple[Array, Array]:
-    """Return ``x`` as rows, and which of them the last axis of ``indices`` names."""
+    """Return ``x`` as rows, and the row numbers in ``indices``.
+
+    The last axis of ``indices`` is the index of a row.
+    """
     depth = indices.shape[-1]
     places = np.zeros(indices.shape[:-1], np.intp)
     for axis, size in enumerate(x.shape[:depth]):

@@ -29,5 +29,5 @@ def splitter(d: SplitterDescriptor, x: Array) -> tuple[Array, ...]:
 
 @op("Stack", moves=True)
 def stack(d: StackDescriptor, *inputs: Array) -> Array:
-    """Put the inputs side by side along a new axis ``d.axis``."""
+    """Join the inputs along a new axis ``d.axis``."""
     return np.stack(inputs, axis=d.axis)

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def fully_connected(
     d: FullyConnectedDescriptor, x: Array, weights: Array, bias: Array | None
 ) -> Array:
-    """Flatten all axes but the batch and multiply by weights [in,out] or, transposed, [out,in]."""
+    """Flatten all axes but the batch; multiply by the weights.
+
+    Weights are [in,out] or, transposed, [out,in].
+    """
     matrix = weights.T if d.transpose_weight_matrix else weights
     y: Array = x.reshape(len(x), len(matrix)) @ matrix
     if bias is not None:
@@ -34,9 +37,10 @@ def fully_connected(
 
 @op("BatchMatMul")
 def batch_mat_mul(d: BatchMatMulDescriptor, x: Array, y: Array) -> Array:
-    """Multiply matrices, which are the last two axes, or those before the channels of NHWC.
+    """Multiply the matrices in the last two axes.
 
-    The product lies as the operand of the higher rank does.
+    In NHWC they are the two axes before the channels. The product has the layout of the operand of
+    the higher rank.
     """
     left = _matrices(x, d.data_layout_x, d.transpose_x, d.adjoint_x)
     right = _matrices(y, d.data_layout_y, d.transpose_y, d.adjoint_y)
@@ -47,7 +51,10 @@ def batch_mat_mul(d: BatchMatMulDescriptor, x: Array, y: Array) -> Array:
 
 @op("Einsum")
 def einsum(d: EinsumDescriptor, *inputs: Array) -> Array:
-    """Multiply and sum as the equation says, two tensors at a time in a cheap order."""
+    """Evaluate the equation, two tensors at a time.
+
+    The order of the pairs is a cheap one.
+    """
     product: Array = np.einsum(d.equation, *inputs, optimize="greedy")
     return product
 
@@ -69,7 +76,7 @@ def mat_mul_integer(
 
 @op("Determinant")
 def determinant(_d: DeterminantDescriptor, x: Array) -> Array:
-    """Return the determinants of the matrices in the last two axes."""
+    """Return the determinants of the last two axes' matrices."""
     return np.asarray(np.linalg.det(x))
 
 
@@ -86,7 +93,7 @@ def _channels_last(layout: DataLayout) -> bool:
 
 
 def _adjugate(matrices: Array) -> Array:
-    """Return the transposed matrices of cofactors, which Arm NN calls the adjoint."""
+    """Return the transposed cofactor matrices, Arm NN's adjoint."""
     size = matrices.shape[-1]
     if size == 0:
         return matrices

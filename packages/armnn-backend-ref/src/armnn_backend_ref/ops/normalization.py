@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Normalisation: by given statistics, by those of the input itself, and softmax."""
+"""Normalisation by given statistics, by the input's own, and softmax."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ _LEAST = 2.0**-100
 
 
 class _OutOfRangeError(ArithmeticError):
-    """Float32 cannot hold the sum of squares of its own numbers."""
+    """Float32 overflowed while its own squares were summed."""
 
 
 def _wide_if_needed(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Compute in float64 where the squares of float32 overflow or vanish: 3e38 is a legal value."""
+    """Compute in float64 where squares of float32 exceed its range.
+
+    3e38 is a legal value, whose square overflows; those of small numbers underflow.
+    """
 
     @functools.wraps(function)
     def compute(d: Any, *arrays: Array | None) -> Array:
@@ -71,7 +74,10 @@ def batch_normalization(
     beta: Array,
     gamma: Array,
 ) -> Array:
-    """Per channel: gamma * (x - mean) / sqrt(variance + eps) + beta."""
+    """Compute gamma * (x - mean) / sqrt(variance + eps) + beta.
+
+    The parameters are per channel.
+    """
     factor = gamma / np.sqrt(variance + variance.dtype.type(d.eps))
     offset = beta - mean * factor
     channel = (-1, *(1,) * (x.ndim - 1 - d.channel_axis % x.ndim))
@@ -83,7 +89,10 @@ def batch_normalization(
 @op("InstanceNormalization")
 @_wide_if_needed
 def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Array:
-    """Centre and scale each channel of each image by its own mean and variance."""
+    """Normalise each channel of each image on its own.
+
+    Mean and variance are those of the channel in the image.
+    """
     if x.size == 0:
         return x
     axes = d.data_layout.spatial_axes
@@ -97,7 +106,10 @@ def instance_normalization(d: InstanceNormalizationDescriptor, x: Array) -> Arra
 @op("L2Normalization")
 @_wide_if_needed
 def l2_normalization(d: L2NormalizationDescriptor, x: Array) -> Array:
-    """Divide by the length of the vector of channels; its square counts as ``eps`` at least."""
+    """Divide by the L2 norm over the channels.
+
+    The square of the norm counts as ``eps`` at least.
+    """
     axis = 1 if d.data_layout is DataLayout.NCHW else -1
     squares = np.square(x).sum(axis, keepdims=True)
     y: Array = x / _root(np.maximum(squares, x.dtype.type(d.eps)))
@@ -107,10 +119,10 @@ def l2_normalization(d: L2NormalizationDescriptor, x: Array) -> Array:
 @op("Normalization")
 @_wide_if_needed
 def normalization(d: NormalizationDescriptor, x: Array) -> Array:
-    """Each x becomes x / (k + alpha * sum of neighbours squared) ** beta (Krizhevsky et al. 2012).
+    """Compute x / (k + alpha * neighbours) ** beta (Krizhevsky 2012).
 
-    Neighbours are the elements within ``norm_size // 2`` on either side, itself among them: along
-    the channels, or over height and width.
+    ``neighbours`` is the sum of their squares. Neighbours are the elements within ``norm_size //
+    2`` on either side, itself among them: along the channels, or over height and width.
     """
     layout, radius = d.data_layout, d.norm_size // 2
     across = d.norm_channel_type is NormalizationAlgorithmChannel.ACROSS
@@ -127,7 +139,10 @@ def normalization(d: NormalizationDescriptor, x: Array) -> Array:
 
 @op("Softmax")
 def softmax(d: SoftmaxDescriptor, x: Array) -> Array:
-    """exp(beta * x) over its sum along the axis, with the maximum taken off beforehand."""
+    """Compute softmax of beta * x along the axis.
+
+    The maximum is subtracted before the exponential.
+    """
     y = np.exp(_shifted(x, d.beta, d.axis))
     y /= y.sum(d.axis, keepdims=True)
     return y
@@ -135,7 +150,10 @@ def softmax(d: SoftmaxDescriptor, x: Array) -> Array:
 
 @op("LogSoftmax")
 def log_softmax(d: LogSoftmaxDescriptor, x: Array) -> Array:
-    """The logarithm of softmax, which does not underflow where softmax does."""
+    """Compute the logarithm of softmax.
+
+    It does not underflow where softmax does.
+    """
     y = _shifted(x, d.beta, d.axis)
     y -= np.log(np.exp(y).sum(d.axis, keepdims=True))
     return y
@@ -146,7 +164,7 @@ def log_softmax(d: LogSoftmaxDescriptor, x: Array) -> Array:
 def layer_normalization(
     d: LayerNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
-    """Centre and scale by the mean and variance over ``d.axis`` and the axes behind it."""
+    """Normalise by mean and variance over ``d.axis`` and later axes."""
     y = _standardized(x, tuple(range(d.axis % x.ndim, x.ndim)), d.eps)
     return _scaled(y, gamma, beta)
 
@@ -154,7 +172,7 @@ def layer_normalization(
 @op("RmsNormalization")
 @_wide_if_needed
 def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | None) -> Array:
-    """Divide by the root of the mean square over ``d.axis`` and the axes behind it."""
+    """Divide by the root mean square over ``d.axis`` and later."""
     if x.size == 0:
         return x
     axes = tuple(range(d.axis % x.ndim, x.ndim))
@@ -168,7 +186,10 @@ def rms_normalization(d: RmsNormalizationDescriptor, x: Array, gamma: Array | No
 def group_normalization(
     d: GroupNormalizationDescriptor, x: Array, gamma: Array | None, beta: Array | None
 ) -> Array:
-    """Centre and scale each group of channels of each item by its own mean and variance."""
+    """Normalise each channel group of each item on its own.
+
+    Mean and variance are those of the group in the item.
+    """
     channel = d.channel_axis % x.ndim
     members = x.shape[channel] // d.num_groups
     grouped = x.reshape(*x.shape[:channel], d.num_groups, members, *x.shape[channel + 1 :])

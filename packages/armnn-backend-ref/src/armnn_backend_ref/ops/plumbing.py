@@ -16,6 +16,6 @@ _LOG = logging.getLogger(__name__)
 
 @op("Debug")
 def debug(_d: DebugDescriptor, x: Array) -> Array:
-    """Log the real values at level INFO and pass them on."""
+    """Log the real values at level INFO and return them."""
     _LOG.info("%s%s: %s", x.dtype, list(x.shape), x)
     return x

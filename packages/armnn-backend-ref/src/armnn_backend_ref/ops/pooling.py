@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pooling over two and three spatial axes, one axis after the other.
+"""Pooling over two and three spatial axes, one by one.
 
 The maximum or sum of a box is that of its rows' maxima or sums, so that a window of KH x KW takes
 KH + KW passes over the tensor.
@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 
 @op("Pooling2d", typed=True)
 def pooling2d(d: Pooling2dDescriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
-    """Maximum, average or root mean square of each window of height and width."""
+    """Compute maximum, average or L2 pooling over height and width."""
     return _pool(d, x, outputs[0].static_shape)
 
 
 @op("Pooling3d", typed=True)
 def pooling3d(d: Pooling3dDescriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
-    """Maximum, average or root mean square of each window of depth, height and width."""
+    """Compute maximum, average or L2 pooling over three axes.
+
+    The axes are depth, height and width.
+    """
     return _pool(d, x, outputs[0].static_shape)
 
 
 def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[int, ...]) -> Array:
-    """Pool along each spatial axis; as in Arm NN, a window that reads only padding gives zero.
+    """Pool along each spatial axis in turn.
 
-    Where sums overflow, they are computed in float64; squares are, as they vanish sooner.
+    As in Arm NN, a window that reads only padding gives zero. Where sums overflow, they are
+    computed in float64; squares are, as they vanish sooner.
     """
     is_max = d.pool_type is PoolingAlgorithm.MAX
     if d.pool_type is PoolingAlgorithm.L2 and x.dtype == np.float32:
@@ -83,7 +87,10 @@ def _pool(d: Pooling2dDescriptor | Pooling3dDescriptor, x: Array, shape: tuple[i
 
 
 def _common(first: Array, size: int, dilation: int, low: int, high: int) -> Array:
-    """Return how many of ``size`` positions, ``dilation`` apart from ``first`` on, lie in range."""
+    """Return how many window positions are in range, per place.
+
+    ``size`` positions, ``dilation`` apart, begin at ``first``.
+    """
     below, up_to = (np.clip(-((first - end) // dilation), 0, size) for end in (low, high))
     common: Array = up_to - below
     return common

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From one data type to another: Cast, Quantize, Dequantize and their kin.
+"""Conversion between data types: Cast, Quantize, Dequantize and others.
 
 The framework decodes quantised and half precision inputs and encodes such outputs, so that most of
 these layers have nothing left to do.
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @op("Cast", typed=True)
 def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
-    """Return the real values in the data type of the output; see :func:`to_type`."""
+    """Return the real values in the output's data type.
+
+    See :func:`to_type`.
+    """
     (info,) = outputs
     if d.saturate and info.data_type.is_float and info.data_type.bits == 8:
         import ml_dtypes  # imported late: most networks never need it
@@ -35,20 +38,20 @@ def cast(d: CastDescriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
 
 @op("BitCast", typed=True, stored=True)
 def bit_cast(_d: Descriptor, outputs: tuple[TensorInfo, ...], x: Array) -> Array:
-    """Return the bits of the input as numbers of the data type of the output."""
+    """Return the bits of the input as another type's numbers."""
     bits: Array = x.view(outputs[0].data_type.numpy_dtype)
     return bits
 
 
 @op("Quantize")
 def quantize(_d: Descriptor, x: Array) -> Array:
-    """Return the real values, which the framework stores in steps of the output."""
+    """Return the real values; the framework quantises them."""
     return x
 
 
 @op("Dequantize")
 def dequantize(_d: Descriptor, x: Array) -> Array:
-    """Return the real values that the framework made of the stored ones."""
+    """Return the real values; the framework has dequantised them."""
     return x
 
 
@@ -60,16 +63,18 @@ def convert_fp16_to_fp32(_d: Descriptor, x: Array) -> Array:
 
 @op("ConvertFp32ToFp16")
 def convert_fp32_to_fp16(_d: Descriptor, x: Array) -> Array:
-    """Return the values, which the framework rounds to the nearest Float16."""
+    """Return the values; the framework rounds them to Float16."""
     return x
 
 
 @op("FakeQuantization")
 def fake_quantization(d: FakeQuantizationDescriptor, x: Array) -> Array:
-    """Return the step, 0 to 255, that each value has between ``d.min`` and ``d.max``.
+    """Return each value's step, 0 to 255, in the range.
 
-    As in Arm NN, the result is the number of the step and not the real value that it stands for.
-    NaN becomes the step of zero.
+    The range is ``d.min`` to ``d.max``.
+
+    As in Arm NN, the result is the number of the step, not its real value. NaN becomes the step of
+    zero.
     """
     scale = np.float32((d.max - d.min) / 255)
     offset = np.float32(int(-d.min * 255 / (d.max - d.min)))
@@ -81,7 +86,7 @@ def fake_quantization(d: FakeQuantizationDescriptor, x: Array) -> Array:
 
 @op("DynamicQuantize")
 def dynamic_quantize(_d: Descriptor, x: Array) -> tuple[Array, Array, Array]:
-    """Return the steps, what one of them is worth, and the step of zero.
+    """Return the steps, their scale and the zero point.
 
     The steps span the finite values: infinity is the first or the last one, NaN that of zero.
     """
@@ -135,7 +140,10 @@ _FIRST_FOREIGN_TYPE = 256  # NPY_USERDEF: types that NumPy did not bring are num
 
 
 def _computable(x: Array) -> Array:
-    """Return the values of a type that is only stored in one that NumPy computes with."""
+    """Return the values in a type that NumPy computes with.
+
+    Some types are only stored.
+    """
     if x.dtype.num < _FIRST_FOREIGN_TYPE:
         return x
     return x.astype(np.int8 if _is_integer(x.dtype) else np.float32)

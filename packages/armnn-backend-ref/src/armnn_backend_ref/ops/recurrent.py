@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long short-term memory: one cell for the float, sequence and quantised layers."""
+"""LSTM layers: one cell for float, sequence and quantised ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def lstm(
     cell: Array,
     *parameters: Array | None,
 ) -> tuple[Array, ...]:
-    """Return scratch, output state, cell state and output of one step; scratch is zero.
+    """Return scratch (zero), output state, cell state and output.
 
     A quantised layer keeps its gates in the steps of the scratch buffer, as Arm NN does.
     """
@@ -97,7 +97,7 @@ def unidirectional_sequence_lstm(
     cell: Array,
     *parameters: Array | None,
 ) -> tuple[Array, ...]:
-    """Return the last output state, the last cell state and the outputs of all steps."""
+    """Return the last output state, last cell state, all outputs."""
     named = _named("UnidirectionalSequenceLstm", parameters)
     body = _float_cell(d, named, EXACT)
     time = 0 if d.time_major else 1
@@ -150,7 +150,10 @@ def q_lstm(
 def _q_lstm_storage(
     d: QLstmDescriptor, cells: TensorInfo, inputs: Sequence[TensorInfo | None]
 ) -> Storage:
-    """Return what QLstm keeps of its gates; scales that are not used may be zero."""
+    """Return how QLstm rounds its gates.
+
+    Scales that are not used may be zero.
+    """
     infos = {slot.name: info for slot, info in zip(LAYERS["QLstm"].inputs, inputs, strict=False)}
     scales = {
         "input": d.input_intermediate_scale,
@@ -196,7 +199,7 @@ def quantized_lstm(
 
 
 def _named(layer: str, parameters: Sequence[Array | None]) -> Parameters:
-    """Name the inputs that follow the data and the states; absent ones are left out."""
+    """Name the inputs behind data and states; omit absent ones."""
     pairs = zip(LAYERS[layer].inputs[3:], parameters, strict=True)
     return {slot.name: value for slot, value in pairs if value is not None}
 
@@ -215,7 +218,9 @@ def _float_cell(d: LstmDescriptor, parameters: Parameters, storage: Storage) -> 
 def _projected(
     parameters: Parameters, output: Array, clip: float, store: Function | None = None
 ) -> Array:
-    """Return [batch,O]: the output through weights [O,U] and perhaps a bias [O], then clipped.
+    """Project the output by weights [O,U] and bias [O]; clip.
+
+    The result is [batch,O]; the bias is optional.
 
     Args:
         parameters: Of the layer.

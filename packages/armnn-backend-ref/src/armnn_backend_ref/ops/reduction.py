@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up: Reduce, Mean, ArgMinMax into one element, CumSum and CumProd into as many."""
+"""Reductions and scans: Reduce, Mean, ArgMinMax, CumSum and CumProd."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @op("Reduce")
 def reduce(d: ReduceDescriptor, x: Array) -> Array:
-    """Sum up ``d.axis`` (all axes if it is empty) by ``d.reduce_operation``.
+    """Reduce ``d.axis`` (all axes if empty) by ``d.reduce_operation``.
 
-    Integers stay integers: sums and products wrap around, means are truncated toward zero. Nothing
-    has the sum 0, the product 1, the mean NaN (integers: 0), and as maximum and minimum the lowest
-    and the highest value of the type (ONNX: ReduceMax-18).
+    Integers stay integers: sums and products wrap around, means are truncated toward zero. Of no
+    elements, the sum is 0, the product 1, the mean NaN (integers: 0), the maximum the lowest and
+    the minimum the highest value of the type (ONNX: ReduceMax-18).
     """
     if d.reduce_operation is ReduceOperation.MEAN:
         return _mean(d, x)
@@ -47,15 +47,19 @@ def reduce(d: ReduceDescriptor, x: Array) -> Array:
 
 @op("Mean")
 def mean(d: MeanDescriptor, x: Array) -> Array:
-    """Return the mean over ``d.axis``, over all axes if it is empty; see :func:`reduce`."""
+    """Return the mean over ``d.axis``, all axes if empty.
+
+    See :func:`reduce`.
+    """
     return _mean(d, x)
 
 
 @op("ArgMinMax")
 def arg_min_max(d: ArgMinMaxDescriptor, x: Array) -> Array:
-    """Return the index of an extreme element along ``d.axis``; NaN counts as extreme.
+    """Return the index of the extreme element along ``d.axis``.
 
-    It is the first of equals, or the last one, which is the first from behind.
+    NaN counts as extreme. Of equal elements the first is taken, or the last, which is the first
+    from behind.
     """
     find = np.argmin if d.function is ArgMinMaxFunction.MIN else np.argmax
     places: Array = find(np.flip(x, d.axis) if d.select_last_index else x, axis=d.axis)

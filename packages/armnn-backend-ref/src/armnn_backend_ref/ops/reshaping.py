@@ -44,26 +44,32 @@ def reshape(_d: Descriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
 
 @op("Permute", moves=True)
 def permute(d: PermuteDescriptor, x: Array) -> Array:
-    """Move axis i of the input to axis ``d.dim_mappings[i]`` of the output."""
+    """Move input axis i to output axis ``d.dim_mappings[i]``."""
     return np.transpose(x, np.argsort(d.dim_mappings))
 
 
 @op("Transpose", moves=True)
 def transpose(d: TransposeDescriptor, x: Array) -> Array:
-    """Take axis i of the output from axis ``d.dim_mappings[i]`` of the input."""
+    """Take output axis i from input axis ``d.dim_mappings[i]``."""
     return np.transpose(x, d.dim_mappings)
 
 
 @op("SpaceToDepth", moves=True)
 def space_to_depth(d: SpaceToDepthDescriptor, x: Array) -> Array:
-    """Fold blocks of pixels into the channels: output channel = (row, column, input channel)."""
+    """Fold blocks of pixels into the channels.
+
+    An output channel is (row, column, input channel).
+    """
     layout = d.data_layout
     return _fold_blocks(x, layout.spatial_axes, (d.block_size,) * 2, layout.channel_axis)
 
 
 @op("DepthToSpace", moves=True)
 def depth_to_space(d: DepthToSpaceDescriptor, x: Array) -> Array:
-    """Unfold the channels into blocks of pixels; the inverse of SpaceToDepth (ONNX: mode DCR)."""
+    """Unfold the channels into blocks of pixels.
+
+    It is the inverse of SpaceToDepth (ONNX: mode DCR).
+    """
     layout = d.data_layout
     if d.column_row_depth:
         channels = np.moveaxis(x, layout.channel_axis, -1)
@@ -75,7 +81,10 @@ def depth_to_space(d: DepthToSpaceDescriptor, x: Array) -> Array:
 
 @op("SpaceToBatchNd")
 def space_to_batch_nd(d: SpaceToBatchNdDescriptor, x: Array) -> Array:
-    """Pad with zeros, then fold blocks of the spatial axes into the batch, block first."""
+    """Pad with zeros, then fold spatial blocks into the batch.
+
+    The position in the block is the slow part of the batch index.
+    """
     spatial = _spatial_axes(d.data_layout, len(d.block_shape))
     pads = [(0, 0)] * x.ndim
     for axis, pad in zip(spatial, d.pad_list, strict=True):
@@ -85,7 +94,10 @@ def space_to_batch_nd(d: SpaceToBatchNdDescriptor, x: Array) -> Array:
 
 @op("BatchToSpaceNd", moves=True)
 def batch_to_space_nd(d: BatchToSpaceNdDescriptor, x: Array) -> Array:
-    """Unfold the batch into blocks of the spatial axes, then crop; inverts SpaceToBatchNd."""
+    """Unfold the batch into spatial blocks, then crop.
+
+    It is the inverse of SpaceToBatchNd.
+    """
     spatial = _spatial_axes(d.data_layout, len(d.block_shape))
     y = _unfold_blocks(x, spatial, d.block_shape, 0)
     kept = [slice(None)] * x.ndim
@@ -96,7 +108,7 @@ def batch_to_space_nd(d: BatchToSpaceNdDescriptor, x: Array) -> Array:
 
 @op("ChannelShuffle", moves=True)
 def channel_shuffle(d: ChannelShuffleDescriptor, x: Array) -> Array:
-    """Take one channel from each group in turn (Zhang et al. 2017, ShuffleNet)."""
+    """Take one channel from each group in turn (ShuffleNet, 2017)."""
     axis = d.axis % x.ndim
     groups = (d.num_groups, x.shape[axis] // d.num_groups)
     split = x.reshape(*x.shape[:axis], *groups, *x.shape[axis + 1 :])
@@ -105,13 +117,16 @@ def channel_shuffle(d: ChannelShuffleDescriptor, x: Array) -> Array:
 
 @op("BroadcastTo", moves=True)
 def broadcast_to(d: BroadcastToDescriptor, x: Array) -> Array:
-    """Repeat axes of one element; where the shape says 1 or nothing, the input's stays."""
+    """Repeat axes of one element.
+
+    Where the target shape has 1 or no axis, the input's axis stays.
+    """
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, d.broadcast_to_shape))
 
 
 @op("Tile", moves=True)
 def tile(d: TileDescriptor, x: Array) -> Array:
-    """Put ``d.multiples[i]`` copies of the input one after the other along axis i."""
+    """Repeat the input ``d.multiples[i]`` times along each axis i."""
     shape = [part for pair in zip(d.multiples, x.shape, strict=True) for part in pair]
     spread = [part for size in x.shape for part in (1, size)]
     tiles = np.broadcast_to(x.reshape(spread), shape)
@@ -120,7 +135,7 @@ def tile(d: TileDescriptor, x: Array) -> Array:
 
 @op("Pad")
 def pad(d: PadDescriptor, x: Array) -> Array:
-    """Write ``d.pad_value`` around the input, or the input mirrored at its border.
+    """Surround the input with ``d.pad_value`` or its mirror image.
 
     The value is a real one whatever the type; it saturates. Arm NN takes it for a stored value
     when the tensor is quantised.
@@ -132,7 +147,10 @@ def pad(d: PadDescriptor, x: Array) -> Array:
 
 @op("ReverseV2", moves=True)
 def reverse_v2(_d: Descriptor, x: Array, axes: Array) -> Array:
-    """Reverse the order along each of ``axes``; none of them leaves the input as it is."""
+    """Reverse the order along each of ``axes``.
+
+    Without axes the input stays as it is.
+    """
     return np.flip(x, tuple(int(axis) for axis in axes.reshape(-1)))
 
 
@@ -142,7 +160,10 @@ def _spatial_axes(layout: DataLayout, count: int) -> tuple[int, ...]:
 
 
 def _fold_blocks(x: Array, spatial: Sequence[int], block: Sequence[int], into: int) -> Array:
-    """Move the position in each block of the spatial axes into another axis, as its slow part."""
+    """Fold the position in each spatial block into another axis.
+
+    It becomes the slow part of that axis.
+    """
     block_of = dict(zip(spatial, block, strict=True))
     split: list[int] = []
     order: list[int] = []
@@ -156,7 +177,10 @@ def _fold_blocks(x: Array, spatial: Sequence[int], block: Sequence[int], into: i
 
 
 def _unfold_blocks(x: Array, spatial: Sequence[int], block: Sequence[int], source: int) -> Array:
-    """Do the inverse of :func:`_fold_blocks`: move the slow part of an axis into the others."""
+    """Unfold the slow part of an axis into spatial blocks.
+
+    It is the inverse of :func:`_fold_blocks`.
+    """
     shape = list(x.shape)
     shape[source] //= math.prod(block)
     split = [*shape[:source], *block, *shape[source:]]

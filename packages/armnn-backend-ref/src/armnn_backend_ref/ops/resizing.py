@@ -32,12 +32,12 @@ Taps: TypeAlias = list[tuple[Array, Array]]
 
 @op("Resize")
 def resize(d: ResizeDescriptor, x: Array) -> Array:
-    """Sample the input at the target's rows and columns, one axis after the other.
+    """Sample the input at the target's rows, then its columns.
 
-    The arithmetic of coordinates is TFLite's and Arm NN's, in float32: output pixel i lies at
-    i * scale, or (i + 0.5) * scale - 0.5 with half pixel centres. The nearest neighbour is the
-    rounded coordinate with aligned corners, else the one below (i + 0.5) * scale or i * scale,
-    unless ``d.rounding`` says otherwise.
+    The arithmetic of coordinates is TFLite's and Arm NN's, in float32: output pixel i is at i *
+    scale, or (i + 0.5) * scale - 0.5 with half pixel centres. The nearest neighbour is the rounded
+    coordinate with aligned corners, else the one below (i + 0.5) * scale or i * scale, unless
+    ``d.rounding`` names another rule.
     """
     resample = {
         ResizeMethod.BILINEAR: _bilinear,
@@ -57,7 +57,10 @@ def resize(d: ResizeDescriptor, x: Array) -> Array:
 
 @op("GridSample")
 def grid_sample(d: GridSampleDescriptor, x: Array, grid: Array) -> Array:
-    """Sum up, at each place, the samples around it; each axis has weights of its own."""
+    """Sum the weighted samples around each place of the grid.
+
+    Each axis has weights of its own.
+    """
     pictures = np.moveaxis(x, 1, -1)
     items = np.arange(len(x)).reshape(-1, *(1,) * (grid.ndim - 2))
     margin = d.padding_mode is GridPadding.ZEROS
@@ -75,7 +78,7 @@ def grid_sample(d: GridSampleDescriptor, x: Array, grid: Array) -> Array:
 
 @op("RoiAlign")
 def roi_align(d: RoiAlignDescriptor, x: Array, boxes: Array, batch_indices: Array) -> Array:
-    """Multiply the picture of each box by the weights of its rows and columns.
+    """Multiply each box's picture by its row and column weights.
 
     Raises:
         ExecutionError: An index is not that of a picture, or a box has no finite number of samples.
@@ -101,7 +104,10 @@ def roi_align(d: RoiAlignDescriptor, x: Array, boxes: Array, batch_indices: Arra
 
 
 def _box_weights(d: RoiAlignDescriptor, start: float, end: float, parts: int, size: int) -> Array:
-    """Return how much each of ``size`` pixels counts for each sample of each part of a box."""
+    """Return each pixel's weight in each sample of a box.
+
+    The result has one entry for each of ``size`` pixels.
+    """
     length = end - start if d.half_pixel_centers else max(end - start, 1.0)
     if not math.isfinite(length) or (not d.sampling_ratio and length > _MOST_SAMPLES):
         raise ExecutionError(
@@ -155,7 +161,10 @@ def _cubic(d: ResizeDescriptor, x: Array, axis: int, places: Array) -> Array:
 
 
 def _places(d: ResizeDescriptor, size: int, target: int, given: float) -> Array:
-    """Return where each output pixel lies, in input pixels (from the left edge, not the centre)."""
+    """Return the input coordinate of each output pixel.
+
+    It counts from the left edge of the first pixel, not from its centre.
+    """
     places: Array = np.arange(target, dtype=np.float32)
     places += 0.5 if d.half_pixel_centers else 0
     if d.align_corners and target > 1:
@@ -176,7 +185,7 @@ def _linear_taps(places: Array) -> Taps:
 
 
 def _cubic_taps(places: Array, a: float) -> Taps:
-    """Return four samples with the weights of cubic convolution (Keys 1981)."""
+    """Return four samples with cubic convolution weights (Keys 1981)."""
     below = np.floor(places)
     t = places - below
     first = below.astype(np.intp)
@@ -186,7 +195,7 @@ def _cubic_taps(places: Array, a: float) -> Taps:
 
 
 def _blended(x: Array, axis: int, taps: Taps) -> Array:
-    """Return the sums of samples along an axis; those outside are the border's."""
+    """Return weighted sums along an axis; the border extends outward."""
     shape = (-1, *[1] * (x.ndim - 1 - axis))
     (first, weight), *others = taps
     blended: Array = np.take(x, first, axis, mode="clip") * weight.reshape(shape)
@@ -196,7 +205,7 @@ def _blended(x: Array, axis: int, taps: Taps) -> Array:
 
 
 def _grid_taps(d: GridSampleDescriptor, grid: Array, size: int) -> Taps:
-    """Return the samples of one axis around each place, and their weights."""
+    """Return the samples around each place of an axis, weighted."""
     places = (grid + 1) * ((size - 1) / 2) if d.align_corners else ((grid + 1) * size - 1) / 2
     places = np.clip(places, -_FAR, _FAR)
     if d.method is ResizeMethod.NEAREST_NEIGHBOR:
@@ -209,7 +218,10 @@ def _grid_taps(d: GridSampleDescriptor, grid: Array, size: int) -> Taps:
 
 
 def _inside(d: GridSampleDescriptor, places: Array, size: int) -> Array:
-    """Return which sample stands at each place; with a margin of zeros, -1 and ``size`` are it."""
+    """Return the sample at each place.
+
+    With a margin of zeros, -1 and ``size`` are in the margin.
+    """
     if d.padding_mode is GridPadding.ZEROS:
         return np.clip(places, -1, size)
     if d.padding_mode is GridPadding.BORDER:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements selected by rank, mask, index or place: TopK, Compress, OneHot, Trilu and their kin."""
+"""Elements selected by rank, mask or index: TopK, Compress, OneHot, ..."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def top_k(d: TopKDescriptor, x: Array) -> tuple[Array, Array]:
 
 @op("OneHot", moves=True)
 def one_hot(d: OneHotDescriptor, indices: Array, values: Array) -> Array:
-    """Put values[1] at each index of a new axis, values[0] elsewhere."""
+    """Write values[1] at each index along a new axis.
+
+    All other elements are values[0].
+    """
     places = np.where(indices < 0, indices + d.depth, indices) if d.wrap_negative else indices
     flat = places.reshape(-1)
     (known,) = np.nonzero((flat >= 0) & (flat < d.depth))
@@ -51,13 +54,15 @@ def one_hot(d: OneHotDescriptor, indices: Array, values: Array) -> Array:
 
 @op("Trilu")
 def trilu(d: TriluDescriptor, x: Array) -> Array:
-    """Zero what lies outside of the triangle."""
+    """Set all elements outside the triangle to zero."""
     return np.triu(x, d.k) if d.upper else np.tril(x, d.k)
 
 
 @op("GatherElements", moves=True)
 def gather_elements(d: GatherElementsDescriptor, x: Array, indices: Array) -> Array:
-    """Take the element that each index names, at the place of the index otherwise.
+    """Take along ``d.axis`` the element that each index names.
+
+    All other coordinates are those of the index itself.
 
     Raises:
         ExecutionError: An index is outside of the axis.
@@ -93,7 +98,7 @@ def compress(d: CompressDescriptor, x: Array, condition: Array) -> Array:
 
 @op("Unique")
 def unique(d: UniqueDescriptor, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Return each different slice once, where it stands first, which each is, how often it is."""
+    """Return the unique slices, first positions, inverse and counts."""
     slices = np.moveaxis(x, d.axis, 0)
     rows = slices.reshape(len(slices), math.prod(slices.shape[1:]))
     keys, along = (rows[:, 0], None) if rows.shape[1] == 1 else (rows, 0)
@@ -106,7 +111,7 @@ def unique(d: UniqueDescriptor, x: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _elements(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
-    """Return the index of an element of ``x`` for each element of ``indices``."""
+    """Return the index in ``x`` for each element of ``indices``."""
     size = x.shape[axis]
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whole sequences, one or both ways: Rnn, Gru, SequenceLstm and ReverseSequence."""
+"""Layers over whole sequences: Rnn, Gru, SequenceLstm, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rnn(
     lengths: Array | None,
     state: Array | None,
 ) -> tuple[Array, ...]:
-    """Return the outputs of all steps and of the last one."""
+    """Return the outputs of all steps, and the last one."""
 
     def cell(way: int) -> Cell:
         (f,) = _activations(d, way)
@@ -64,7 +64,7 @@ def gru(
     lengths: Array | None,
     state: Array | None,
 ) -> tuple[Array, ...]:
-    """Return the outputs of all steps and of the last one."""
+    """Return the outputs of all steps, and the last one."""
 
     def cell(way: int) -> Cell:
         f, g = _activations(d, way)
@@ -100,7 +100,7 @@ def sequence_lstm(
     memory: Array | None,
     peepholes: Array | None,
 ) -> tuple[Array, ...]:
-    """Return the outputs of all steps and of the last one, and the cell of the last one."""
+    """Return all outputs, the last output, the last cell state."""
 
     def cell(way: int) -> Cell:
         f, g, k = _activations(d, way)
@@ -134,7 +134,7 @@ def reverse_sequence(d: ReverseSequenceDescriptor, x: Array, lengths: Array) -> 
 
 
 def _activations(d: RecurrentDescriptor, way: int) -> list[Function]:
-    """Return the activations of one direction, each after what enters it has been clipped."""
+    """Return the activations of one direction, with clipped inputs."""
     return [partial(_activated, each, d.clip) for each in d.activations_of(way)]
 
 
@@ -186,7 +186,7 @@ def _read(
 def _scan(
     cell: Cell, added: Array, lengths: Array | None, states: tuple[Array, ...]
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Return the output of each step, and the states when each item has ended."""
+    """Return all outputs, and the final states of each item."""
     outputs = np.zeros((*added.shape[:2], states[0].shape[1]), np.result_type(added, states[0]))
     for time, step in enumerate(added):
         behind = cell(step, states)
@@ -203,7 +203,7 @@ def _scan(
 
 
 def _reversed(steps: Array, lengths: Array | None) -> Array:
-    """Return the steps [T,N,...] of each item in reverse order, up to its length.
+    """Reverse the steps [T,N,...] of each item within its length.
 
     Raises:
         ExecutionError: A length is not that of an item.

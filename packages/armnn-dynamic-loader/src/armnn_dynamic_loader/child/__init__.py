@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs in the process that tries a file out. It imports armnn-backend-api, not the core."""
+"""The child process that probes a file.
+
+It imports armnn-backend-api, not the core.
+"""

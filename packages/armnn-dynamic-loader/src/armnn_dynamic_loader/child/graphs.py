@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The layers that a backend is asked about while it is tried out, as structs of the C interface.
+"""A probe's layers, as structs of the C interface.
 
-The parent describes them in JSON, as only it can import the layer table::
+They are what the backend is queried about. The parent describes them in JSON, as only it can import
+the layer table::
 
     {"type": "Addition", "attributes": [["alpha", 2, [1.0]]],
      "inputs": [{"data_type": 1, "shape": [2, 8], "bits": 32, "content": "<hex>",
@@ -25,7 +26,7 @@ _NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)
 
 
 class ProbeGraph:
-    """A graph of layers that have nothing to do with each other.
+    """A graph of unconnected layers.
 
     Attributes:
         struct: What the backend receives.
@@ -125,7 +126,7 @@ class Execution:
     """
 
     def __init__(self, layer: dict[str, Any], min_bytes: Callable[[bool, int], int]) -> None:
-        """Bind guarded memory to the inputs and outputs of a layer.
+        """Bind guarded memory to a layer's inputs and outputs.
 
         Args:
             layer: Its description.
@@ -142,7 +143,7 @@ class Execution:
         self.arguments.outputs, self.arguments.num_outputs = self._lists[1], len(self.outputs)
 
     def damage(self) -> str:
-        """Return what the backend did to memory that it must not write; empty if nothing."""
+        """Return which guarded memory the backend changed; empty if none."""
         for word, tensors in (("output", self.outputs), ("input", self.inputs)):
             for index, tensor in enumerate(tensors):
                 done = tensor.memory.damage()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The host that a backend meets while it is tried out: quiet, with one thread."""
+"""The host of a probe: quiet, with one thread."""
 
 from __future__ import annotations
 

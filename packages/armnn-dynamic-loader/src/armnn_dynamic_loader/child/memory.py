@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Memory for tensors that shows when a backend writes where it must not."""
+"""Guarded memory: it shows a backend's writes outside its tensors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _UNWRITTEN: Final = 0xC7
 
 
 class GuardedTensor:
-    """The elements of one tensor between bytes that nobody may change and a page nobody may touch.
+    """A tensor's elements between guard bytes and an inaccessible page.
 
-    What is written close by is found by :meth:`damage`; what is written far behind ends the
-    process with a signal.
+    A write close to the elements is found by :meth:`damage`; one far behind them ends the process
+    with a signal.
 
     Attributes:
         address: Of the first element; a multiple of the page size.
@@ -46,7 +46,7 @@ class GuardedTensor:
         _protect(start + _PAGE + body)
 
     def damage(self) -> str:
-        """Return what was done to the memory that should not have been; empty if nothing."""
+        """Return what was written outside the tensor; empty if nothing."""
         if ctypes.string_at(self._behind, self._room) != bytes([_CANARY]) * self._room:
             return "writes behind the end of"
         if ctypes.string_at(self._before, _PAGE) != bytes([_CANARY]) * _PAGE:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Tries one file out: opens it and uses it once, as a runtime would.
+"""Probes one file: opens and uses it like a runtime.
 
-The parent reads on a pipe which step begins and, at the end, what came of it. A step that does not
-come back, whatever the reason, is thus known by its name.
+The parent reads on a pipe which step begins and, at the end, the result. A step that does not
+return, for whatever reason, is thus known by its name.
 """
 
 from __future__ import annotations
@@ -34,15 +34,24 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class DefectError(Exception):
-    """The file does not do what it must; the text is the rest of a sentence."""
+    """The file breaks the contract.
+
+    The text is the rest of a sentence.
+    """
 
 
 class UnavailableError(Exception):
-    """The backend says that what it needs is not here; that is no defect."""
+    """The backend lacks a device or library that it needs.
+
+    That is no defect.
+    """
 
 
 class Channel:
-    """The pipe to the parent; each line begins with a word that only the two know."""
+    """The pipe to the parent.
+
+    Each line begins with a word that only the two processes know.
+    """
 
     def __init__(self, descriptor: int, nonce: str) -> None:
         self._descriptor = descriptor
@@ -53,7 +62,7 @@ class Channel:
         """Write one line.
 
         Raises:
-            SystemExit: This is a copy of the process that the file made, or nobody can be told.
+            SystemExit: This is a copy of the process that the file made, or the pipe is closed.
         """
         if os.getpid() != self._owner:
             sys.exit("a copy of the process")
@@ -95,7 +104,7 @@ class Probe:
     # -- the steps ------------------------------------------------------------------------------
 
     def _read(self) -> abi.BackendApi | None:
-        """Return the table; None if the backend is for another Backend API."""
+        """Return the table; None if the major version differs."""
         self._enter("dlopen")
         library = open_library(self._path)
         self._check_left_running("while it was loaded")
@@ -133,7 +142,7 @@ class Probe:
         self._check_manners()
 
     def _query(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> dict[str, Any] | None:
-        """Return a layer that the backend takes, None if it takes none of them."""
+        """Return a layer that the backend takes, None without one."""
         self._enter("query")
         claimed = None
         graph = ProbeGraph([layer for layer in self._layers if not layer.get("is_made_up")])
@@ -151,7 +160,10 @@ class Probe:
         return claimed
 
     def _check_honesty(self, table: abi.BackendApi, backend: ctypes.c_void_p) -> None:
-        """Turn a backend down that claims a layer type that does not exist; it may fail instead."""
+        """Refuse a backend that claims an unknown layer type.
+
+        An error of the backend is no such claim.
+        """
         graph = ProbeGraph([layer for layer in self._layers if layer.get("is_made_up")])
         (support,) = supports = supports_of(graph)
         stride = ctypes.sizeof(abi.Support)
@@ -190,7 +202,7 @@ class Probe:
         self._channel.send("step", step)
 
     def _check_manners(self) -> None:
-        """Turn a file down that printed or changed what belongs to the program that loads it."""
+        """Refuse a file that printed or changed the process's state."""
         change = self._surroundings.change()
         if change:
             raise DefectError(change)
@@ -221,7 +233,10 @@ class Probe:
             raise DefectError(f"answers ARMNN_OK from {name}, but makes nothing")
 
     def _sizes(self, table: abi.BackendApi, program: ctypes.c_void_p) -> Callable[[bool, int], int]:
-        """Return what says how many bytes of an input or output the backend may touch."""
+        """Return a function from tensor to its size in bytes.
+
+        The backend may touch as many bytes of the input or output.
+        """
 
         def size_of(is_output: bool, index: int) -> int:
             requirement = struct(abi.IoRequirement)
@@ -250,7 +265,7 @@ def main() -> None:
 
 
 def _confine() -> None:
-    """Leave no core file, fill no disk, and do not outlive the parent."""
+    """Forbid core files and large files; end with the parent."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_OUTPUT, hard))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process has once for all that is in it, and a library that is loaded leaves alone."""
+"""The process state that loading a library must not change."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ class Surroundings:
         self._before = self._state()
 
     def change(self) -> str:
-        """Return what is no longer as it was, as the rest of a sentence; empty if nothing."""
+        """Return the state that changed, as a sentence's rest.
+
+        It is empty if nothing changed.
+        """
         now = self._state()
         return next((what for what, state in self._before.items() if state != now[what]), "")
 
     def _state(self) -> dict[str, object]:
-        """Return what there is, by the sentence that tells of its change."""
+        """Return the state, keyed by the sentence about its change."""
         return {
             "changes the working directory": _identity("."),
             **{
@@ -46,14 +49,17 @@ class Surroundings:
         }
 
     def _handler(self, name: str) -> bytes:
-        """Return the first field of the ``struct sigaction``; Python does not know C's handlers."""
+        """Return the first field of ``struct sigaction``.
+
+        Python does not know C's handlers.
+        """
         action = ctypes.create_string_buffer(_LARGEST_ACTION)
         self._libc.sigaction(int(signal.Signals[name]), None, action)
         return action.raw[: ctypes.sizeof(ctypes.c_void_p)]
 
 
 def left_running() -> str:
-    """Return which threads and processes there are besides this one; empty if none."""
+    """Return other threads and processes still running; empty if none."""
     threads = len(os.listdir("/proc/self/task")) - 1
     if threads > 0:
         return f"{threads} thread{'' if threads == 1 else 's'}"

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A backend and a host, each in one C file, to read and to copy; nothing here is imported."""
+"""Samples to copy: a backend and a host in C.
+
+Each is one file; nothing here is imported.
+"""

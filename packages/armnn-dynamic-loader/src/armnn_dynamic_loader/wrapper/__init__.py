@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The C source that makes a file of a backend in Python, and where it is."""
+"""The C source that makes a Python backend a file."""
 
 from __future__ import annotations
 
@@ -7,5 +7,8 @@ from pathlib import Path
 
 
 def python_backend_source() -> str:
-    """Return the path of ``python_backend.c``; its first comment says how to compile it."""
+    """Return the path of ``python_backend.c``.
+
+    Its first comment says how to compile it.
+    """
     return str(Path(__file__).with_name("python_backend.c"))
