@@ -94,26 +94,28 @@ AVX512 = ("-march=skylake-avx512", "-mavx512vnni", "-mprefer-vector-width=512")
 
 LEVELS = {
     "x86_64": (
-        Level("avx512_bf16", 64, (*AVX512, "-mavx512bf16"), additions=("bfloat16",)),
+        Level("avx512_bf16", 64, (*AVX512, "-mavx512bf16"), additions=("gemm_bfloat16",)),
         Level("avx512", 64, AVX512),
         Level(
             "avx_vnni",
             32,
             ("-march=haswell", "-mavxvnni"),
-            additions=("int8_product", "int8_sums", "int8_sliding", "int8_depthwise"),
+            additions=("int8_gemm", "int8_accumulators", "int8_direct", "int8_depthwise"),
         ),
         Level("avx2", 32, ("-march=haswell",)),
         Level("sse2", 16, ()),
     ),
     "aarch64": (
-        Level("neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), additions=("bfloat16",)),
+        Level(
+            "neon_bf16", 16, ("-march=armv8.2-a+dotprod+i8mm+bf16",), additions=("gemm_bfloat16",)
+        ),
         Level("neon_i8mm", 16, ("-march=armv8.2-a+dotprod+i8mm",)),
         Level("neon_dotprod", 16, ("-march=armv8.2-a+dotprod",)),
-        Level("neon_fp16", 16, ("-march=armv8.2-a+fp16",), additions=("float16",)),
+        Level("neon_fp16", 16, ("-march=armv8.2-a+fp16",), additions=("pointwise_float16",)),
         Level("neon", 16, ("-march=armv8-a",)),
     ),
 }
-ADDED_ALONE = ("bfloat16", "float16")
+ADDED_ALONE = ("gemm_bfloat16", "pointwise_float16")
 """Sources of kernels that a level has only as an addition."""
 
 
@@ -206,9 +208,9 @@ def units(build: Path, machine: str, version: str) -> list[Unit]:
     common = [*COMMON_FLAGS, *folders, f'-DCPUACC_VERSION="{version}"']
     found: list[Unit] = []
     added = tuple(added_flags())
-    for source in sorted(cpp.glob("*/*.cpp")):
-        name = f"{source.parent.name}_{source.stem}"
-        if source.parent.name != "kernels" or source.name == "choice.cpp":
+    for source in sorted(cpp.rglob("*.cpp")):
+        name = "_".join(source.relative_to(cpp).with_suffix("").parts)
+        if source.parent.name != "kernels" or source.name == "dispatch.cpp":
             found.append(Unit(source, build / f"{name}.o", (*common, *added)))
             continue
         for level in filter(lambda level: level.compiles(source), LEVELS[machine]):
@@ -221,7 +223,7 @@ def state_build(build: Path, flags: str) -> None:
     """Write a header that tells this build from every other one, unless it says so already."""
     digest = hashlib.sha256(flags.encode())
     headers = [header_directory() / header for header in HEADERS]
-    for source in (*sorted((ROOT / "cpp").glob("*/*")), *headers):
+    for source in (*sorted((ROOT / "cpp").rglob("*.*")), *headers):
         digest.update(source.read_bytes())
     header = build / "build.h"
     stated = f'#define CPUACC_BUILD "{digest.hexdigest()[:32]}"\n'

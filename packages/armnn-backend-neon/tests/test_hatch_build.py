@@ -63,7 +63,9 @@ def test_the_linker_finds_nothing_to_merge_between_levels(level: Any, tmp_path: 
             assert of_level or of_c, f"{unit.source.name}: {name} ({binding})"
 
 
-@pytest.mark.parametrize("name", ["int8_product", "int8_sums", "int8_sliding", "int8_depthwise"])
+@pytest.mark.parametrize(
+    "name", ["int8_gemm", "int8_accumulators", "int8_direct", "int8_depthwise"]
+)
 def test_avx_vnni_asks_for_nothing_of_avx512(name: str, tmp_path: Path) -> None:
     units = {unit.object.name: unit for unit in hatch_build.units(tmp_path, "x86_64", "0")}
     unit = units[f"kernels_{name}_avx_vnni.o"]

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "armnn/backend.h"
 #include "abi/blob.h"
+#include "armnn/backend.h"
 #include "graph/program.h"
 
 struct armnn_backend {

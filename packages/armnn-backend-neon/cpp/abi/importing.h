@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "armnn/backend.h"
-#include "graph/lowering.h"
+#include "layers/lowering.h"
 
 namespace cpuacc {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "armnn/backend.h"
-#include "base/shape.h"
+#include "graph/shape.h"
 #include "kernels/kernels.h"
 #include "threads/pool.h"
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Shapes, orders of axes, and the refusal of what this backend does not compute. */
+#ifndef CPUACC_GRAPH_SHAPE_H_
+#define CPUACC_GRAPH_SHAPE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cpuacc {
+
+using Shape = std::vector<int64_t>;
+
+/* In which order the axes of a tensor lie in memory: axis i in memory is axis order[i] of the layer.
+ */
+using Order = std::vector<int32_t>;
+
+/* Why a layer is not taken. Thrown while a layer is lowered, caught by query and compile. */
+struct Refusal {
+  std::string reason;
+  int32_t input = -1; /* which input it is about; -1: none */
+};
+
+int64_t elements(const Shape &shape);
+/* The product of shape[first .. last - 1]. */
+int64_t elements(const Shape &shape, size_t first, size_t last);
+
+/* Row-major: the axes lie as the layer names them. */
+Order plain_order(size_t rank);
+/* N, the spatial axes, C for a layer that says N, C, spatial axes. */
+Order channels_last(size_t rank);
+bool is_plain(const Order &order);
+/* The order with an axis moved to the end. */
+Order with_last(Order order, int64_t axis);
+/* The shape in memory of a layer's shape. */
+Shape in_memory(const Shape &shape, const Order &order);
+/* Where in memory an axis of the layer is. */
+size_t place_of(const Order &order, int64_t axis);
+
+/* An axis counted from the end if negative; refuses one outside of the rank. */
+int64_t whole_axis(int64_t axis, size_t rank);
+
+/* Whether an iteration over rows of columns adds the same numbers to each row: the steps of what it is
+ * added to, and of what is added.
+ */
+bool adds_to_columns(const Shape &shape, const Shape &data, const Shape &added);
+
+}  // namespace cpuacc
+
+#endif

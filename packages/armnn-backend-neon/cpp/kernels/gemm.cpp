@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Tiles of products of matrices and of convolutions: one register per vector of C. */
+#include "kernels/epilogue.h"
+#include "kernels/level.h"
+#include "kernels/narrow_vector.h"
+#include "kernels/tile_shape.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Where wide registers are computed as two halves, a half takes half the time. */
+constexpr bool kSplitsWideVectors = CPUACC_VECTOR_BYTES == 64;
+
+inline Floats load_tail(const float *p, Floats) { return load(p); }
+inline Half load_tail(const float *p, Half) { return load_half(p); }
+inline Floats whole_of(Floats x) { return x; }
+
+/* Rows of sums: whole vectors, then the last one. */
+template <int R, int V, typename Tail>
+struct Sums {
+  Floats whole[R][V > 1 ? V - 1 : 1];
+  Tail tail[R];
+
+  __attribute__((always_inline)) void clear() {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) whole[r][v] = Floats{};
+      tail[r] = Tail{};
+    }
+  }
+
+  /* Adds element k of each row of a times a line of b. */
+  __attribute__((always_inline)) void add(const float *const (&a)[R], int64_t k, const float *b) {
+    Floats line[V];
+    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) line[v] = load(b + v * kLanes);
+    const Tail last = load_tail(b + (V - 1) * kLanes, Tail{});
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      const float x = a[r][k];
+      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) whole[r][v] += x * line[v];
+      tail[r] += x * last;
+    }
+  }
+
+  __attribute__((always_inline)) void add(const Sums &other) {
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) whole[r][v] += other.whole[r][v];
+      tail[r] += other.tail[r];
+    }
+  }
+};
+
+template <int R, int V, typename Tail>
+void product(const ProductTile &tile) {
+  /* A sum waits for the one before it: with few of them in a line, every other k has its own. */
+  constexpr bool kIsPaired = R * V <= 4;
+  Sums<R, V, Tail> sums, odd;
+  sums.clear();
+  if constexpr (kIsPaired) odd.clear();
+  prefetch_output<R>(tile);
+  const float *b = tile.b;
+  for (int64_t t = 0; t < tile.taps; ++t) {
+    const float *const *rows = tile.rows + t * tile.rows_stride;
+    const float *a[R];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
+    int64_t k = 0;
+    if constexpr (kIsPaired) {
+      for (; k + 2 <= tile.depth; k += 2, b += 2 * kColumns) {
+        sums.add(a, k, b);
+        odd.add(a, k + 1, b + kColumns);
+      }
+    }
+    for (; k < tile.depth; ++k, b += kColumns) sums.add(a, k, b);
+  }
+  if constexpr (kIsPaired) sums.add(odd);
+  Floats all[R][V];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) all[r][v] = sums.whole[r][v];
+    all[r][V - 1] = whole_of(sums.tail[r]);
+  }
+  finish<R, V>(tile, all);
+}
+
+using Product = void (*)(const ProductTile &);
+
+template <int V, typename Tail, int... R>
+Product product_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Product kOfRows[] = {product<R + 1, V, Tail>...};
+  return kOfRows[rows - 1];
+}
+
+template <int V, typename Tail>
+Product product_of(int rows) {
+  return product_of<V, Tail>(rows, std::make_integer_sequence<int, kRows>{});
+}
+
+template <int V>
+Product product_for(const ProductTile &tile) {
+  if constexpr (kSplitsWideVectors) {
+    if (tile.column_count - (V - 1) * kLanes <= kHalfLanes) return product_of<V, Half>(tile.row_count);
+  }
+  return product_of<V, Floats>(tile.row_count);
+}
+
+void product_tile(const ProductTile &tile) {
+  const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
+  const Product compute = vectors == 1   ? product_for<1>(tile)
+                          : vectors == 2 ? product_for<2>(tile)
+                                         : product_for<kVectors>(tile);
+  compute(tile);
+}
+
+}  // namespace
+
+void fill_product(Kernels &table) {
+  table.rows = kRows;
+  table.columns = kColumns;
+  table.product_tile = product_tile;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

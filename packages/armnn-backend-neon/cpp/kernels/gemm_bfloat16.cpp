@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Tiles of products of bfloat16 numbers, summed in float32. Only for levels whose instructions multiply
+ * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
+ */
+#include "kernels/epilogue.h"
+#include "kernels/level.h"
+#include "kernels/tile_shape.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Two numbers in each lane. */
+typedef Ints Pairs;
+
+inline Pairs load_pairs(const Bfloat16 *p) {
+  Pairs x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+
+inline Pairs splat_pair(const Bfloat16 *p) {
+  int32_t x;
+  std::memcpy(&x, p, sizeof x);
+  return splat_int(x);
+}
+
+/* Beside it stands a 0. */
+inline Pairs splat_last(const Bfloat16 *p) { return splat_int(p->bits); }
+
+inline Floats add_products(Floats sum, Pairs x, Pairs y) {
+#if defined(__x86_64__)
+  return reinterpret_cast<Floats>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
+                                                   reinterpret_cast<__m512bh>(x),
+                                                   reinterpret_cast<__m512bh>(y)));
+#else
+  return reinterpret_cast<Floats>(vbfdotq_f32(reinterpret_cast<float32x4_t>(sum),
+                                              reinterpret_cast<bfloat16x8_t>(x),
+                                              reinterpret_cast<bfloat16x8_t>(y)));
+#endif
+}
+
+/* One pair of k's; pair_of makes the lanes of a row. */
+template <int R, int V, typename PairOf>
+inline void add_pair(Floats (&sums)[R][V], const Bfloat16 *b, const PairOf &pair_of) {
+  Pairs line[V];
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) line[v] = load_pairs(b + v * 2 * kLanes);
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    const Pairs x = pair_of(r);
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], x, line[v]);
+  }
+}
+
+template <int R, int V>
+void product(const Bfloat16Tile &tile) {
+  Floats sums[R][V];
+  CPUACC_UNROLL for (int r = 0; r < R; ++r) {
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
+  }
+  prefetch_output<R>(tile);
+  const Bfloat16 *b = tile.b;
+  for (int64_t t = 0; t < tile.taps; ++t) {
+    const Bfloat16 *const *rows = tile.rows + t * tile.rows_stride;
+    const Bfloat16 *a[R];
+    CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
+    int64_t k = 0;
+    for (; k + 1 < tile.depth; k += 2) {
+      add_pair<R, V>(sums, b, [&](int r) { return splat_pair(a[r] + k); });
+      b += 2 * kColumns;
+    }
+    if (k < tile.depth) {
+      add_pair<R, V>(sums, b, [&](int r) { return splat_last(a[r] + k); });
+      b += 2 * kColumns;
+    }
+  }
+  finish<R, V>(tile, sums);
+}
+
+using Product = void (*)(const Bfloat16Tile &);
+
+template <int V, int... R>
+Product product_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Product kOfRows[] = {product<R + 1, V>...};
+  return kOfRows[rows - 1];
+}
+
+template <int V>
+Product product_of(int rows) {
+  return product_of<V>(rows, std::make_integer_sequence<int, kRows>{});
+}
+
+void bfloat16_tile(const Bfloat16Tile &tile) {
+  /* All of its vectors but the last one are whole. */
+  const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
+  const Product compute = vectors == 1   ? product_of<1>(tile.row_count)
+                          : vectors == 2 ? product_of<2>(tile.row_count)
+                                         : product_of<kVectors>(tile.row_count);
+  compute(tile);
+}
+
+/* A vector of numbers, rounded, in the lower half of a register. */
+inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
+#if defined(__x86_64__)
+  const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
+  _mm256_mask_storeu_epi16(y, static_cast<__mmask16>((1u << n) - 1u), rounded);
+#else
+  const bfloat16x4_t rounded = vcvt_bf16_f32(reinterpret_cast<float32x4_t>(x));
+  std::memcpy(y, &rounded, static_cast<size_t>(n) * sizeof(Bfloat16));
+#endif
+}
+
+void round_to_bfloat16(const float *x, Bfloat16 *y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store_rounded(y + i, load(x + i), kLanes);
+  if (i < n) store_rounded(y + i, load_part(x + i, n - i), n - i);
+}
+
+}  // namespace
+
+void fill_bfloat16(Kernels &table) {
+  table.bfloat16_tile = bfloat16_tile;
+  table.round_to_bfloat16 = round_to_bfloat16;
+}
+
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc

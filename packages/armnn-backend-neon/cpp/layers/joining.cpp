@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors put together and taken apart. */
+#include "layers/registry.h"
+#include "operations/copy/copy.h"
+#include "operations/quantised/conversion.h"
+
+namespace cpuacc {
+namespace {
+
+void lower_concat(Lowering &l) {
+  const Order order = l.common_order();
+  const size_t axis =
+      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CONCAT_AXIS)), order.size()));
+  const Shape to = strides_of(in_memory(l.output().shape, order));
+  std::vector<TensorId> sources;
+  std::vector<Move> moves;
+  int64_t begin = 0;
+  for (size_t i = 0; i < l.input_count(); ++i) {
+    const Shape shape = in_memory(l.input(i).shape, order);
+    moves.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
+    sources.push_back(requantized(l, i, order));
+    begin += shape[axis];
+  }
+  l.add<Moves>(std::move(sources), l.out(0, order), std::move(moves));
+}
+
+void lower_stack(Lowering &l) {
+  const Shape &shape = l.output().shape;
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_STACK_AXIS)), shape.size()));
+  const Shape all = strides_of(shape);
+  Shape to = all;
+  to.erase(to.begin() + static_cast<Shape::difference_type>(axis));
+  std::vector<TensorId> sources;
+  std::vector<Move> moves;
+  for (size_t i = 0; i < l.input_count(); ++i) {
+    const Shape &each = l.input(i).shape;
+    moves.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
+    sources.push_back(requantized(l, i, plain_order(each.size())));
+  }
+  l.add<Moves>(std::move(sources), l.out(), std::move(moves));
+}
+
+void lower_splitter(Lowering &l) {
+  const Order order = l.order(0);
+  const Value &input = l.input(0);
+  require(input.quantization.axis < 0, "scales per axis are not carried here", 0);
+  const size_t axis =
+      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SPLITTER_AXIS)), order.size()));
+  const Shape from = strides_of(in_memory(input.shape, order));
+  const TensorId source = l.in(0, order);
+  int64_t begin = 0;
+  for (size_t i = 0; i < l.layer().outputs.size(); ++i) {
+    const Value &part = l.output(i);
+    require(part.type == input.type && part.quantization.scales == input.quantization.scales &&
+                part.quantization.zero_points == input.quantization.zero_points,
+            "the parts must have the input's data type and quantisation");
+    const Shape shape = in_memory(part.shape, order);
+    const Move move{shape, from, strides_of(shape), begin * from[axis], 0};
+    l.add<Moves>(std::vector<TensorId>{source}, l.out(i, order), std::vector<Move>{move});
+    begin += shape[axis];
+  }
+}
+
+}  // namespace
+
+std::vector<LayerType> joining_layers() {
+  return {{ARMNN_LAYER_CONCAT, lower_concat},
+          {ARMNN_LAYER_SPLITTER, lower_splitter},
+          {ARMNN_LAYER_STACK, lower_stack}};
+}
+
+}  // namespace cpuacc

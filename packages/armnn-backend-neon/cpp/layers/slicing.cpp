@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes cut out of tensors. */
+#include <algorithm>
+
+#include "layers/registry.h"
+#include "operations/copy/copy.h"
+
+namespace cpuacc {
+namespace {
+
+void lower_slice(Lowering &l) {
+  require_alike(l);
+  require(!l.has_input(1) && !l.has_input(2), "the box must be known");
+  const Order order = l.common_order();
+  const std::vector<int64_t> begin = l.layer().integers(ARMNN_SLICE_BEGIN);
+  require(begin.size() == order.size(), "begin must have a number for each axis");
+  const Shape from = in_memory(l.input(0).shape, order);
+  const Shape to = in_memory(l.output().shape, order);
+  Move move{to, strides_of(from), strides_of(to), 0, 0};
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t first = begin[static_cast<size_t>(order[i])];
+    require(first >= 0 && first <= from[i], "the box begins outside of the input");
+    move.from_offset += begin[static_cast<size_t>(order[i])] * move.from[i];
+  }
+  const TensorId source = l.in(0, order);
+  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
+}
+
+constexpr int64_t kFarthest = int64_t{1} << 31;
+
+/* One axis of the input along which a strided slice walks. */
+struct Walk {
+  int64_t first;
+  int64_t step;
+};
+
+Walk walk_of(const Layer &layer, size_t place, int64_t size) {
+  const int64_t step = layer.integers(ARMNN_STRIDED_SLICE_STRIDE).at(place);
+  const int64_t bit = int64_t{1} << place;
+  if (layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_BEGIN_MASK)) & bit) return {step > 0 ? 0 : size - 1, step};
+  const int64_t said = layer.integers(ARMNN_STRIDED_SLICE_BEGIN).at(place);
+  const int64_t begin = said < 0 ? said + size : said;
+  return {step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1), step};
+}
+
+/* A strided slice as it is put together, axis by axis. */
+struct Slicing {
+  const Shape &shape;
+  Shape strides;
+  const Shape &out;
+  size_t axis = 0; /* of the input */
+  Move move{};
+
+  void walk(const Walk &walk) {
+    require(move.shape.size() < out.size(), "the output's rank does not fit to the slice");
+    move.from_offset += walk.first * strides[axis];
+    move.shape.push_back(out[move.shape.size()]);
+    move.from.push_back(walk.step * strides[axis++]);
+  }
+  void walk_whole(size_t count) {
+    while (count-- > 0) walk({0, 1});
+  }
+  void pick(int64_t said) {
+    const int64_t place = said < 0 ? said + shape[axis] : said;
+    require(place >= 0 && place < shape[axis], "the slice begins outside of the input");
+    move.from_offset += place * strides[axis++];
+  }
+  void insert() {
+    move.shape.push_back(1);
+    move.from.push_back(0);
+  }
+};
+
+void lower_strided_slice(Lowering &l) {
+  require_alike(l);
+  require(!l.has_input(1) && !l.has_input(2) && !l.has_input(3), "the slice must be known");
+  const Layer &layer = l.layer();
+  const Shape &shape = l.input(0).shape;
+  const std::vector<int64_t> begin = layer.integers(ARMNN_STRIDED_SLICE_BEGIN);
+  const std::vector<int64_t> strides = layer.integers(ARMNN_STRIDED_SLICE_STRIDE);
+  const size_t count = begin.size();
+  require(strides.size() == count && count < 64, "begin and stride must name as many axes");
+  for (const int64_t step : strides) {
+    require(step != 0 && step > -kFarthest && step < kFarthest, "a stride is out of range");
+  }
+  const int64_t ellipsis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_ELLIPSIS_MASK));
+  const int64_t new_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_NEW_AXIS_MASK));
+  const int64_t shrink_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK));
+  const auto bit = [](int64_t mask, size_t i) { return ((mask >> i) & 1) != 0; };
+  const auto is_axis = [&](size_t i) { return !bit(ellipsis, i) && !bit(new_axis, i); };
+  size_t named = 0;
+  bool has_ellipsis = false;
+  for (size_t i = 0; i < count; ++i) {
+    named += is_axis(i);
+    has_ellipsis = has_ellipsis || bit(ellipsis, i);
+  }
+  require(named <= shape.size(), "begin names more axes than there are");
+  Slicing slicing{shape, strides_of(shape), l.output().shape};
+  for (size_t i = 0; i < count; ++i) {
+    if (bit(ellipsis, i)) {
+      slicing.walk_whole(shape.size() - named);
+    } else if (!is_axis(i)) {
+      slicing.insert();
+    } else if (bit(shrink_axis, i)) {
+      slicing.pick(begin[i]);
+    } else {
+      slicing.walk(walk_of(layer, i, shape[slicing.axis]));
+    }
+  }
+  if (!has_ellipsis) slicing.walk_whole(shape.size() - named);
+  require(slicing.move.shape.size() == l.output().shape.size() && slicing.axis == shape.size(),
+          "the output's rank does not fit to the slice");
+  slicing.move.to = strides_of(slicing.move.shape);
+  const TensorId source = l.in(0);
+  l.add<Moves>(std::vector<TensorId>{source}, l.out(), std::vector<Move>{slicing.move});
+}
+
+}  // namespace
+
+std::vector<LayerType> slicing_layers() {
+  return {{ARMNN_LAYER_SLICE, lower_slice}, {ARMNN_LAYER_STRIDED_SLICE, lower_strided_slice}};
+}
+
+}  // namespace cpuacc

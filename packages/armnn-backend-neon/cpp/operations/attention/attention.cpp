@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* What transformers are made of: Attention, whose scores are never there as a whole, and
+ * RotaryEmbedding.
+ */
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "layers/lowering.h"
+#include "layers/registry.h"
+#include "operations/gemm/gemm.h"
+#include "operations/storage/bfloat16.h"
+
+namespace cpuacc {
+namespace {
+
+size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* softmax(scale * query * key^T + mask) * value, some queries of a head at a time. */
+class Attention final : public Operation {
+ public:
+  struct Sizes {
+    int64_t batch, heads, groups; /* groups: heads of keys and values */
+    int64_t queries, keys, depth, width; /* depth: of a query; width: of a value */
+  };
+  struct Rules {
+    float scale;
+    float softcap; /* 0: none */
+    bool is_causal;
+    int64_t first_keys; /* that the first query sees, if causal */
+  };
+
+  /* Args: mask_steps: along batch, heads, queries and keys. */
+  Attention(std::vector<TensorId> inputs, TensorId to, Sizes sizes, Rules rules, Shape mask_steps)
+      : Operation(std::move(inputs), {to}), sizes_(sizes), rules_(rules), mask_steps_(std::move(mask_steps)) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Kernels &kernels = setup.kernels;
+    constexpr int64_t kTiles = 4; /* of queries that go together */
+    rows_ = std::min<int64_t>(sizes_.queries, kTiles * kernels.rows);
+    key_layout_ = {1, 0, sizes_.depth, 1, sizes_.keys, sizes_.depth};
+    value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
+    is_bfloat16_ = gains_by_bfloat16(setup, key_layout_) && gains_by_bfloat16(setup, value_layout_);
+    const auto bytes_of = [&](const WeightLayout &layout) {
+      return whole_lines(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels) : packed_bytes(layout, kernels));
+    };
+    key_bytes_ = bytes_of(key_layout_);
+    value_bytes_ = bytes_of(value_layout_);
+    has_truth_ = inputs[3] != kNone && setup[inputs[3]].type == ARMNN_BOOLEAN;
+    score_bytes_ = whole_lines(static_cast<size_t>(rows_ * sizes_.keys) * sizeof(float));
+    pointer_bytes_ = pointer_bytes(cut(rows_, sizes_.keys, kernels), key_layout_);
+    const int64_t rounded = is_bfloat16_ ? rows_ * std::max(sizes_.keys, sizes_.depth) : 0;
+    thread_bytes_ = score_bytes_ + pointer_bytes_ +
+                    whole_lines(static_cast<size_t>(rounded) * sizeof(Bfloat16));
+    const auto heads = static_cast<size_t>(sizes_.batch * sizes_.groups);
+    return heads * (key_bytes_ + value_bytes_) + thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const int64_t heads = sizes_.batch * sizes_.groups;
+    const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * kElementNs;
+    frame.pool.run(heads, pack_ns, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) pack(frame, i);
+    });
+    const int64_t blocks = rows_ == 0 ? 0 : (sizes_.queries + rows_ - 1) / rows_;
+    const double block_ns =
+        static_cast<double>(rows_ * sizes_.keys) *
+        (static_cast<double>(sizes_.depth + sizes_.width) * kMultiplyAddNs + kFunctionNs);
+    frame.pool.run(sizes_.batch * sizes_.heads * blocks, block_ns,
+                   [&](int64_t begin, int64_t end, int32_t thread) {
+                     std::byte *memory = frame.scratch() +
+                                         static_cast<size_t>(heads) * (key_bytes_ + value_bytes_) +
+                                         static_cast<size_t>(thread) * thread_bytes_;
+                     for (int64_t i = begin; i < end; ++i) {
+                       attend(frame, i / blocks, i % blocks * rows_, memory);
+                     }
+                   });
+  }
+
+ private:
+  static Cut cut(int64_t rows, int64_t columns, const Kernels &kernels) {
+    const auto whole = [](int64_t count, int64_t part) { return (count + part - 1) / part * part; };
+    return {rows, columns, whole(rows, kernels.rows), whole(columns, kernels.columns)};
+  }
+
+  std::byte *packed_of(const Frame &frame, int64_t head) const {
+    return frame.scratch() + static_cast<size_t>(head) * (key_bytes_ + value_bytes_);
+  }
+
+  void pack(const Frame &frame, int64_t head) const {
+    is_bfloat16_ ? pack_as<Bfloat16>(frame, head) : pack_as<float>(frame, head);
+  }
+
+  template <typename Number>
+  void pack_as(const Frame &frame, int64_t head) const {
+    std::byte *packed = packed_of(frame, head);
+    pack_weights(frame.in<float>(inputs[1]) + head * sizes_.keys * sizes_.depth, key_layout_, frame.kernels,
+                 reinterpret_cast<Number *>(packed));
+    pack_weights(frame.in<float>(inputs[2]) + head * sizes_.keys * sizes_.width, value_layout_,
+                 frame.kernels, reinterpret_cast<Number *>(packed + key_bytes_));
+  }
+
+  /* Args: head: of the queries, counted through the batch; first: query. */
+  void attend(const Frame &frame, int64_t head, int64_t first, std::byte *memory) const {
+    const int64_t count = std::min(rows_, sizes_.queries - first);
+    const int64_t shared = sizes_.heads / sizes_.groups; /* heads of queries that share keys */
+    const std::byte *keys = packed_of(frame, head / shared);
+    const float *queries = frame.in<float>(inputs[0]) + (head * sizes_.queries + first) * sizes_.depth;
+    auto *scores = reinterpret_cast<float *>(memory);
+    multiply(frame, key_layout_, count, queries, keys, scores, memory + score_bytes_);
+    for (int64_t i = 0; i < count; ++i) weigh(frame, head, first + i, scores + i * sizes_.keys);
+    float *to = frame.out<float>(outputs[0]) + (head * sizes_.queries + first) * sizes_.width;
+    multiply(frame, value_layout_, count, scores, keys + key_bytes_, to, memory + score_bytes_);
+  }
+
+  /* Args: left: count rows side by side; memory: for pointers, then rows in bfloat16. */
+  void multiply(const Frame &frame, const WeightLayout &layout, int64_t count, const float *left,
+                const std::byte *packed, float *to, std::byte *memory) const {
+    if (!is_bfloat16_) return multiply_as(frame, layout, count, left, packed, to, memory);
+    auto *rounded = reinterpret_cast<Bfloat16 *>(memory + pointer_bytes_);
+    frame.kernels.round_to_bfloat16(left, rounded, count * layout.depth);
+    multiply_as<Bfloat16>(frame, layout, count, rounded, packed, to, memory);
+  }
+
+  template <typename Number>
+  void multiply_as(const Frame &frame, const WeightLayout &layout, int64_t count, const Number *left,
+                   const std::byte *packed, float *to, std::byte *memory) const {
+    const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
+    const ProductTask<Number> task{layout, reinterpret_cast<const Number *>(packed), to, layout.columns,
+                                   nothing};
+    run_task(task, cut(count, layout.columns, frame.kernels), 0, frame.kernels,
+             reinterpret_cast<const Number **>(memory),
+             [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });
+  }
+
+  /* Turns the scores of one query into the weights of its keys; those that it does not see weigh 0. */
+  void weigh(const Frame &frame, int64_t head, int64_t query, float *scores) const {
+    const Kernels &kernels = frame.kernels;
+    const int64_t seen =
+        rules_.is_causal ? std::clamp<int64_t>(query + rules_.first_keys, 0, sizes_.keys) : sizes_.keys;
+    std::fill(scores + seen, scores + sizes_.keys, 0.0f);
+    if (seen == 0) return;
+    /* Only scores that are all minus infinity weigh nothing: the first one tells of most that are not. */
+    if (inputs[3] == kNone && rules_.softcap == 0.0f && std::isfinite(scores[0])) {
+      return kernels.softmax(scores, scores, seen, rules_.scale, false);
+    }
+    const float cap = rules_.softcap;
+    const Elementwise scale = cap == 0.0f ? Elementwise{Function::linear, rules_.scale, 0.0f}
+                                          : Elementwise{Function::tanh, cap, rules_.scale / cap};
+    kernels.elementwise(scale, scores, scores, seen);
+    if (inputs[3] != kNone) add_mask(frame, head, query, scores, seen);
+    if (kernels.reduce_line(Reduction::maximum, scores, seen) == -std::numeric_limits<float>::infinity()) {
+      std::fill(scores, scores + seen, 0.0f);
+    } else {
+      kernels.softmax(scores, scores, seen, 1.0f, false);
+    }
+  }
+
+  void add_mask(const Frame &frame, int64_t head, int64_t query, float *scores, int64_t seen) const {
+    const int64_t place = head / sizes_.heads * mask_steps_[0] + head % sizes_.heads * mask_steps_[1] +
+                          query * mask_steps_[2];
+    const int64_t step = mask_steps_[3];
+    if (!has_truth_) {
+      const float *mask = frame.in<float>(inputs[3]) + place;
+      return frame.kernels.arithmetic(Arithmetic::add, scores, 1, mask, step, scores, seen);
+    }
+    const auto *mask = frame.in<uint8_t>(inputs[3]) + place;
+    for (int64_t i = 0; i < seen; ++i) {
+      if (mask[i * step] == 0) scores[i] = -std::numeric_limits<float>::infinity();
+    }
+  }
+
+  Sizes sizes_;
+  Rules rules_;
+  Shape mask_steps_;
+  int64_t rows_ = 0; /* queries that go together */
+  WeightLayout key_layout_{};
+  WeightLayout value_layout_{};
+  size_t key_bytes_ = 0;
+  size_t value_bytes_ = 0;
+  bool is_bfloat16_ = false;
+  size_t score_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  size_t thread_bytes_ = 0;
+  bool has_truth_ = false;
+};
+
+/* The steps of a mask that broadcasts to [batch, heads, queries, keys]. */
+Shape mask_steps(const Shape &mask, const Shape &to) {
+  require(mask.size() <= to.size(), "the mask has too many axes", 3);
+  Shape steps(to.size(), 0);
+  int64_t step = 1;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    const size_t axis = mask.size() - 1 - i;
+    const size_t place = to.size() - 1 - i;
+    require(mask[axis] == 1 || mask[axis] == to[place], "the mask does not broadcast to the scores", 3);
+    steps[place] = mask[axis] == 1 ? 0 : step;
+    step *= mask[axis];
+  }
+  return steps;
+}
+
+Attention::Sizes sizes_of(const Lowering &l) {
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) {
+    require(l.input(i).shape.size() == 4 && l.input(i).type == ARMNN_FLOAT32,
+            "it must be Float32 of rank 4", static_cast<int32_t>(i));
+  }
+  const Shape &query = l.input(0).shape;
+  const Shape &key = l.input(1).shape;
+  const Shape &value = l.input(2).shape;
+  const Attention::Sizes s{query[0], query[1], key[1], query[2], key[2], query[3], value[3]};
+  require(s.groups > 0 && s.heads % s.groups == 0, "the heads of the keys do not divide those of the queries", 1);
+  require(key == Shape{s.batch, s.groups, s.keys, s.depth}, "the keys do not fit to the queries", 1);
+  require(value == Shape{s.batch, s.groups, s.keys, s.width}, "the values do not fit to the keys", 2);
+  require(l.output().type == ARMNN_FLOAT32 &&
+              l.output().shape == Shape{s.batch, s.heads, s.queries, s.width},
+          "the output does not fit to the values");
+  return s;
+}
+
+void lower_attention(Lowering &l) {
+  const Attention::Sizes sizes = sizes_of(l);
+  const Layer &layer = l.layer();
+  Shape steps;
+  if (l.has_input(3)) {
+    require(l.input(3).type == ARMNN_FLOAT32 || l.input(3).type == ARMNN_BOOLEAN,
+            "the mask must be Boolean or Float32", 3);
+    steps = mask_steps(l.input(3).shape, {sizes.batch, sizes.heads, sizes.queries, sizes.keys});
+  }
+  const double scale = layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
+  const double usual = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1)));
+  const bool is_from_end = layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END)) != 0;
+  const Attention::Rules rules{static_cast<float>(scale == 0.0 ? usual : scale),
+                               static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP))),
+                               layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)) != 0,
+                               1 + (is_from_end ? sizes.keys - sizes.queries : 0)};
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.has_input(3) ? l.in(3) : kNone};
+  l.add<Attention>(std::move(inputs), l.out(), sizes, rules, std::move(steps));
+}
+
+/* Pairs of numbers turned by angles: [batch, heads, positions, depth]. */
+class Rotate final : public Operation {
+ public:
+  /* Args: angle_step: from one item's angles to the next one's. */
+  Rotate(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs, int64_t angle_step,
+         bool is_interleaved)
+      : Operation(std::move(inputs), {to}),
+        shape_(std::move(shape)),
+        pairs_(pairs),
+        angle_step_(angle_step),
+        is_interleaved_(is_interleaved) {}
+
+  void run(const Frame &frame) const override {
+    const int64_t depth = shape_[3];
+    const int64_t lines = elements(shape_, 0, 3);
+    frame.pool.run(lines, static_cast<double>(depth) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t item = i / (shape_[1] * shape_[2]);
+        const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;
+        const float *x = frame.in<float>(inputs[0]) + i * depth;
+        float *y = frame.out<float>(outputs[0]) + i * depth;
+        rotate(frame.kernels, x, frame.in<float>(inputs[1]) + angles, frame.in<float>(inputs[2]) + angles, y);
+        std::copy(x + 2 * pairs_, x + depth, y + 2 * pairs_);
+      }
+    });
+  }
+
+ private:
+  void rotate(const Kernels &kernels, const float *x, const float *cosines, const float *sines,
+              float *y) const {
+    if (is_interleaved_) {
+      for (int64_t i = 0; i < pairs_; ++i) {
+        y[2 * i] = x[2 * i] * cosines[i] - x[2 * i + 1] * sines[i];
+        y[2 * i + 1] = x[2 * i] * sines[i] + x[2 * i + 1] * cosines[i];
+      }
+      return;
+    }
+    float *z = y + pairs_;
+    kernels.arithmetic(Arithmetic::multiply, x + pairs_, 1, sines, 1, z, pairs_);
+    kernels.arithmetic(Arithmetic::multiply, x, 1, cosines, 1, y, pairs_);
+    kernels.arithmetic(Arithmetic::subtract, y, 1, z, 1, y, pairs_);
+    kernels.arithmetic(Arithmetic::multiply, x + pairs_, 1, cosines, 1, z, pairs_);
+    kernels.multiply_add(x, sines, z, pairs_);
+  }
+
+  Shape shape_;
+  int64_t pairs_;
+  int64_t angle_step_;
+  bool is_interleaved_;
+};
+
+void lower_rotary_embedding(Lowering &l) {
+  require_floats(l);
+  const Shape &shape = l.input(0).shape;
+  const Shape &angles = l.input(1).shape;
+  require(shape.size() == 4, "the rank must be 4", 0);
+  require((angles.size() == 2 || angles.size() == 3) && l.input(2).shape == angles,
+          "cosines and sines must have one shape of rank 2 or 3", 1);
+  const int64_t pairs = angles.back();
+  const int64_t items = angles.size() == 3 ? angles[0] : 1;
+  require(angles[angles.size() - 2] == shape[2] && (items == 1 || items == shape[0]) &&
+              pairs <= shape[3] / 2,
+          "the angles do not fit to the input", 1);
+  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
+  l.add<Rotate>(std::move(inputs), l.out(), shape, pairs, items == 1 ? 0 : shape[2] * pairs,
+                l.layer().integer(ARMNN_PARAMETER(ARMNN_ROTARY_EMBEDDING_INTERLEAVED)) != 0);
+}
+
+}  // namespace
+
+std::vector<LayerType> attention_layers() {
+  return {{ARMNN_LAYER_ATTENTION, lower_attention}, {ARMNN_LAYER_ROTARY_EMBEDDING, lower_rotary_embedding}};
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/convolution/direct.h"
+
+#include "operations/convolution/image_rows.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kMostChannels = 16;
+
+class Sliding final : public WithEpilogue {
+ public:
+  Sliding(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+          const WeightLayout &layout)
+      : WithEpilogue({input, weights, bias}, {out}),
+        windows_(windows),
+        rows_(windows, 0.0f, true, 0),
+        layout_(layout) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const auto fill = [&](void *memory) {
+      pack_weights(static_cast<const float *>(weights.constant), layout_, setup.kernels,
+                   static_cast<float *>(memory));
+    };
+    packed_ = setup.packed.get(weights.constant, layout_.recipe() + " " + setup.kernels.name,
+                               packed_bytes(layout_, setup.kernels), fill);
+    inputs[1] = kNone;
+    return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const float *input = frame.in<float>(inputs[0]);
+    const double row_ns = static_cast<double>(w.output_width * layout_.columns * layout_.taps * layout_.depth) *
+                          kMultiplyAddNs;
+    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *strip = reinterpret_cast<float *>(frame.scratch() + rows_.strip_bytes() * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        rows_.row(input, i, strip, [&](const SeenOutputs<float> &seen) { run_outputs(frame, i, seen); });
+      }
+    });
+  }
+
+ private:
+  void run_outputs(const Frame &frame, int64_t row, const SeenOutputs<float> &seen) const {
+    const int64_t columns = layout_.columns;
+    const int64_t width = frame.kernels.columns;
+    const int64_t place = (row * windows_.output_width + seen.first) * columns;
+    const auto *packed = static_cast<const float *>(packed_.get());
+    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+    SlidingLine line{};
+    line.image = seen.image;
+    line.count = seen.last - seen.first;
+    line.step = windows_.stride_x * windows_.channels;
+    line.taps = seen.taps;
+    line.tap_step = seen.tap_step;
+    line.depth = layout_.depth;
+    line.c_stride = columns;
+    line.residual_stride = columns;
+    line.function = function_;
+    for (int64_t column = 0; column < columns; column += width) {
+      line.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
+      line.column_count = static_cast<int32_t>(std::min(width, columns - column));
+      line.bias = bias == nullptr ? nullptr : bias + column;
+      line.residual = residual == nullptr ? nullptr : residual + column;
+      line.c = frame.out<float>(outputs[0]) + place + column;
+      frame.kernels.sliding_line(line);
+    }
+  }
+
+  Windows windows_;
+  SlidingRows<float> rows_;
+  WeightLayout layout_;
+  std::shared_ptr<const void> packed_;
+};
+
+}  // namespace
+
+bool slides(const Windows &w) {
+  return w.channels <= kMostChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
+}
+
+WeightLayout sliding_layout(const Windows &w, int64_t columns) {
+  const int64_t depth = w.window_width * w.channels;
+  return {w.window_height, depth, depth, 1, columns, w.window_height * depth};
+}
+
+WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
+  return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
+}
+
+void add_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                 const Windows &windows, const WeightLayout &layout) {
+  lowering.add<Sliding>(input, weights, bias, out, windows, layout);
+}
+
+}  // namespace cpuacc

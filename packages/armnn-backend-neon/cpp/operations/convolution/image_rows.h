@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of outputs of a convolution without dilation along x: which of them see only the image, and what
+ * the others see, with its surroundings.
+ */
+#ifndef CPUACC_OPERATIONS_CONVOLUTION_IMAGE_ROWS_H_
+#define CPUACC_OPERATIONS_CONVOLUTION_IMAGE_ROWS_H_
+
+#include <algorithm>
+#include <cstring>
+
+#include "operations/windows.h"
+
+namespace cpuacc {
+
+/* Outputs first .. last - 1 of a row, and where they see what: the window's row first_tap + t begins, for
+ * the first of them, at image + t * tap_step.
+ */
+template <typename T>
+struct SeenOutputs {
+  int64_t first;
+  int64_t last;
+  const T *image;
+  int64_t first_tap;
+  int64_t taps;
+  int64_t tap_step;
+};
+
+template <typename T>
+class SlidingRows {
+ public:
+  /* Args: outside: what surrounds the image. skips_rows: whether rows of a window that lie outside of
+   * the image are left out. overreads: elements behind a window that are read and do not count.
+   */
+  SlidingRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
+      : w_(windows), outside_(outside), skips_rows_(skips_rows), overreads_(overreads) {
+    const int64_t room = w_.width + w_.pad_left - w_.window_width;
+    first_ = std::min((w_.pad_left + w_.stride_x - 1) / w_.stride_x, w_.output_width);
+    const int64_t last = room < 0 ? 0 : std::min(room / w_.stride_x + 1, w_.output_width);
+    last_ = std::max(first_, last);
+    is_narrow_ = w_.output_width <= kNarrow && last_ - first_ < w_.output_width;
+  }
+
+  /* Of the strip that each thread needs. */
+  size_t strip_bytes() const {
+    const bool holds_rows = is_narrow_ || !skips_rows_ || overreads_ > 0;
+    const int64_t most = holds_rows ? w_.output_width : std::max(first_, w_.output_width - last_);
+    const int64_t count = strip_width(most) * w_.channels * w_.window_height + overreads_;
+    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+  }
+
+  /* Calls see(SeenOutputs) for all outputs of a row of all images. */
+  template <typename See>
+  void row(const T *images, int64_t row, T *strip, const See &see) const {
+    const T *image = images + row / w_.output_height * w_.height * w_.width * w_.channels;
+    const int64_t top = row % w_.output_height * w_.stride_y - w_.pad_top;
+    const Taps taps = taps_at(top);
+    const bool is_whole = taps.first == 0 && taps.last == w_.window_height;
+    const bool is_last_image = row / w_.output_height + 1 == w_.batch;
+    const bool ends_there = is_last_image && top + (w_.window_height - 1) * w_.dilation_y + 1 >= w_.height;
+    if ((!is_whole && !skips_rows_) || (ends_there && overreads_ > 0)) {
+      return copy(image, top, {0, w_.window_height}, 0, w_.output_width, strip, see);
+    }
+    if (is_narrow_) return copy(image, top, taps, 0, w_.output_width, strip, see);
+    copy(image, top, taps, 0, first_, strip, see);
+    if (first_ < last_) {
+      const int64_t y = top + taps.first * w_.dilation_y;
+      const int64_t left = first_ * w_.stride_x - w_.pad_left;
+      see(SeenOutputs<T>{first_, last_, image + (y * w_.width + left) * w_.channels, taps.first,
+                         taps.last - taps.first, w_.dilation_y * w_.width * w_.channels});
+    }
+    copy(image, top, taps, last_, w_.output_width, strip, see);
+  }
+
+ private:
+  static constexpr int64_t kNarrow = 32; /* outputs */
+
+  struct Taps {
+    int64_t first, last;
+  };
+
+  /* The rows of a window that lie inside of the image. */
+  Taps taps_at(int64_t top) const {
+    const int64_t below = w_.height - top; /* rows of the image from the window's first one on */
+    const int64_t first = std::min(top < 0 ? (-top + w_.dilation_y - 1) / w_.dilation_y : 0, w_.window_height);
+    const int64_t last = below <= 0 ? 0 : std::min((below + w_.dilation_y - 1) / w_.dilation_y, w_.window_height);
+    return {first, std::max(first, last)};
+  }
+
+  /* Columns that so many outputs side by side see. */
+  int64_t strip_width(int64_t outputs) const {
+    return outputs == 0 ? 0 : (outputs - 1) * w_.stride_x + w_.window_width;
+  }
+
+  /* Outputs that see more than the image: what they see is put together in the strip. */
+  template <typename See>
+  void copy(const T *image, int64_t top, Taps taps, int64_t first, int64_t last, T *strip, const See &see) const {
+    if (first == last) return;
+    const int64_t width = strip_width(last - first);
+    const int64_t left = first * w_.stride_x - w_.pad_left;
+    const int64_t begin = std::clamp<int64_t>(left, 0, w_.width);
+    const int64_t end = std::clamp<int64_t>(left + width, begin, w_.width);
+    const int64_t before = std::clamp<int64_t>(begin - left, 0, width) * w_.channels;
+    const int64_t there = (end - begin) * w_.channels;
+    for (int64_t t = taps.first; t < taps.last; ++t) {
+      const int64_t y = top + t * w_.dilation_y;
+      T *to = strip + (t - taps.first) * width * w_.channels;
+      if (y < 0 || y >= w_.height) {
+        std::fill_n(to, width * w_.channels, outside_);
+        continue;
+      }
+      std::fill_n(to, before, outside_);
+      std::copy_n(image + (y * w_.width + begin) * w_.channels, there, to + before);
+      std::fill(to + before + there, to + width * w_.channels, outside_);
+    }
+    see(SeenOutputs<T>{first, last, strip, taps.first, taps.last - taps.first, width * w_.channels});
+  }
+
+  Windows w_;
+  T outside_;
+  bool skips_rows_;
+  int64_t overreads_;
+  int64_t first_; /* outputs first_ .. last_ - 1 of a row see no column outside of the image */
+  int64_t last_;
+  bool is_narrow_; /* a row is copied whole: its ends alone would be short tiles */
+};
+
+}  // namespace cpuacc
+
+#endif

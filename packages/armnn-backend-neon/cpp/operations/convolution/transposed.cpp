@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Transposed convolutions: outputs that the same elements of the window reach are one product. */
+#include <algorithm>
+#include <cstring>
+
+#include "layers/registry.h"
+#include "operations/gemm/gemm.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kNarrow = 16; /* the lanes of the widest vectors */
+
+/* Along one axis, outputs first + i * stride. They are sums of inputs lead + i - m, weighted by the
+ * window's elements offset + m * stride, for m = 0 .. taps - 1.
+ */
+struct Phase {
+  int64_t first;
+  int64_t count;
+  int64_t lead;
+  int64_t offset;
+  int64_t taps;
+};
+
+Phase phase_of(int64_t offset, int64_t stride, int64_t window, int64_t pad, int64_t outputs) {
+  const int64_t first = ((offset - pad) % stride + stride) % stride;
+  const int64_t count = first < outputs ? (outputs - first + stride - 1) / stride : 0;
+  const int64_t taps = offset < window ? (window - offset + stride - 1) / stride : 0;
+  return {first, count, (first + pad - offset) / stride, offset, taps};
+}
+
+/* The places of two phases, row after row. */
+struct Places {
+  int64_t columns, rows;
+  int64_t image, y, x;
+
+  Places(const Phase &down, const Phase &across, int64_t first)
+      : columns(across.count),
+        rows(down.count),
+        image(first / (columns * rows)),
+        y(first / columns % rows),
+        x(first % columns) {}
+
+  void step() {
+    if (++x < columns) return;
+    x = 0;
+    if (++y < rows) return;
+    y = 0;
+    ++image;
+  }
+};
+
+/* A product whose rows are the places of two phases, and whose columns are a block of outputs. */
+struct Part {
+  Phase y, x;
+  int64_t block_height, block_width;
+  WeightLayout layout;
+  Cut cut;
+  std::shared_ptr<const void> packed;
+};
+
+/* The weights of the layer, [O, KH, KW, I] or [O, I, KH, KW]. */
+struct Window {
+  int64_t height, width, depth, columns;
+  bool is_depth_last;
+
+  int64_t place(int64_t column, int64_t y, int64_t x, int64_t c) const {
+    const int64_t tap = y * width + x;
+    const int64_t taps = height * width;
+    return column * taps * depth + (is_depth_last ? tap * depth + c : c * taps + tap);
+  }
+};
+
+/* [N, H, W, C] -> [N, H', W', O]. */
+class TransposedConvolution final : public WithEpilogue {
+ public:
+  TransposedConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
+                        Window window)
+      : WithEpilogue({input, weights, bias}, {out}), windows_(windows), window_(window) {
+    const Windows &w = windows_;
+    is_tiling_ = w.window_height == w.stride_y && w.window_width == w.stride_x && w.pad_top == 0 &&
+                 w.pad_left == 0 && w.output_height == w.height * w.stride_y &&
+                 w.output_width == w.width * w.stride_x;
+    if (is_tiling_) {
+      const int64_t taps = w.window_height * w.window_width;
+      add_part({0, w.height, 0, 0, 1}, {0, w.width, 0, 0, 1}, w.window_height, w.window_width, taps);
+      return;
+    }
+    for (int64_t i = 0; i < w.stride_y; ++i) {
+      const Phase y = phase_of(i, w.stride_y, w.window_height, w.pad_top, w.output_height);
+      for (int64_t j = 0; j < w.stride_x; ++j) {
+        const Phase x = phase_of(j, w.stride_x, w.window_width, w.pad_left, w.output_width);
+        if (y.count > 0 && x.count > 0) add_part(y, x, 1, 1, 1);
+      }
+    }
+  }
+
+  bool absorb_sum(TensorId) override { return false; }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    size_t pointers = 0;
+    size_t block = 0;
+    for (Part &part : parts_) {
+      const auto fill = [&](void *memory) {
+        const auto ordered = ordered_weights(part, static_cast<const float *>(weights.constant));
+        pack_weights(ordered.data(), part.layout, setup.kernels, static_cast<float *>(memory));
+      };
+      const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " +
+                                 std::to_string(part.x.offset) + " " + part.layout.recipe() + " " +
+                                 setup.kernels.name;
+      part.packed = setup.packed.get(weights.constant, recipe,
+                                     packed_bytes(part.layout, setup.kernels), fill);
+      const int64_t rows = windows_.batch * part.y.count * part.x.count;
+      part.cut = cut_product(rows, part.layout, 1, setup);
+      const int64_t panels = (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns;
+      part.cut.columns_per_task = panels * setup.kernels.columns;
+      pointers = std::max(pointers, pointer_bytes(part.cut, part.layout));
+      const int64_t sums = part.cut.rows_per_task * part.layout.columns;
+      block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
+    }
+    inputs[1] = kNone;
+    pointer_bytes_ = pointers;
+    thread_bytes_ = pointers + (block + 63) / 64 * 64;
+    const size_t zero_bytes = static_cast<size_t>(window_.depth) * sizeof(float);
+    const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
+    std::memset(zeros.get(), 0, zero_bytes);
+    zeros_ = zeros;
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    for (const Part &part : parts_) {
+      frame.pool.run(part.cut.tasks(), task_ns(part.cut, part.layout),
+                     [&](int64_t begin, int64_t end, int32_t thread) {
+                       for (int64_t task = begin; task < end; ++task) run_one(frame, part, task, thread);
+                     });
+    }
+  }
+
+ private:
+  void add_part(Phase y, Phase x, int64_t block_height, int64_t block_width, int64_t block) {
+    const int64_t taps = y.taps * x.taps;
+    const int64_t depth = window_.depth;
+    const WeightLayout layout{taps, depth, depth, 1, block * window_.columns, taps * depth};
+    parts_.push_back({y, x, block_height, block_width, layout, {}, {}});
+  }
+
+  /* [block, O, taps, I]. */
+  std::vector<float> ordered_weights(const Part &part, const float *weights) const {
+    std::vector<float> ordered;
+    const Windows &w = windows_;
+    for (int64_t i = 0; i < part.block_height * part.block_width; ++i) {
+      const int64_t y = part.y.offset + i / part.block_width;
+      const int64_t x = part.x.offset + i % part.block_width;
+      for (int64_t o = 0; o < window_.columns; ++o) {
+        for (int64_t t = 0; t < part.layout.taps; ++t) {
+          const int64_t tap_y = y + t / part.x.taps * w.stride_y;
+          const int64_t tap_x = x + t % part.x.taps * w.stride_x;
+          for (int64_t c = 0; c < window_.depth; ++c) {
+            ordered.push_back(weights[window_.place(o, tap_y, tap_x, c)]);
+          }
+        }
+      }
+    }
+    return ordered;
+  }
+
+  void run_one(const Frame &frame, const Part &part, int64_t task, int32_t thread) const {
+    std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+    auto *block = reinterpret_cast<float *>(scratch + pointer_bytes_);
+    const int64_t first = task * part.cut.rows_per_task;
+    const Cut cut{std::min(part.cut.rows_per_task, part.cut.rows - first), part.cut.columns,
+                  part.cut.rows_per_task, part.cut.columns_per_task};
+    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    /* Where columns leave lanes idle, the function waits until they lie side by side. */
+    const bool is_late = part.layout.columns < kNarrow && !function_.is_scaled();
+    const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
+    const ProductTask<float> product{part.layout, static_cast<const float *>(part.packed.get()), block,
+                              part.layout.columns, {bias, nullptr, early}};
+    const float *input = frame.in<float>(inputs[0]);
+    Places from(part.y, part.x, first);
+    run_task(product, cut, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
+             [&](int64_t, const float **pointers, int64_t stride) {
+               point(part, input, from, pointers, stride);
+               from.step();
+             });
+    if (is_late && function_.function != Function::identity) {
+      frame.kernels.elementwise(function_, block, block, cut.rows * part.layout.columns);
+    }
+    float *out = frame.out<float>(outputs[0]);
+    Places to(part.y, part.x, first);
+    for (int64_t row = 0; row < cut.rows; ++row) {
+      scatter(part, block + row * part.layout.columns, to, out);
+      to.step();
+    }
+  }
+
+  void point(const Part &part, const float *input, const Places &at, const float **pointers,
+             int64_t stride) const {
+    const Windows &w = windows_;
+    const int64_t x = part.x.lead + at.x;
+    const int64_t y = part.y.lead + at.y;
+    for (int64_t i = 0; i < part.y.taps; ++i) {
+      for (int64_t j = 0; j < part.x.taps; ++j) {
+        const bool is_inside = y - i >= 0 && y - i < w.height && x - j >= 0 && x - j < w.width;
+        const int64_t place = ((at.image * w.height + y - i) * w.width + x - j) * w.channels;
+        pointers[(i * part.x.taps + j) * stride] =
+            is_inside ? input + place : static_cast<const float *>(zeros_.get());
+      }
+    }
+  }
+
+  /* Carries one row of the product to its places in the output. */
+  void scatter(const Part &part, const float *from, const Places &at, float *out) const {
+    const Windows &w = windows_;
+    const int64_t x = part.x.first + at.x * w.stride_x;
+    const int64_t y = part.y.first + at.y * w.stride_y;
+    const int64_t run = part.block_width * window_.columns;
+    const int64_t line = w.output_width * window_.columns;
+    float *to = out + (at.image * w.output_height + y) * line + x * window_.columns;
+    for (int64_t i = 0; i < part.block_height; ++i) {
+      for (int64_t j = 0; j < run; ++j) to[i * line + j] = from[i * run + j];
+    }
+  }
+
+  Windows windows_;
+  Window window_;
+  bool is_tiling_ = false;
+  std::vector<Part> parts_;
+  size_t pointer_bytes_ = 0;
+  size_t thread_bytes_ = 0;
+  std::shared_ptr<const void> zeros_;
+};
+
+void lower_transposed(Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  const Shape &weights = l.input(1).shape;
+  Windows w = windows_of(l, order, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
+  const Window window{weights[is_last ? 1 : 2], weights[is_last ? 2 : 3], weights[is_last ? 3 : 1],
+                      weights[0], is_last};
+  w.window_height = window.height;
+  w.window_width = window.width;
+  l.require_constant(1, "the weights");
+  require(window.depth == w.channels, "groups are not computed here", 1);
+  require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
+  require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
+  require(elements(l.input(1).shape) > 0, "an empty window is not computed here", 1);
+  const TensorId input = l.in(0, order);
+  /* Every block is as large as the window if blocks tile the output; else it is one element. */
+  const TensorId bias = repeated_bias(l, window.columns, window.height * window.width);
+  l.add<TransposedConvolution>(input, l.in(1), bias, l.out(0, order), w, window);
+}
+
+}  // namespace
+
+std::vector<LayerType> transposed_convolution_layers() {
+  return {{ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed}};
+}
+
+}  // namespace cpuacc

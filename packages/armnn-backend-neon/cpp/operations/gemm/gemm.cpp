@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/gemm/gemm.h"
+
+#include <algorithm>
+
+#include "layers/registry.h"
+#include "operations/copy/copy.h"
+#include "operations/gemm/panels.h"
+#include "operations/storage/bfloat16.h"
+
+namespace cpuacc {
+
+std::string WeightLayout::recipe() const {
+  std::string text = "product";
+  for (const int64_t number : {taps, tap_stride, depth, depth_stride, columns, column_stride}) {
+    text += " " + std::to_string(number);
+  }
+  return text;
+}
+
+size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
+  const int64_t panels = (layout.columns + kernels.columns - 1) / kernels.columns;
+  return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
+}
+
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
+                  float *packed) {
+  const int64_t line = kernels.columns;
+  for (int64_t first = 0; first < layout.columns; first += line) {
+    const int64_t width = std::min<int64_t>(line, layout.columns - first);
+    if (width < line) std::fill(packed, packed + layout.taps * layout.depth * line, 0.0f);
+    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * line) {
+      const float *source = weights + t * layout.tap_stride + first * layout.column_stride;
+      if (layout.depth_stride == 1) {
+        kernels.transpose(source, layout.column_stride, packed, line, width, layout.depth);
+        continue;
+      }
+      for (int64_t k = 0; k < layout.depth; ++k, source += layout.depth_stride) {
+        float *to = packed + k * line;
+        if (layout.column_stride == 1) {
+          std::copy(source, source + width, to);
+        } else {
+          for (int64_t j = 0; j < width; ++j) to[j] = source[j * layout.column_stride];
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+/* Each sum of products, each number that is stored, each weight that is read. */
+double product_ns(int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t kLeastLanes = 8; /* columns that take as long as one */
+  constexpr double kStoredNs = 0.15;
+  constexpr double kWeightNs = 0.12;
+  const auto sums = static_cast<double>(rows * std::max(columns, kLeastLanes));
+  const auto weights = static_cast<double>(columns * depth);
+  return sums * (static_cast<double>(depth) * kMultiplyAddNs + kStoredNs) + weights * kWeightNs;
+}
+
+}  // namespace
+
+/* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
+ * of weights while it is in the nearest cache.
+ */
+Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
+  constexpr int64_t kTilesPerTask = 8;
+  const Kernels &kernels = setup.kernels;
+  const int64_t columns = layout.columns;
+  const double one_ns = product_ns(rows, columns, layout.taps * layout.depth);
+  const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
+  const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
+  const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
+  const int64_t wanted = threads == 1 ? 1 : 8 * threads;
+  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, kTilesPerTask);
+  while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
+    tiles_per_task = (tiles_per_task + 1) / 2;
+  }
+  const int64_t row_tasks = std::max<int64_t>(1, (tiles + tiles_per_task - 1) / tiles_per_task * repeats);
+  const int64_t column_tasks =
+      std::clamp<int64_t>((wanted + row_tasks - 1) / row_tasks, 1, std::max<int64_t>(1, panels));
+  const int64_t panels_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks);
+  return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
+          panels_per_task * kernels.columns};
+}
+
+double task_ns(const Cut &cut, const WeightLayout &layout) {
+  const int64_t rows = std::min(cut.rows, cut.rows_per_task);
+  const int64_t columns = std::min(cut.columns, cut.columns_per_task);
+  return product_ns(rows, columns, layout.taps * layout.depth);
+}
+
+size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
+  const size_t bytes = static_cast<size_t>(cut.rows_per_task * layout.taps) * sizeof(float *);
+  return (bytes + 63) / 64 * 64;
+}
+
+bool WithEpilogue::absorb(const Elementwise &function) {
+  if (function.function == Function::linear && function_.function == Function::linear) {
+    function_.a *= function.a;
+    function_.b = function_.b * function.a + function.b;
+    return true;
+  }
+  if (function_.function != Function::identity) {
+    if (function.function != Function::linear || !has_scale()) return false;
+    function_.scale *= function.a;
+    function_.shift = function_.shift * function.a + function.b;
+    return true;
+  }
+  function_ = function;
+  return true;
+}
+
+bool WithEpilogue::absorb_line(TensorId line, int64_t count) {
+  if (count != bias_count() || inputs[2] != kNone || function_.function != Function::identity) return false;
+  inputs[2] = line;
+  return true;
+}
+
+bool WithEpilogue::absorb_sum(TensorId other) {
+  if (has_residual_ || function_.function != Function::identity) return false;
+  has_residual_ = true;
+  inputs.push_back(other);
+  return true;
+}
+
+namespace {
+
+/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+class Product final : public WithEpilogue {
+ public:
+  struct Side {
+    Shape steps; /* of the batch axes, in matrices; 0 where it broadcasts */
+  };
+  Product(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows,
+          Shape batch, Side left_side, Side right_side)
+      : WithEpilogue({left, right, bias}, {out}),
+        layout_(layout),
+        rows_(rows),
+        batch_(std::move(batch)),
+        left_(std::move(left_side)),
+        right_(std::move(right_side)) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &right = setup[inputs[1]];
+    const int64_t batches = elements(batch_);
+    cut_ = cut_product(rows_, layout_, batches, setup);
+    const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
+    panels_ = panels_for(setup, right, layout_, recipe, rows_ + setup.kernels.rows, cut_);
+    panel_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
+    thread_bytes_ = pointer_bytes(cut_, layout_) + widened_bytes(panels_, layout_, setup.kernels);
+    if (panels_ == Panels::bfloat16) {
+      rounded_ = RoundedLines(setup[inputs[0]].count() / layout_.depth, layout_.depth);
+    }
+    matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
+    if (right.constant != nullptr) {
+      const auto fill = [&](void *memory) {
+        pack_all(static_cast<const float *>(right.constant), static_cast<std::byte *>(memory),
+                 setup.kernels, 0, matrices_);
+      };
+      packed_ = setup.packed.get(right.constant, recipe + recipe_of(panels_),
+                                 panel_bytes_ * static_cast<size_t>(matrices_), fill);
+      inputs[1] = kNone;
+    }
+    packed_bytes_ = packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_);
+    return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
+  }
+
+  void run(const Frame &frame) const override {
+    std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(frame.pool.threads());
+    const std::byte *packed = static_cast<const std::byte *>(packed_.get());
+    if (!packed_) {
+      const float *right = frame.in<float>(inputs[1]);
+      const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * kElementNs;
+      frame.pool.run(matrices_, matrix_ns, [&](int64_t begin, int64_t end, int32_t) {
+        pack_all(right, memory, frame.kernels, begin, end);
+      });
+      packed = memory;
+    }
+    const float *left = frame.in<float>(inputs[0]);
+    if (panels_ == Panels::bfloat16) {
+      auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
+      rounded_.round(frame, left, rows);
+      run_all(frame, rows, rounded_.stride, packed);
+    } else {
+      run_all(frame, left, layout_.depth, packed);
+    }
+  }
+
+ private:
+  /* Args: stride: from one row of the left side to the next one. */
+  template <typename Number>
+  void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
+    const int64_t tasks = cut_.tasks();
+    frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table =
+          reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t matrix = matrix_of(left_, i / tasks);
+        run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
+      }
+    });
+  }
+
+  void pack_all(const float *right, std::byte *memory, const Kernels &kernels, int64_t begin,
+                int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) {
+      const float *matrix = right + i * layout_.depth * layout_.columns;
+      pack_weights(panels_, matrix, layout_, kernels, memory + static_cast<size_t>(i) * panel_bytes_);
+    }
+  }
+
+  int64_t matrix_of(const Side &side, int64_t batch) const {
+    int64_t matrix = 0;
+    for (size_t axis = batch_.size(); axis-- > 0;) {
+      matrix += batch % batch_[axis] * side.steps[axis];
+      batch /= batch_[axis];
+    }
+    return matrix;
+  }
+
+  template <typename Number>
+  void run_one(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed,
+               const Number **table, int64_t batch, int64_t task) const {
+    const int64_t place = batch * rows_ * layout_.columns;
+    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
+    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+    const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
+    const std::byte *own = packed + matrix * panel_bytes_;
+    ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(own),
+                                frame.out<float>(outputs[0]) + place, layout_.columns,
+                                {bias, residual, function_}};
+    if (panels_ == Panels::float16) {
+      product.halves = reinterpret_cast<const uint16_t *>(own);
+      product.widened =
+          reinterpret_cast<float *>(reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_));
+    }
+    run_task(product, cut_, task, frame.kernels, table,
+             [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
+  }
+
+  WeightLayout layout_;
+  int64_t rows_;
+  Shape batch_;
+  Side left_;
+  Side right_;
+  Cut cut_{};
+  Panels panels_ = Panels::float32;
+  RoundedLines rounded_; /* the left side, in bfloat16 */
+  size_t panel_bytes_ = 0;
+  size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
+  int64_t matrices_ = 0;
+  size_t packed_bytes_ = 0; /* of a right side that is packed while running */
+  std::shared_ptr<const void> packed_;
+};
+
+void lower_fully_connected(Lowering &l) {
+  require_floats(l);
+  const Shape &weights = l.input(1).shape;
+  require(weights.size() == 2, "the weights must be a matrix", 1);
+  const bool is_transposed =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX)) != 0;
+  const int64_t columns = weights[is_transposed ? 0 : 1];
+  const int64_t depth = weights[is_transposed ? 1 : 0];
+  const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
+  const TensorId bias = l.has_input(2) ? l.in(2) : kNone;
+  const WeightLayout layout = is_transposed ? WeightLayout{1, 0, depth, 1, columns, depth}
+                                            : WeightLayout{1, 0, depth, columns, columns, 1};
+  const TensorId left = l.in(0);
+  const TensorId right = l.in(1);
+  l.add<Product>(left, right, bias, l.out(), layout, rows, Shape{}, Product::Side{}, Product::Side{});
+}
+
+/* How many matrices further one goes along each axis of the output's batch. */
+Product::Side side_of(const Shape &shape, const Shape &batch) {
+  Product::Side side{Shape(batch.size(), 0)};
+  int64_t step = 1;
+  for (size_t i = 0; i + 2 < shape.size(); ++i) {
+    const size_t axis = shape.size() - 3 - i;
+    const size_t place = batch.size() - 1 - i;
+    side.steps[place] = shape[axis] == 1 ? 0 : step;
+    step *= shape[axis];
+  }
+  return side;
+}
+
+void lower_batch_mat_mul(Lowering &l) {
+  require_floats(l);
+  for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
+    const int64_t layout = l.layer().integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
+    require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
+            std::string(name) + " must have the matrices last");
+  }
+  const Layer &layer = l.layer();
+  require(layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) == 0 &&
+              layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)) == 0,
+          "adjoints are not computed here");
+  const Shape &x = l.input(0).shape;
+  const Shape &y = l.input(1).shape;
+  const Shape &out = l.output().shape;
+  require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
+  const bool transposes_y = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y)) != 0;
+  const Shape batch(out.begin(), out.end() - 2);
+  const int64_t rows = out[out.size() - 2];
+  const int64_t columns = out[out.size() - 1];
+  Order left_order = plain_order(x.size());
+  const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
+  if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
+  const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
+  const WeightLayout layout = transposes_y ? WeightLayout{1, 0, depth, 1, columns, depth}
+                                           : WeightLayout{1, 0, depth, columns, columns, 1};
+  const TensorId left = l.in(0, left_order);
+  const TensorId right = l.in(1);
+  l.add<Product>(left, right, kNone, l.out(), layout, rows, batch, side_of(x, batch), side_of(y, batch));
+}
+
+}  // namespace
+
+void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
+                  const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared) {
+  lowering.add<Product>(left, right, kNone, to, layout, rows, Shape{matrices},
+                        Product::Side{{is_left_shared ? 0 : 1}}, Product::Side{{1}});
+}
+
+std::vector<LayerType> product_layers() {
+  return {{ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected}, {ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul}};
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of pairs of elements of which either may be broadcast. */
+#ifndef CPUACC_OPERATIONS_POINTWISE_BINARY_H_
+#define CPUACC_OPERATIONS_POINTWISE_BINARY_H_
+
+#include "layers/lowering.h"
+#include "operations/pointwise/pointwise.h"
+
+namespace cpuacc {
+
+/* An iteration over an output and two operands with the strides of each; the output lies densely. */
+struct Broadcast {
+  Shape shape;
+  Shape x;
+  Shape y;
+
+  bool is_plain() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
+  /* The numbers of an operand that is the same line for all lines of the other one; else 0. */
+  int64_t line_of(size_t side) const {
+    if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
+    const int64_t own = side == 0 ? x[0] : y[0];
+    const int64_t other = side == 0 ? y[0] : x[0];
+    return own == 0 && other == shape[1] ? shape[1] : 0;
+  }
+};
+
+/* Walks over the pairs line by line; what is computed of a line follows. */
+class Pairs : public Linewise {
+ public:
+  Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
+      : Linewise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
+
+  void run(const Frame &frame) const override;
+  /* An operand whose elements lie as the output's do. */
+  bool may_overwrite(size_t input) const override;
+  std::optional<Walk> walk(const Graph &, size_t input) const override {
+    return walk_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);
+  }
+  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override {
+    compute(kernels, operands[0], steps[0], operands[1], steps[1], to, n);
+  }
+
+ protected:
+  /* A step is 1, or 0 for an operand that is one number. */
+  virtual void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y,
+                       int64_t y_step, void *z, int64_t n) const = 0;
+  Broadcast broadcast_;
+
+ private:
+  /* Which operand is one short line, the same for all lines of the other; -1: neither. */
+  int32_t repeated_side() const;
+  /* Many lines at once, beside copies of the repeated one. */
+  void run_repeated(const Frame &frame, int32_t side) const;
+
+  int64_t element_bytes_;
+};
+
+struct Operands {
+  TensorId tensors[2];
+  Order order;
+  Broadcast broadcast;
+};
+
+/* Both operands in an order in which the innermost step of each is 0 or 1. */
+Operands operands_of(Lowering &lowering);
+
+}  // namespace cpuacc
+
+#endif

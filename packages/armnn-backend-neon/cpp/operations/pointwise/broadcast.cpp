@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/pointwise/broadcast.h"
+
+#include <algorithm>
+
+#include "operations/copy/copy.h"
+#include "operations/pointwise/pointwise.h"
+#include "operations/quantised/conversion.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kChunk = 4096; /* elements that one thread takes at a time */
+
+/* An iteration over a dense output and operands with the strides of each. */
+struct Iteration {
+  Shape shape;
+  std::vector<Shape> strides; /* of each operand */
+};
+
+/* The strides of an operand along the axes of the output in memory. */
+Shape strides_along(const Shape &shape, const Order &order, const Order &output_order) {
+  Shape logical(output_order.size(), 0);
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    const auto axis = static_cast<size_t>(order[i]);
+    if (shape[axis] != 1) logical[axis + output_order.size() - shape.size()] = step;
+    step *= shape[axis];
+  }
+  return in_memory(logical, output_order);
+}
+
+/* Neighbouring axes that all operands walk through as through one become one. */
+Iteration merged(const Iteration &from) {
+  Iteration result{{}, std::vector<Shape>(from.strides.size())};
+  for (size_t i = 0; i < from.shape.size(); ++i) {
+    const int64_t size = from.shape[i];
+    if (size == 1) continue;
+    bool continues = !result.shape.empty();
+    for (size_t k = 0; k < from.strides.size(); ++k) {
+      continues = continues && result.strides[k].back() == from.strides[k][i] * size;
+    }
+    continues ? static_cast<void>(result.shape.back() *= size) : result.shape.push_back(size);
+    for (size_t k = 0; k < from.strides.size(); ++k) {
+      if (continues) result.strides[k].pop_back();
+      result.strides[k].push_back(from.strides[k][i]);
+    }
+  }
+  if (result.shape.empty()) {
+    result.shape = {1};
+    for (Shape &strides : result.strides) strides = {1};
+  }
+  return result;
+}
+
+class Lines final : public Linewise {
+ public:
+  Lines(std::vector<TensorId> operands, TensorId to, Iteration iteration, Line line, double element_ns,
+        LineKind kind)
+      : Linewise(std::move(operands), {to}),
+        iteration_(std::move(iteration)),
+        line_(line),
+        element_ns_(element_ns),
+        kind_(kind) {}
+
+  SumsStep as_sums_step(const Graph &) const override {
+    if (kind_ != LineKind::whole_sum) return {};
+    for (const size_t data : {size_t{0}, size_t{1}}) {
+      if (adds_to_columns(iteration_.shape, iteration_.strides[data], iteration_.strides[1 - data])) {
+        return {SumsStep::Kind::add_whole, data, inputs[1 - data]};
+      }
+    }
+    return {};
+  }
+
+  size_t prepare(const Setup &setup) override {
+    for (const TensorId id : inputs) bytes_.push_back(static_cast<int64_t>(element_bytes(setup[id].type)));
+    to_bytes_ = static_cast<int64_t>(element_bytes(setup[outputs[0]].type));
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const Shape &shape = iteration_.shape;
+    const size_t rank = shape.size();
+    const int64_t line = shape[rank - 1];
+    const int64_t pieces = (line + kChunk - 1) / kChunk;
+    const int64_t lines = elements(shape, 0, rank - 1);
+    const double item_ns = static_cast<double>(std::min(line, kChunk)) * element_ns_;
+    frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * kChunk);
+    });
+  }
+
+  /* An operand whose elements lie as the output's do. */
+  bool may_overwrite(size_t input) const override {
+    return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
+  }
+  std::optional<Walk> walk(const Graph &, size_t input) const override {
+    return walk_of(iteration_.shape, iteration_.strides[input]);
+  }
+  void compute_line(const Kernels &, const void *const *operands, const int64_t *steps, void *to,
+                    int64_t n) const override {
+    line_(operands, steps, to, n);
+  }
+  double element_ns() const override { return element_ns_; }
+
+ private:
+  void compute(const Frame &frame, int64_t number, int64_t first) const {
+    const Shape &shape = iteration_.shape;
+    const size_t last = shape.size() - 1;
+    const void *operands[kMostOperands];
+    int64_t steps[kMostOperands];
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const Shape &strides = iteration_.strides[k];
+      int64_t place = first * strides[last];
+      int64_t rest = number;
+      for (size_t axis = last; axis-- > 0;) {
+        place += rest % shape[axis] * strides[axis];
+        rest /= shape[axis];
+      }
+      operands[k] = frame.in<std::byte>(inputs[k]) + place * bytes_[k];
+      steps[k] = strides[last];
+    }
+    std::byte *to = frame.out<std::byte>(outputs[0]) + (number * shape[last] + first) * to_bytes_;
+    line_(operands, steps, to, std::min(kChunk, shape[last] - first));
+  }
+
+  Iteration iteration_;
+  Line line_;
+  double element_ns_;
+  LineKind kind_;
+  std::vector<int64_t> bytes_; /* of an element of each operand */
+  int64_t to_bytes_ = 0;
+};
+
+/* Whether an operand broadcasts to the output. */
+bool broadcasts(const Shape &shape, const Shape &to) {
+  if (shape.size() > to.size()) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t size = to[to.size() - shape.size() + i];
+    if (shape[i] != 1 && shape[i] != size) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void lower_line(Lowering &l, Line line, double element_ns, LineKind kind) {
+  const Shape &shape = l.output().shape;
+  require(line != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
+  const Order order = l.common_order();
+  Iteration iteration{in_memory(shape, order), {}};
+  std::vector<TensorId> operands;
+  for (size_t i = 0; i < l.input_count(); ++i) {
+    const Shape &given = l.input(i).shape;
+    require(broadcasts(given, shape), "it does not broadcast to the output", static_cast<int32_t>(i));
+    const Order own = given.size() == shape.size() ? order : plain_order(given.size());
+    iteration.strides.push_back(strides_along(given, own, order));
+    operands.push_back(kind == LineKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
+  }
+  l.add<Lines>(std::move(operands), l.out(0, order), merged(iteration), line, element_ns, kind);
+}
+
+void require_one_type(const Lowering &l) {
+  for (size_t i = 1; i < l.input_count(); ++i) {
+    require(l.input(i).type == l.input(0).type, "all operands must have one data type",
+            static_cast<int32_t>(i));
+  }
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/pointwise/chain.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kCacheBytes = 16 * 1024; /* of the nearest cache, for all buffers */
+constexpr int64_t kMostBytes = 4096; /* of one buffer */
+constexpr int64_t kLeastBytes = 512;
+
+template <typename T>
+void fill_runs(const void *from, void *to, const Walk &walk, int64_t first, int64_t n) {
+  const auto *x = static_cast<const T *>(from);
+  auto *y = static_cast<T *>(to);
+  int64_t run = first / walk.inner % walk.period;
+  int64_t end = walk.inner - first % walk.inner;
+  for (int64_t i = 0; i < n; i = end, end += walk.inner) {
+    std::fill(y + i, y + std::min(end, n), x[run]);
+    run = run + 1 == walk.period ? 0 : run + 1;
+  }
+}
+
+/* One period, from the middle on, then copies of what is there. */
+void copy_periods(const std::byte *from, std::byte *to, int64_t period, int64_t at, int64_t bytes) {
+  const auto put = [&](int64_t place, const std::byte *source, int64_t most) {
+    const int64_t size = std::min(most, bytes - place);
+    std::memcpy(to + place, source, static_cast<size_t>(size));
+    return place + size;
+  };
+  int64_t done = put(0, from + at, period - at);
+  if (done < bytes) done = put(done, from, at);
+  while (done < bytes) done = put(done, to, done);
+}
+
+/* n elements from first on, as the output meets them. */
+void copy_repeated(const std::byte *from, std::byte *to, const Walk &walk, int64_t bytes, int64_t first,
+                   int64_t n) {
+  if (walk.inner == 1) {
+    return copy_periods(from, to, walk.period * bytes, first % walk.period * bytes, n * bytes);
+  }
+  switch (bytes) {
+    case 1: return fill_runs<uint8_t>(from, to, walk, first, n);
+    case 2: return fill_runs<uint16_t>(from, to, walk, first, n);
+    case 4: return fill_runs<uint32_t>(from, to, walk, first, n);
+    default: return fill_runs<uint64_t>(from, to, walk, first, n);
+  }
+}
+
+}  // namespace
+
+Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links,
+             std::vector<TensorId> outputs)
+    : Operation({}, std::move(outputs)), count_(graph[links.front()->outputs[0]].count()) {
+  std::vector<TensorId> made;
+  for (std::unique_ptr<Operation> &operation : links) {
+    const TensorId to = operation->outputs[0];
+    Link link{nullptr, operation->as_linewise(), {}, Place::buffer, 0, 0};
+    link.operation = std::move(operation);
+    link.bytes = static_cast<int64_t>(element_bytes(graph[to].type));
+    const auto output = std::find(this->outputs.begin(), this->outputs.end(), to);
+    if (output != this->outputs.end()) {
+      link.place = Place::output;
+      link.index = static_cast<size_t>(output - this->outputs.begin());
+    }
+    connect(graph, link, made);
+    element_ns_ += link.lines->element_ns();
+    links_.push_back(std::move(link));
+    made.push_back(to);
+  }
+  node = links_.back().operation->node;
+  choose_buffers();
+  choose_block();
+}
+
+/* Where the operands of a link are; those of links before it are told later which buffer. */
+void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> &made) {
+  for (size_t i = 0; i < link.operation->inputs.size(); ++i) {
+    const TensorId id = link.operation->inputs[i];
+    const auto bytes = static_cast<int64_t>(element_bytes(graph[id].type));
+    const auto maker = std::find(made.begin(), made.end(), graph.owner(id));
+    if (maker != made.end()) {
+      const auto number = static_cast<size_t>(maker - made.begin());
+      const bool is_output = links_[number].place == Place::output;
+      link.operands.push_back({links_[number].place, is_output ? links_[number].index : number,
+                               {1, count_}, bytes, false});
+      continue;
+    }
+    auto input = std::find(inputs.begin(), inputs.end(), id);
+    if (input == inputs.end()) input = inputs.insert(inputs.end(), id);
+    const auto number = static_cast<size_t>(input - inputs.begin());
+    const Walk walk = *link.lines->walk(graph, i);
+    const bool is_repeated = walk.period > 1 && !walk.is_dense(count_);
+    link.operands.push_back({Place::input, number, walk, bytes, is_repeated});
+  }
+}
+
+/* A buffer is free again behind the last link that reads it; copies have their own. */
+void Chain::choose_buffers() {
+  std::vector<size_t> last(links_.size());
+  for (size_t i = 0; i < links_.size(); ++i) {
+    for (const Operand &operand : links_[i].operands) {
+      if (operand.place == Place::buffer) last[operand.index] = i;
+    }
+  }
+  std::vector<size_t> users; /* of each buffer: until which link */
+  for (size_t i = 0; i < links_.size(); ++i) {
+    for (Operand &operand : links_[i].operands) {
+      if (operand.place == Place::buffer) operand.index = links_[operand.index].index;
+    }
+    if (links_[i].place != Place::buffer) continue;
+    const auto is_free = [&](size_t until) { return until < i; };
+    auto found = std::find_if(users.begin(), users.end(), is_free);
+    if (found == users.end()) found = users.insert(users.end(), 0);
+    *found = last[i];
+    links_[i].index = static_cast<size_t>(found - users.begin());
+  }
+  buffers_ = users.size();
+  for (Link &link : links_) {
+    for (Operand &operand : link.operands) {
+      if (operand.is_repeated) operand.copy = buffers_++;
+    }
+  }
+}
+
+/* As many elements as all buffers have room for in the cache; a multiple of what is repeated, if that
+ * is short, so that its copy lasts.
+ */
+void Chain::choose_block() {
+  const auto buffers = static_cast<int64_t>(std::max<size_t>(buffers_, 1));
+  buffer_bytes_ = std::clamp(kCacheBytes / buffers / 64 * 64, kLeastBytes, kMostBytes);
+  int64_t widest = 1;
+  int64_t longest = 1;
+  for (const Link &link : links_) {
+    widest = std::max(widest, link.bytes);
+    for (const Operand &operand : link.operands) widest = std::max(widest, operand.bytes);
+  }
+  block_ = std::min(buffer_bytes_ / widest, count_);
+  for (const Link &link : links_) {
+    for (const Operand &operand : link.operands) {
+      const int64_t length = operand.walk.inner * operand.walk.period;
+      if (operand.is_repeated && length <= block_) longest = std::max(longest, length);
+    }
+  }
+  block_ -= block_ % longest;
+  buffer_bytes_ = (block_ * widest + 63) / 64 * 64;
+  for (Link &link : links_) {
+    for (Operand &operand : link.operands) {
+      const int64_t length = operand.walk.inner * operand.walk.period;
+      operand.is_lasting = operand.is_repeated && block_ % length == 0;
+    }
+  }
+}
+
+size_t Chain::prepare(const Setup &setup) {
+  for (const Link &link : links_) link.operation->prepare(setup);
+  return buffers_ * static_cast<size_t>(buffer_bytes_) * static_cast<size_t>(setup.threads);
+}
+
+const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
+                        int64_t &step) const {
+  const auto buffer = [&](size_t index) {
+    return blocks.own + static_cast<int64_t>(index) * buffer_bytes_;
+  };
+  step = 1;
+  if (operand.place == Place::buffer) return buffer(operand.index);
+  if (operand.place == Place::output) {
+    return blocks.frame.out<std::byte>(outputs[operand.index]) + first * operand.bytes;
+  }
+  const auto *from = blocks.frame.in<std::byte>(inputs[operand.index]);
+  if (!operand.is_repeated) {
+    step = operand.walk.period > 1 ? 1 : 0;
+    return from + step * first * operand.bytes;
+  }
+  const Walk &walk = operand.walk;
+  if (walk.inner == 1 && first % walk.period + n <= walk.period) {
+    return from + first % walk.period * operand.bytes;
+  }
+  if (first % walk.inner + n <= walk.inner) {
+    step = 0;
+    return from + first / walk.inner % walk.period * operand.bytes;
+  }
+  std::byte *copy = buffer(operand.copy);
+  if (!operand.is_lasting || first == blocks.first) {
+    copy_repeated(from, copy, operand.walk, operand.bytes, first, n);
+  }
+  return copy;
+}
+
+void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
+  for (const Link &link : links_) {
+    const void *operands[Linewise::kMostOperands];
+    int64_t steps[Linewise::kMostOperands];
+    for (size_t i = 0; i < link.operands.size(); ++i) {
+      operands[i] = read(blocks, link.operands[i], first, n, steps[i]);
+    }
+    std::byte *to = link.place == Place::buffer
+                        ? blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_
+                        : blocks.frame.out<std::byte>(outputs[link.index]) + first * link.bytes;
+    link.lines->compute_line(blocks.frame.kernels, operands, steps, to, n);
+  }
+}
+
+bool Chain::may_overwrite(size_t input) const {
+  bool is_written = false;
+  for (const Link &link : links_) {
+    for (const Operand &operand : link.operands) {
+      if (operand.place != Place::input || operand.index != input) continue;
+      if (is_written || !operand.walk.is_dense(count_)) return false;
+    }
+    is_written = is_written || (link.place == Place::output && link.index == 0);
+  }
+  return true;
+}
+
+void Chain::run(const Frame &frame) const {
+  const double item_ns = static_cast<double>(block_) * element_ns_;
+  const int64_t count = (count_ + block_ - 1) / block_;
+  const size_t own_bytes = buffers_ * static_cast<size_t>(buffer_bytes_);
+  frame.pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    const Blocks blocks{frame, frame.scratch() + own_bytes * static_cast<size_t>(thread), begin * block_};
+    for (int64_t i = begin; i < end; ++i) {
+      compute(blocks, i * block_, std::min(block_, count_ - i * block_));
+    }
+  });
+}
+
+}  // namespace cpuacc

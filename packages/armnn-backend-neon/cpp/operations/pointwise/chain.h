@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Linewise operations in one walk over memory: what passes between them stays in the nearest cache. */
+#ifndef CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
+#define CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
+
+#include <memory>
+#include <vector>
+
+#include "operations/pointwise/pointwise.h"
+
+namespace cpuacc {
+
+/* Computes a block of each of its links in turn, then the next block. Every link does what it does
+ * alone, so the results are the same to the last bit.
+ */
+class Chain final : public Operation {
+ public:
+  /* Args: links: operations that are linewise, of one number of elements, each behind those that it
+   * reads; outputs: what others read of theirs.
+   */
+  Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links, std::vector<TensorId> outputs);
+
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
+  /* An input that no link reads behind the one that writes. */
+  bool may_overwrite(size_t input) const override;
+
+ private:
+  enum class Place { input, output, buffer };
+  struct Operand {
+    Place place;
+    size_t index; /* of the input, output or buffer */
+    Walk walk;
+    int64_t bytes; /* of an element */
+    bool is_repeated; /* an input that is neither as long as the output nor one number */
+    size_t copy = 0; /* the buffer for a block of what is repeated */
+    bool is_lasting = false; /* that copy is the same for all blocks */
+  };
+  struct Link {
+    std::unique_ptr<Operation> operation;
+    const Linewise *lines;
+    std::vector<Operand> operands;
+    Place place;
+    size_t index; /* of the output or buffer */
+    int64_t bytes;
+  };
+
+  /* Blocks that a thread computes one after the other. */
+  struct Blocks {
+    const Frame &frame;
+    std::byte *own; /* the thread's buffers */
+    int64_t first; /* element */
+  };
+
+  void connect(const Graph &graph, Link &link, const std::vector<TensorId> &made);
+  void choose_buffers();
+  void choose_block();
+  /* Where n elements of an operand begin, to be read with a step. */
+  const void *read(const Blocks &blocks, const Operand &operand, int64_t first, int64_t n,
+                   int64_t &step) const;
+  void compute(const Blocks &blocks, int64_t first, int64_t n) const;
+
+  std::vector<Link> links_;
+  int64_t count_;
+  size_t buffers_ = 0;
+  int64_t buffer_bytes_ = 0;
+  int64_t block_ = 1; /* elements at a time */
+  double element_ns_ = 0.0;
+};
+
+}  // namespace cpuacc
+
+#endif

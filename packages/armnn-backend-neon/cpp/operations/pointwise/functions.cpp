@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of one element that no kernel has: of integers, Boolean and Float64, and rare ones. */
+#include <cmath>
+#include <type_traits>
+
+#include "graph/data_types.h"
+#include "operations/pointwise/broadcast.h"
+#include "operations/pointwise/elementwise.h"
+
+namespace cpuacc {
+namespace {
+
+/* The library's function of a floating point number. */
+template <double (*Wide)(double), float (*Narrow)(float)>
+struct Library {
+  static double of(double x) { return Wide(x); }
+  static float of(float x) { return Narrow(x); }
+};
+
+template <typename F>
+Line of_floats(armnn_data_type type) {
+  if (type == ARMNN_FLOAT32) return unary_line<float, float, F>;
+  return type == ARMNN_FLOAT64 ? static_cast<Line>(unary_line<double, double, F>) : nullptr;
+}
+
+struct InverseRoot {
+  template <typename T>
+  static T of(T x) { return T(1) / std::sqrt(x); }
+};
+struct Reciprocal {
+  template <typename T>
+  static T of(T x) { return T(1) / x; }
+};
+
+/* Negated by its magnitude, so that the lowest integer is its own negative. */
+struct Negative {
+  template <typename T>
+  static T of(T x) {
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(0 - static_cast<uint64_t>(x));
+    else return -x;
+  }
+};
+struct Magnitude {
+  template <typename T>
+  static T of(T x) {
+    if constexpr (std::is_integral_v<T>) return x < 0 ? Negative::of(x) : x;
+    else return std::fabs(x);
+  }
+};
+struct Sign {
+  template <typename T>
+  static T of(T x) { return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x; }
+};
+struct Itself {
+  template <typename T>
+  static T of(T x) { return x; }
+};
+struct BitwiseNot {
+  template <typename T>
+  static T of(T x) { return static_cast<T>(~x); }
+};
+struct LogicalNot {
+  static Truth of(Truth x) { return {!x}; }
+};
+
+template <typename F>
+Line of_integers(armnn_data_type type) {
+  return visit_integer(type, [](auto tag) -> Line {
+    using T = typename decltype(tag)::Type;
+    return unary_line<T, T, F>;
+  });
+}
+
+Line function_of_floats(int64_t operation, armnn_data_type type) {
+  switch (operation) {
+    case ARMNN_UNARY_OPERATION_ABS: return of_floats<Magnitude>(type);
+    case ARMNN_UNARY_OPERATION_EXP: return of_floats<Library<std::exp, std::exp>>(type);
+    case ARMNN_UNARY_OPERATION_SQRT: return of_floats<Library<std::sqrt, std::sqrt>>(type);
+    case ARMNN_UNARY_OPERATION_RSQRT: return of_floats<InverseRoot>(type);
+    case ARMNN_UNARY_OPERATION_NEG: return of_floats<Negative>(type);
+    case ARMNN_UNARY_OPERATION_LOG: return of_floats<Library<std::log, std::log>>(type);
+    case ARMNN_UNARY_OPERATION_SIN: return of_floats<Library<std::sin, std::sin>>(type);
+    case ARMNN_UNARY_OPERATION_CEIL: return of_floats<Library<std::ceil, std::ceil>>(type);
+    case ARMNN_UNARY_OPERATION_ERF: return of_floats<Library<std::erf, std::erf>>(type);
+    case ARMNN_UNARY_OPERATION_ROUND: return of_floats<Library<std::nearbyint, std::nearbyint>>(type);
+    case ARMNN_UNARY_OPERATION_SIGN: return of_floats<Sign>(type);
+    case ARMNN_UNARY_OPERATION_COS: return of_floats<Library<std::cos, std::cos>>(type);
+    case ARMNN_UNARY_OPERATION_TAN: return of_floats<Library<std::tan, std::tan>>(type);
+    case ARMNN_UNARY_OPERATION_ASIN: return of_floats<Library<std::asin, std::asin>>(type);
+    case ARMNN_UNARY_OPERATION_ACOS: return of_floats<Library<std::acos, std::acos>>(type);
+    case ARMNN_UNARY_OPERATION_ATAN: return of_floats<Library<std::atan, std::atan>>(type);
+    case ARMNN_UNARY_OPERATION_SINH: return of_floats<Library<std::sinh, std::sinh>>(type);
+    case ARMNN_UNARY_OPERATION_COSH: return of_floats<Library<std::cosh, std::cosh>>(type);
+    case ARMNN_UNARY_OPERATION_ASINH: return of_floats<Library<std::asinh, std::asinh>>(type);
+    case ARMNN_UNARY_OPERATION_ACOSH: return of_floats<Library<std::acosh, std::acosh>>(type);
+    case ARMNN_UNARY_OPERATION_ATANH: return of_floats<Library<std::atanh, std::atanh>>(type);
+    case ARMNN_UNARY_OPERATION_RECIPROCAL: return of_floats<Reciprocal>(type);
+    default: return nullptr;
+  }
+}
+
+Line function_of_integers(int64_t operation, armnn_data_type type) {
+  switch (operation) {
+    case ARMNN_UNARY_OPERATION_ABS: return of_integers<Magnitude>(type);
+    case ARMNN_UNARY_OPERATION_NEG: return of_integers<Negative>(type);
+    case ARMNN_UNARY_OPERATION_CEIL:
+    case ARMNN_UNARY_OPERATION_ROUND: return of_integers<Itself>(type);
+    case ARMNN_UNARY_OPERATION_SIGN: return of_integers<Sign>(type);
+    case ARMNN_UNARY_OPERATION_BITWISE_NOT: return of_integers<BitwiseNot>(type);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+void lower_other_function(Lowering &l, int64_t operation) {
+  const armnn_data_type type = l.input(0).type;
+  require(l.output().type == type, "the output must have the data type of the input");
+  constexpr int64_t kLogicalNot = 5;
+  Line line = nullptr;
+  if (operation == kLogicalNot) {
+    if (type == ARMNN_BOOLEAN) line = unary_line<Truth, Truth, LogicalNot>;
+  } else if (type == ARMNN_FLOAT32 || type == ARMNN_FLOAT64) {
+    line = function_of_floats(operation, type);
+  } else {
+    line = function_of_integers(operation, type);
+  }
+  lower_line(l, line, 10 * kFunctionNs);
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that compute a stretch of their output from stretches of their operands. */
+#ifndef CPUACC_OPERATIONS_POINTWISE_POINTWISE_H_
+#define CPUACC_OPERATIONS_POINTWISE_POINTWISE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+/* Which element of an operand goes with element i of the output: (i / inner) % period. */
+struct Walk {
+  int64_t inner;
+  int64_t period;
+
+  bool is_dense(int64_t count) const { return inner == 1 && period == count; }
+};
+
+/* The walk of an operand with these strides over an output that lies densely, if it is one. */
+std::optional<Walk> walk_of(const Shape &shape, const Shape &strides);
+
+class Linewise : public Operation {
+ public:
+  static constexpr size_t kMostOperands = 3;
+
+  using Operation::Operation;
+
+  const Linewise *as_linewise() const override { return this; }
+  /* How it reads an operand; none: in another way. */
+  virtual std::optional<Walk> walk(const Graph &graph, size_t input) const = 0;
+  /* Computes n elements that lie side by side. A step is 1, or 0 for an operand that is one number
+   * for all of them.
+   */
+  virtual void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps,
+                            void *to, int64_t n) const = 0;
+  /* What an element takes. */
+  virtual double element_ns() const { return kElementNs; }
+};
+
+/* Each element from the one at the same place. */
+class OneToOne : public Linewise {
+ public:
+  OneToOne(TensorId from, TensorId to) : Linewise({from}, {to}) {}
+
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
+  bool may_overwrite(size_t) const override { return true; }
+  std::optional<Walk> walk(const Graph &graph, size_t input) const override;
+
+ private:
+  int64_t count_ = 0;
+  int64_t from_bytes_ = 0; /* of an element */
+  int64_t to_bytes_ = 0;
+};
+
+}  // namespace cpuacc
+
+#endif

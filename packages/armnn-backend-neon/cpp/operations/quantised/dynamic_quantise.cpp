@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* DynamicQuantize: 256 steps that just hold all numbers and zero. */
+#include <algorithm>
+#include <cmath>
+
+#include "layers/registry.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kChunk = 4096; /* elements that one thread takes at a time */
+
+class DynamicQuantize final : public Operation {
+ public:
+  DynamicQuantize(TensorId from, TensorId steps, TensorId scale, TensorId zero_point)
+      : Operation({from}, {steps, scale, zero_point}) {}
+
+  size_t prepare(const Setup &setup) override {
+    count_ = setup[inputs[0]].count();
+    pieces_ = (count_ + kChunk - 1) / kChunk;
+    return static_cast<size_t>(2 * pieces_) * sizeof(float);
+  }
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    auto *extremes = reinterpret_cast<float *>(frame.scratch()); /* of each piece */
+    const auto length = [&](int64_t piece) { return std::min(kChunk, count_ - piece * kChunk); };
+    frame.pool.run(pieces_, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float *part = x + i * kChunk;
+        float *pair = extremes + 2 * i;
+        pair[0] = frame.kernels.reduce_line(Reduction::minimum, part, length(i));
+        pair[1] = frame.kernels.reduce_line(Reduction::maximum, part, length(i));
+        if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
+      }
+    });
+    float lowest = 0.0f;
+    float highest = 0.0f;
+    for (int64_t i = 0; i < pieces_; ++i) {
+      lowest = std::min(lowest, extremes[2 * i]);
+      highest = std::max(highest, extremes[2 * i + 1]);
+    }
+    const float difference = highest - lowest;
+    const float range = std::isfinite(difference)
+                            ? difference / 255.0f
+                            : static_cast<float>((static_cast<double>(highest) - static_cast<double>(lowest)) / 255.0);
+    const float scale = range > 0.0f ? range : 1.0f;
+    const float zero = std::nearbyint(-lowest / scale);
+    const int32_t zero_point = zero > 0.0f ? static_cast<int32_t>(std::min(zero, 255.0f)) : 0;
+    *frame.out<float>(outputs[1]) = scale;
+    *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(zero_point);
+    auto *steps = frame.out<uint8_t>(outputs[0]);
+    frame.pool.run(pieces_, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+      for (int64_t i = begin; i < end; ++i) {
+        frame.kernels.quantize_to_even(x + i * kChunk, steps + i * kChunk, length(i), scale, zero_point);
+      }
+    });
+  }
+
+ private:
+  /* The least and the largest of those that are finite; the others do not widen the steps. */
+  static void find_finite(const float *x, int64_t n, float *pair) {
+    pair[0] = pair[1] = 0.0f;
+    for (int64_t i = 0; i < n; ++i) {
+      if (!std::isfinite(x[i])) continue;
+      pair[0] = std::min(pair[0], x[i]);
+      pair[1] = std::max(pair[1], x[i]);
+    }
+  }
+
+  int64_t count_ = 0;
+  int64_t pieces_ = 0;
+};
+
+void lower_dynamic_quantize(Lowering &l) {
+  require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
+  require(l.layer().outputs.size() == 3 && l.output(0).type == ARMNN_UNSIGNED8 &&
+              l.output(1).type == ARMNN_FLOAT32 && l.output(2).type == ARMNN_UNSIGNED8,
+          "the outputs must be Unsigned8, Float32 and Unsigned8");
+  require(l.output(0).shape == l.input(0).shape && elements(l.output(1).shape) == 1 &&
+              elements(l.output(2).shape) == 1,
+          "the outputs' shapes do not fit");
+  const Order order = l.order(0);
+  const TensorId from = l.in(0, order);
+  const TensorId steps = l.out(0, order);
+  const TensorId scale = l.out(1);
+  l.add<DynamicQuantize>(from, steps, scale, l.out(2));
+}
+
+}  // namespace
+
+std::vector<LayerType> dynamic_layers() { return {{ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize}}; }
+
+}  // namespace cpuacc

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions in 8-bit integers: as products whose rows are windows, and depthwise ones. */
+#include <algorithm>
+#include <cstring>
+
+#include "layers/registry.h"
+#include "operations/convolution/indirection.h"
+#include "operations/quantised/int8_depthwise.h"
+#include "operations/quantised/int8_direct.h"
+#include "operations/quantised/int8_gemm.h"
+
+namespace cpuacc {
+namespace {
+
+std::shared_ptr<const void> filled(size_t count, int32_t byte) {
+  const std::shared_ptr<void> memory = aligned_memory(count);
+  std::memset(memory.get(), byte, count);
+  return memory;
+}
+
+/* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
+class Int8Convolution final : public WithBounds {
+ public:
+  /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
+  Int8Convolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
+                  int64_t groups, int64_t group_stride, Int8Sums sums)
+      : WithBounds({input, weights}, out, std::move(sums)),
+        windows_(windows),
+        layout_(layout),
+        groups_(groups),
+        group_stride_(group_stride) {}
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const Int8Kernels &kernels = setup.kernels.int8;
+    cut_ = cut_int8(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
+                    setup);
+    group_bytes_ = int8_packed_bytes(layout_, kernels);
+    const auto *source = static_cast<const uint8_t *>(weights.constant);
+    const auto fill = [&](void *memory) {
+      for (int64_t g = 0; g < groups_; ++g) {
+        pack_int8(source + g * group_stride_, sums_.right_is_signed, layout_, kernels,
+                  static_cast<std::byte *>(memory) + static_cast<size_t>(g) * group_bytes_);
+      }
+    };
+    packed_ = setup.packed.get(
+        weights.constant,
+        "int8 " + layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name,
+        group_bytes_ * static_cast<size_t>(groups_), fill);
+    inputs[1] = kNone;
+    fold(kernels);
+    zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
+    return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const size_t pointers = pointer_bytes(cut_, layout_);
+    const int64_t tasks = cut_.tasks();
+    frame.pool.run(groups_ * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table =
+          reinterpret_cast<const uint8_t **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
+    });
+  }
+
+ private:
+  void fold(const Int8Kernels &kernels) {
+    padded_columns_ = (layout_.columns + kernels.columns - 1) / kernels.columns * kernels.columns;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const int64_t first = g * layout_.columns;
+      const std::vector<float> scales = filled_multipliers(first, layout_.columns, kernels.columns);
+      scales_.insert(scales_.end(), scales.begin(), scales.end());
+      folded_.resize(folded_.size() + static_cast<size_t>(padded_columns_));
+      fold_int8(sums_, sums_.bias.empty() ? nullptr : sums_.bias.data() + first, layout_, kernels,
+                static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(g) * group_bytes_,
+                folded_.data() + g * padded_columns_);
+    }
+  }
+
+  void run_one(const Frame &frame, const uint8_t **table, int64_t group, int64_t task) const {
+    const uint8_t *input = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
+    const auto *packed =
+        static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(group) * group_bytes_;
+    const Int8Task product{layout_,
+                           sums_,
+                           packed,
+                           folded_.data() + group * padded_columns_,
+                           scales_.data() + group * padded_columns_,
+                           frame.out<std::byte>(outputs[0]) + group * layout_.columns,
+                           groups_ * layout_.columns,
+                           finish_of(frame)};
+    point(input, task, frame.kernels.int8.rows, table);
+    run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
+  }
+
+  /* Where the taps of a task's windows begin; outside of the image stand zero points. */
+  void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **tile) const {
+    const int64_t first = task % cut_.row_tasks() * cut_.rows_per_task;
+    const int64_t last = std::min(first + cut_.rows_per_task, cut_.rows);
+    WindowPointers<uint8_t> found(windows_, input, static_cast<const uint8_t *>(zeros_.get()));
+    for (int64_t row = first; row < last; row += height, tile += layout_.taps * height) {
+      const int64_t count = std::min(height, last - row);
+      for (int64_t r = 0; r < count; ++r) found(row + r, tile + r, height);
+    }
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  int64_t groups_;
+  int64_t group_stride_;
+  Cut cut_{};
+  size_t group_bytes_ = 0;
+  int64_t padded_columns_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_;
+  std::vector<float> scales_;
+  std::shared_ptr<const void> zeros_;
+};
+
+const uint8_t *constant_weights(const Lowering &l) {
+  require(l.input(1).is_constant(), "the weights must be constant", 1);
+  return static_cast<const uint8_t *>(l.input(1).read());
+}
+
+/* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */
+void require_narrow(const Int8Sums &sums) {
+  require(sums.right_zero_point == (sums.right_is_signed ? 0 : 128),
+          "the weights of a depthwise convolution must have their zero point in the middle", 1);
+}
+
+void lower_depthwise(Lowering &l) {
+  require(l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[1];
+  windows.window_width = weights[2];
+  constant_weights(l);
+  const int64_t channels = weights[3];
+  Int8Sums sums = int8_sums_of(l, 3, channels, l.has_input(2));
+  const TensorId input = l.in(0, order);
+  const TensorId right = l.in(1);
+  if (channels == windows.channels) {
+    require_narrow(sums);
+    const Int8WeightSteps steps{1, weights[2] * channels, channels};
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
+    return;
+  }
+  require(windows.channels > 0 && channels % windows.channels == 0,
+          "the weights' channels must be a multiple of the input's", 1);
+  if (windows.channels == 1 && slides_int8(windows, sums)) {
+    const WeightLayout layout = single_channel_layout(windows, channels);
+    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
+    return;
+  }
+  const int64_t multiplier = channels / windows.channels;
+  const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
+  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
+                         std::move(sums));
+}
+
+void lower_convolution(Lowering &l) {
+  require(l.input(1).shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[is_last ? 1 : 2];
+  windows.window_width = weights[is_last ? 2 : 3];
+  constant_weights(l);
+  const int64_t depth = weights[is_last ? 3 : 1];
+  const int64_t taps = windows.window_height * windows.window_width;
+  require(depth > 0 && windows.channels % depth == 0, "the weights do not fit to the channels", 1);
+  const int64_t groups = windows.channels / depth;
+  require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
+  const int64_t columns = weights[0] / groups;
+  Int8Sums sums = int8_sums_of(l, 0, weights[0], l.has_input(2));
+  const TensorId input = l.in(0, order);
+  if (groups > 1 && depth == 1 && columns == 1) {
+    require_narrow(sums);
+    const Int8WeightSteps steps{taps, windows.window_width, 1}; /* the same in both layouts */
+    const TensorId right = l.in(1);
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
+    return;
+  }
+  const bool is_sliding = groups == 1 && slides_int8(windows, sums);
+  /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
+  const TensorId right = l.in(1, is_sliding && !is_last ? channels_last(4) : plain_order(4));
+  if (is_sliding) {
+    const WeightLayout layout = sliding_layout(windows, columns);
+    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
+    return;
+  }
+  const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
+                                      : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
+  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
+                         std::move(sums));
+}
+
+}  // namespace
+
+std::vector<LayerType> int8_convolution_layers() {
+  return {{ARMNN_LAYER_CONVOLUTION2D, lower_convolution}, {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise}};
+}
+
+}  // namespace cpuacc

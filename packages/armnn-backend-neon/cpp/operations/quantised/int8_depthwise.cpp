@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/quantised/int8_depthwise.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace cpuacc {
+namespace {
+
+constexpr double kProductNs = 0.02;
+constexpr double kStoredNs = 0.2;
+
+class Int8Depthwise final : public WithBounds {
+ public:
+  Int8Depthwise(TensorId input, TensorId weights, TensorId out, const Windows &windows, Int8WeightSteps steps,
+                Int8Sums sums)
+      : WithBounds({input, weights}, out, std::move(sums)), windows_(lying(windows)), steps_(steps) {
+    if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
+  }
+
+  size_t prepare(const Setup &setup) override {
+    const Windows &w = windows_;
+    const Int8Kernels &kernels = setup.kernels.int8;
+    const int64_t lanes = kernels.lanes;
+    padded_channels_ = (w.channels + lanes - 1) / lanes * lanes;
+    groups_ = (w.window_width + kernels.depthwise_group - 1) / kernels.depthwise_group;
+    pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
+    scales_ = filled_multipliers(0, w.channels, lanes);
+    const int64_t outputs = w.batch * w.output_height * w.output_width;
+    cut(setup.threads_for(outputs_ns(outputs)));
+    const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
+    gathered_step_ = std::max<int64_t>(1, std::gcd(w.stride_x, group_step));
+    gathered_ = ((piece_ - 1) * w.stride_x + (groups_ - 1) * group_step) / gathered_step_ + 1;
+    const int64_t rows = 2 + (w.window_height - 1) * w.dilation_y;
+    gathered_bytes_ = static_cast<size_t>(rows * gathered_ * lanes * 4 + 63) / 64 * 64;
+    thread_bytes_ = gathered_bytes_ + static_cast<size_t>(w.window_height + 7) / 8 * 64;
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    Int8DepthwiseRows shared{};
+    shared.weights = packed_.get();
+    shared.bias = folded_.data();
+    shared.output_step = w.output_width * w.channels;
+    static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
+    shared.gathered = gathered_;
+    shared.gathered_step = gathered_step_;
+    shared.is_signed = sums_.left_is_signed;
+    shared.zero_point = sums_.left_zero_point;
+    shared.requantization = {scales_.data(), sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+    const Int8Finish finish = finish_of(frame);
+    const uint8_t *input = frame.in<uint8_t>(inputs[0]);
+    uint8_t *output = frame.out<uint8_t>(outputs[0]);
+    const int64_t bands = (w.output_height + band_ - 1) / band_;
+    const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
+    frame.pool.run(w.batch * bands * pieces, outputs_ns(band_ * piece_), [&](int64_t begin, int64_t end, int32_t thread) {
+      std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / pieces / bands;
+        const int64_t first = i / pieces % bands * band_;
+        const int64_t x = i % pieces * piece_;
+        Int8DepthwiseRows rows = shared;
+        rows.gathered_rows = memory;
+        rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
+        rows.count = std::min(band_, w.output_height - first);
+        rows.output_width = std::min(piece_, w.output_width - x);
+        rows.input = input + image * w.height * w.width * w.channels;
+        rows.output = output + ((image * w.output_height + first) * w.output_width + x) * w.channels;
+        rows.top = first * w.stride_y - w.pad_top;
+        rows.left = x * w.stride_x - w.pad_left;
+        frame.kernels.int8.depthwise_rows(rows);
+        for (int64_t r = 0; r < rows.count; ++r) {
+          finish(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
+        }
+      }
+    });
+  }
+
+ private:
+  double outputs_ns(int64_t count) const {
+    const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
+    return static_cast<double>(count * padded_channels_) * (taps * kProductNs + kStoredNs);
+  }
+
+  static constexpr int64_t kLongestPiece = 96; /* outputs whose gathered rows stay in the nearest cache */
+
+  /* Into as few calls as keep the threads busy: each gathers the rows at its edges on its own. */
+  void cut(int32_t threads) {
+    const Windows &w = windows_;
+    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+    const int64_t pieces = std::max<int64_t>(1, (w.output_width + kLongestPiece - 1) / kLongestPiece);
+    piece_ = std::max<int64_t>(1, (w.output_width + pieces - 1) / pieces);
+    const int64_t others = std::max<int64_t>(1, w.batch * pieces);
+    const int64_t bands =
+        std::clamp<int64_t>((wanted + others - 1) / others, 1, std::max<int64_t>(1, w.output_height));
+    band_ = std::max<int64_t>(1, (w.output_height + bands - 1) / bands);
+  }
+
+  int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
+    const uint8_t stored = weights[c * steps_.channel + i * steps_.row + j * steps_.column];
+    const int32_t number = sums_.right_is_signed ? static_cast<int8_t>(stored) : stored;
+    return number - sums_.right_zero_point;
+  }
+
+  void pack(const uint8_t *weights, const Int8Kernels &kernels) {
+    const Windows &w = windows_;
+    const int32_t group = kernels.depthwise_group;
+    const size_t bytes = static_cast<size_t>(w.window_height * groups_ * padded_channels_) * 4;
+    const std::shared_ptr<void> memory = aligned_memory(bytes);
+    auto *packed = static_cast<uint8_t *>(memory.get());
+    std::memset(packed, 0, bytes);
+    const int32_t zero_point =
+        sums_.left_zero_point + kernels.read_offset[sums_.left_is_signed ? 1 : 0];
+    folded_.assign(static_cast<size_t>(padded_channels_), 0);
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        for (int64_t c = 0; c < w.channels; ++c) {
+          const int32_t number = weight(weights, c, i, j);
+          const int64_t place = (i * groups_ + j / group) * padded_channels_ + c;
+          std::memcpy(packed + place * 4 + j % group * (4 / group), &number,
+                      static_cast<size_t>(4 / group)); /* the lowest bytes come first */
+          folded_[static_cast<size_t>(c)] -= zero_point * number;
+        }
+      }
+    }
+    for (size_t c = 0; c < sums_.bias.size(); ++c) folded_[c] += sums_.bias[c];
+    packed_ = memory;
+  }
+
+  Windows windows_;
+  Int8WeightSteps steps_;
+  int64_t padded_channels_ = 0;
+  int64_t groups_ = 0; /* of columns of a window */
+  int64_t band_ = 1; /* output rows at a time */
+  int64_t piece_ = 1; /* outputs of a row at a time */
+  int64_t gathered_ = 0;
+  int64_t gathered_step_ = 1;
+  size_t gathered_bytes_ = 0; /* of a thread, as what follows */
+  size_t thread_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_;
+  std::vector<float> scales_;
+};
+
+}  // namespace
+
+void add_int8_depthwise(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
+                        const Windows &windows, const Int8WeightSteps &steps, Int8Sums sums) {
+  lowering.add<Int8Depthwise>(input, weights, out, windows, steps, std::move(sums));
+}
+
+}  // namespace cpuacc

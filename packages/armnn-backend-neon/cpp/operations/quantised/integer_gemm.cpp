@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* MatMulInteger and ConvolutionInteger: exact sums of products of bytes whose zero points may be known
+ * only while running.
+ */
+#include <algorithm>
+#include <cstring>
+
+#include "layers/registry.h"
+#include "operations/quantised/int8_gemm.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+namespace {
+
+
+/* Wraps around. */
+int32_t added(int32_t x, int32_t y) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
+}
+
+size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Windows of [N, H, W, C] * weights -> [N, H', W', O]; a product of matrices has windows of one
+ * element. Inputs: data, weights, and, each of them or kNone, their zero points, then what makes real
+ * numbers of the sums: added to the sums, multiplied with, added then.
+ */
+class IntegerProduct final : public Operation {
+ public:
+  IntegerProduct(std::vector<TensorId> operands, TensorId out, Windows windows, WeightLayout layout)
+      : Operation(std::move(operands), {out}), windows_(windows), layout_(layout) {
+    inputs.resize(kInputs, kNone);
+  }
+
+  bool absorb_sums_step(const SumsStep &step) override {
+    if (function_.function != Function::identity) return false;
+    switch (step.kind) {
+      case SumsStep::Kind::add_whole: return !is_real_ && take(kWhole, step.operand);
+      case SumsStep::Kind::to_float: return !is_real_ && (is_real_ = true);
+      case SumsStep::Kind::multiply:
+        return is_real_ && inputs[kShift] == kNone && take(kScale, step.operand);
+      case SumsStep::Kind::add: return is_real_ && take(kShift, step.operand);
+      default: return false;
+    }
+  }
+
+  bool absorb(const Elementwise &function) override {
+    if (!is_real_ || function_.function != Function::identity) return false;
+    function_ = function;
+    return true;
+  }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const Int8Kernels &kernels = setup.kernels.int8;
+    const Windows &w = windows_;
+    sums_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
+    sums_.right_is_signed = weights.type == ARMNN_SIGNED8;
+    cut_ = cut_int8(w.batch * w.output_height * w.output_width, layout_, 1, setup);
+    if (weights.constant != nullptr) {
+      const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
+      packed_ = setup.packed.get(weights.constant, recipe,
+                                 int8_packed_bytes(layout_, kernels), [&](void *memory) {
+                                   pack(static_cast<const uint8_t *>(weights.constant), kernels, memory);
+                                 });
+      inputs[1] = kNone;
+    }
+    pointer_bytes_ = pointer_bytes(cut_, layout_);
+    const int64_t panels = (layout_.columns + kernels.columns - 1) / kernels.columns;
+    folded_bytes_ = whole_lines(static_cast<size_t>(panels * kernels.columns) * sizeof(int32_t));
+    return pointer_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
+           whole_lines(static_cast<size_t>(layout_.depth)) +
+           (packed_ ? 0 : int8_packed_bytes(layout_, kernels));
+  }
+
+  void run(const Frame &frame) const override {
+    const Int8Kernels &kernels = frame.kernels.int8;
+    std::byte *memory = frame.scratch() + pointer_bytes_ * static_cast<size_t>(frame.pool.threads());
+    auto *folded = reinterpret_cast<int32_t *>(memory);
+    auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
+    std::byte *room = memory + folded_bytes_ + whole_lines(static_cast<size_t>(layout_.depth));
+    if (!packed_) pack(frame.in<uint8_t>(inputs[1]), kernels, room);
+    const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : room;
+    Int8Sums sums = sums_;
+    sums.left_zero_point = zero_point(frame, inputs[2], sums.left_is_signed);
+    sums.right_zero_point = zero_point(frame, inputs[3], sums.right_is_signed);
+    fold_int8(sums, nullptr, layout_, kernels, packed, folded);
+    std::memset(outside, sums.left_zero_point, static_cast<size_t>(layout_.depth));
+    const Int8Task product{layout_, sums, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
+                           layout_.columns};
+    frame.pool.run(cut_.tasks(), int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *table = reinterpret_cast<const uint8_t **>(frame.scratch() +
+                                                       pointer_bytes_ * static_cast<size_t>(thread));
+      for (int64_t i = begin; i < end; ++i) {
+        run_int8_task(product, cut_, i, kernels, table,
+                      [&](int64_t row, const uint8_t **pointers, int64_t stride) {
+                        point(frame.in<uint8_t>(inputs[0]), outside, row, pointers, stride);
+                      });
+        if (is_real_ || inputs[kWhole] != kNone) finish(frame, i);
+      }
+    });
+  }
+
+ private:
+  enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
+
+  bool take(Input place, TensorId operand) {
+    if (inputs[place] != kNone) return false;
+    inputs[place] = operand;
+    return true;
+  }
+
+  template <typename T>
+  const T *column_of(const Frame &frame, Input place, int64_t column) const {
+    return inputs[place] == kNone ? nullptr : frame.in<T>(inputs[place]) + column;
+  }
+
+  /* What a task has just made. */
+  void finish(const Frame &frame, int64_t task) const {
+    const int64_t row = task % cut_.row_tasks() * cut_.rows_per_task;
+    const int64_t column = task / cut_.row_tasks() * cut_.columns_per_task;
+    const int64_t rows = std::min(cut_.rows_per_task, cut_.rows - row);
+    const int64_t columns = std::min(cut_.columns_per_task, cut_.columns - column);
+    if (!is_real_) {
+      const int32_t *whole = column_of<int32_t>(frame, kWhole, column);
+      int32_t *sums = frame.out<int32_t>(outputs[0]) + row * layout_.columns + column;
+      for (int64_t i = 0; i < rows; ++i, sums += layout_.columns) {
+        for (int64_t j = 0; j < columns; ++j) sums[j] = added(sums[j], whole[j]);
+      }
+      return;
+    }
+    const float *scale = column_of<float>(frame, kScale, 0);
+    const RealSums real{column_of<int32_t>(frame, kWhole, column), scale == nullptr ? 1.0f : *scale,
+                        column_of<float>(frame, kShift, column)};
+    float *made = frame.out<float>(outputs[0]) + row * layout_.columns + column;
+    frame.kernels.int8.to_real(real, made, layout_.columns, rows, columns);
+    if (function_.function == Function::identity) return;
+    const bool is_dense = columns == layout_.columns;
+    const int64_t count = is_dense ? rows * columns : columns;
+    for (int64_t i = 0; i < (is_dense ? 1 : rows); ++i, made += layout_.columns) {
+      frame.kernels.elementwise(function_, made, made, count);
+    }
+  }
+
+  void pack(const uint8_t *weights, const Int8Kernels &kernels, void *memory) const {
+    pack_int8(weights, sums_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
+  }
+
+  static int32_t zero_point(const Frame &frame, TensorId id, bool is_signed) {
+    if (id == kNone) return 0;
+    return is_signed ? int32_t{*frame.in<int8_t>(id)} : int32_t{*frame.in<uint8_t>(id)};
+  }
+
+  void point(const uint8_t *data, const uint8_t *outside, int64_t row, const uint8_t **pointers,
+             int64_t stride) const {
+    const Windows &w = windows_;
+    const int64_t image = row / (w.output_height * w.output_width);
+    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
+    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
+    for (int64_t i = 0; i < w.window_height; ++i) {
+      const int64_t y = top + i * w.dilation_y;
+      const uint8_t *line = data + (image * w.height + y) * w.width * w.channels;
+      for (int64_t j = 0; j < w.window_width; ++j) {
+        const int64_t x = left + j * w.dilation_x;
+        const bool is_inside = y >= 0 && y < w.height && x >= 0 && x < w.width;
+        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : outside;
+      }
+    }
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  Int8Sums sums_;
+  bool is_real_ = false;
+  Elementwise function_{Function::identity, 0.0f, 0.0f};
+  Cut cut_{};
+  size_t pointer_bytes_ = 0;
+  size_t folded_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+};
+
+bool is_byte(const Value &value) {
+  return value.type == ARMNN_SIGNED8 || value.type == ARMNN_UNSIGNED8;
+}
+
+/* The zero point of an operand; several are taken if they are constant and alike. */
+TensorId zero_point_of(Lowering &l, size_t i, const Value &operand) {
+  if (!l.has_input(i)) return kNone;
+  const auto number = static_cast<int32_t>(i);
+  const Value &zero = l.input(i);
+  require(zero.type == operand.type, "a zero point must have the data type of its operand", number);
+  const int64_t count = elements(zero.shape);
+  const auto *bytes = static_cast<const uint8_t *>(zero.read());
+  const bool is_alike = bytes != nullptr && count > 0 &&
+                        std::all_of(bytes, bytes + count, [&](uint8_t byte) { return byte == bytes[0]; });
+  require(count == 1 || is_alike, "different zero points are not computed here", number);
+  return l.in(i);
+}
+
+void require_bytes(const Lowering &l) {
+  require(is_byte(l.input(0)), "the data must be Signed8 or Unsigned8", 0);
+  require(is_byte(l.input(1)), "the weights must be Signed8 or Unsigned8", 1);
+  require(l.output().type == ARMNN_SIGNED32, "the output must be Signed32");
+}
+
+void lower_mat_mul(Lowering &l) {
+  require_bytes(l);
+  const Shape &left = l.input(0).shape;
+  const Shape &right = l.input(1).shape;
+  require(left.size() >= 2 && right.size() == 2 && left.back() == right[0],
+          "the right side must be one matrix that fits to the left side", 1);
+  const int64_t rows = elements(left, 0, left.size() - 1);
+  require(elements(l.output().shape) == rows * right[1], "the output's shape does not fit");
+  Windows windows{};
+  windows.batch = windows.height = windows.output_height = 1;
+  windows.width = windows.output_width = rows;
+  windows.channels = right[0];
+  windows.window_height = windows.window_width = windows.stride_y = windows.stride_x = 1;
+  const TensorId data = l.in(0);
+  const TensorId weights = l.in(1);
+  std::vector<TensorId> inputs{data, weights, zero_point_of(l, 2, l.input(0)),
+                               zero_point_of(l, 3, l.input(1))};
+  l.add<IntegerProduct>(std::move(inputs), l.out(), windows,
+                        WeightLayout{1, 0, right[0], right[1], right[1], 1});
+}
+
+void lower_convolution(Lowering &l) {
+  require_bytes(l);
+  require(l.input(1).shape.size() == 4 && l.output().shape.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  const Shape &weights = l.input(1).shape;
+  Windows windows = windows_of(l, order);
+  windows.window_height = weights[is_last ? 1 : 2];
+  windows.window_width = weights[is_last ? 2 : 3];
+  const int64_t depth = weights[is_last ? 3 : 1];
+  const int64_t taps = windows.window_height * windows.window_width;
+  require(depth == windows.channels, "groups are not computed here", 1);
+  require(in_memory(l.output().shape, order).back() == weights[0], "the output's shape does not fit");
+  const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, weights[0], taps * depth}
+                                      : WeightLayout{taps, 1, depth, taps, weights[0], taps * depth};
+  const TensorId data = l.in(0, order);
+  const TensorId right = l.in(1);
+  std::vector<TensorId> inputs{data, right, zero_point_of(l, 2, l.input(0)),
+                               zero_point_of(l, 3, l.input(1))};
+  l.add<IntegerProduct>(std::move(inputs), l.out(0, order), windows, layout);
+}
+
+}  // namespace
+
+std::vector<LayerType> integer_product_layers() {
+  return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/winograd/winograd_1d.h"
+
+#include <algorithm>
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kBlockBytes = 512 * 1024; /* what stays in a core's second cache */
+constexpr int64_t kWhole = 8; /* columns that are computed together, or more */
+constexpr int64_t kCrowding = 256; /* numbers; lines that far apart meet in few sets of the cache */
+
+/* In multiply-adds: what transforming a number costs, and what reading a weight does. */
+constexpr double kTransformCost = 8.0;
+constexpr double kTileCost = 100.0; /* of a point of a tile, however few its numbers */
+constexpr double kWeightCost = 4.0;
+constexpr double kOutputCost = 150.0; /* of plain sums: per output, and per tap that is looked for */
+constexpr double kTapCost = 60.0;
+constexpr double kWorthIt = 0.85;
+
+int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+/* The windows as seen along the axis that is filtered, and across it. */
+struct Axes {
+  int64_t length, breadth; /* of the image */
+  int64_t outputs_along, outputs_across;
+  int64_t taps; /* of the window, across */
+  int64_t dilation; /* across */
+  int64_t pad_along, pad_across;
+  int64_t step_along, step_across; /* in pixels of the image */
+  int64_t output_along, output_across; /* in pixels of the output */
+
+  /* Lines that one line of outputs takes further than its first. */
+  int64_t halo() const { return (taps - 1) * dilation; }
+};
+
+Axes axes_of(const Windows &w, bool is_along_y) {
+  if (is_along_y) {
+    return {w.height, w.width, w.output_height, w.output_width, w.window_width, w.dilation_x,
+            w.pad_top, w.pad_left, w.width, 1, w.output_width, 1};
+  }
+  return {w.width, w.height, w.output_width, w.output_height, w.window_height, w.dilation_y,
+          w.pad_left, w.pad_top, 1, w.width, 1, w.output_width};
+}
+
+constexpr int64_t kMostPoints = 8;
+
+/* The filter's transformation, a row per point: powers of the point over the product of its distances
+ * to the others; of infinity, the last element.
+ */
+struct FilterMatrix {
+  double rows[kMostPoints][kMostPoints] = {};
+
+  explicit FilterMatrix(const LineFilter &filter) {
+    constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
+    const int64_t last = filter.points() - 1;
+    for (int64_t p = 0; p < last; ++p) {
+      double power = 1.0;
+      for (int64_t q = 0; q < last; ++q) {
+        if (q != p) power /= kPoints[p] - kPoints[q];
+      }
+      for (int64_t i = 0; i < filter.window; ++i, power *= kPoints[p]) rows[p][i] = power;
+    }
+    rows[last][filter.window - 1] = 1.0;
+  }
+};
+
+class LineConvolution final : public WithEpilogue {
+ public:
+  LineConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+                  const WeightLayout &layout, const LineFilter &filter)
+      : WithEpilogue({input, weights, bias}, {out}),
+        axes_(axes_of(windows, filter.is_along_y)),
+        batch_(windows.batch),
+        layout_(layout),
+        filter_(filter),
+        points_(filter.points()),
+        tiles_(ratio_up(axes_.outputs_along, filter.outputs)),
+        line_(layout.depth % kCrowding == 0 ? layout.depth + 16 : layout.depth) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
+
+  size_t prepare(const Setup &setup) override {
+    const Kernels &kernels = setup.kernels;
+    const Tensor &weights = setup[inputs[1]];
+    const WeightLayout packed{points_ * axes_.taps, 0, layout_.depth, 0, layout_.columns, 0};
+    const auto fill = [&](void *memory) {
+      pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
+    };
+    packed_ = setup.packed.get(weights.constant,
+                               "lines " + std::to_string(filter_.outputs) +
+                                   (filter_.is_along_y ? " down " : " across ") + layout_.recipe() + " " +
+                                   std::to_string(axes_.taps) + " " + kernels.name,
+                               packed_bytes(packed, kernels), fill);
+    inputs[1] = kNone;
+    choose_block(setup.threads, kernels);
+    const int64_t tiles = block_tiles_ * (block_lines_ + axes_.halo());
+    sums_bytes_ = whole_lines(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
+    pointer_bytes_ = whole_lines(tiles * static_cast<int64_t>(sizeof(float *)));
+    plane_ = tiles * line_;
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + whole_lines(points_ * plane_ * sizeof(float));
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const int64_t across = ratio_up(axes_.outputs_across, block_lines_);
+    const int64_t along = ratio_up(tiles_, block_tiles_);
+    const auto sums = static_cast<double>(points_ * block_lines_ * block_tiles_ * axes_.taps *
+                                          layout_.depth * layout_.columns);
+    frame.pool.run(batch_ * across * along, sums * kMultiplyAddNs,
+                   [&](int64_t begin, int64_t end, int32_t thread) {
+      std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t line = i / along % across * block_lines_;
+        const int64_t tile = i % along * block_tiles_;
+        const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line),
+                          tile, std::min(block_tiles_, tiles_ - tile)};
+        run_block(frame, scratch, block);
+      }
+    });
+  }
+
+ private:
+  /* Some lines of outputs across the filtered axis, and some tiles of each. */
+  struct Block {
+    int64_t image;
+    int64_t line, lines;
+    int64_t tile, tiles;
+  };
+
+  static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  /* Whole lines if some fit, so that few are transformed twice; blocks for all threads. */
+  void choose_block(int32_t threads, const Kernels &kernels) {
+    const int64_t most = std::max<int64_t>(
+        1, kBlockBytes / (points_ * (line_ + kernels.columns) * static_cast<int64_t>(sizeof(float))));
+    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
+    const int64_t lines_at_least = std::min(axes_.outputs_across, 2 * axes_.halo() + 1);
+    block_tiles_ = std::clamp<int64_t>(most / (lines_at_least + axes_.halo()), 1, tiles_);
+    block_lines_ = std::clamp<int64_t>(most / block_tiles_ - axes_.halo(), 1, axes_.outputs_across);
+    const int64_t share = ratio_up(axes_.outputs_across, ratio_up(wanted, batch_));
+    if (axes_.outputs_across >= wanted) {
+      block_lines_ = std::min(block_lines_, share);
+    } else {
+      const int64_t cut = ratio_up(wanted, std::max<int64_t>(1, batch_ * axes_.outputs_across));
+      block_tiles_ = std::min(block_tiles_, ratio_up(ratio_up(tiles_, cut), kernels.rows) * kernels.rows);
+    }
+    block_lines_ = std::max<int64_t>(1, block_lines_);
+    block_tiles_ = std::clamp<int64_t>(block_tiles_, 1, std::max<int64_t>(1, tiles_));
+  }
+
+  /* Panels of kernels.columns columns; in each, for every point, tap and k, one line. */
+  void pack(const float *weights, const Kernels &kernels, float *packed) const {
+    const FilterMatrix matrix(filter_);
+    const int64_t width = kernels.columns;
+    const int64_t point = axes_.taps * layout_.depth * width;
+    for (int64_t first = 0; first < layout_.columns; first += width, packed += points_ * point) {
+      const int64_t count = std::min(width, layout_.columns - first);
+      if (count < width) std::fill(packed, packed + points_ * point, 0.0f);
+      for (int64_t line = 0; line < axes_.taps * layout_.depth; ++line) {
+        const float *from = weights + first * layout_.column_stride +
+                            line / layout_.depth * tap_across() * layout_.tap_stride +
+                            line % layout_.depth * layout_.depth_stride;
+        for (int64_t o = 0; o < count; ++o) {
+          pack_filter(matrix, from + o * layout_.column_stride, packed + line * width + o, point);
+        }
+      }
+    }
+  }
+
+  void pack_filter(const FilterMatrix &matrix, const float *filter, float *packed, int64_t point) const {
+    const int64_t step = (filter_.is_along_y ? axes_.taps : 1) * layout_.tap_stride;
+    for (int64_t p = 0; p < points_; ++p) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < filter_.window; ++i) sum += matrix.rows[p][i] * filter[i * step];
+      packed[p * point] = static_cast<float>(sum);
+    }
+  }
+
+  /* Taps of the window from one to the next across the filtered axis. */
+  int64_t tap_across() const { return filter_.is_along_y ? 1 : filter_.window; }
+
+  void run_block(const Frame &frame, std::byte *scratch, const Block &block) const {
+    auto *sums = reinterpret_cast<float *>(scratch);
+    auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
+    auto *planes = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+    for (int64_t i = 0; i < block.lines + axes_.halo(); ++i) {
+      read_line(frame, block, i, planes + i * block.tiles * line_);
+    }
+    for (int64_t column = 0; column < layout_.columns; column += frame.kernels.columns) {
+      multiply(frame.kernels, block, planes, pointers, column, sums);
+      for (int64_t i = 0; i < block.lines; ++i) {
+        write_line(frame, block, i, column, sums + i * block.tiles * frame.kernels.columns);
+      }
+    }
+  }
+
+  /* One panel of columns: sums[point][line and tile][column]. */
+  void multiply(const Kernels &kernels, const Block &block, const float *planes, const float **pointers,
+                int64_t column, float *sums) const {
+    const int64_t count = block.lines * block.tiles;
+    const int64_t all = (block.lines + axes_.halo()) * block.tiles;
+    const int64_t weights = axes_.taps * layout_.depth * kernels.columns;
+    ProductTile tile{};
+    tile.rows_stride = axes_.dilation * block.tiles; /* from one tap's line to the next one's */
+    tile.taps = axes_.taps;
+    tile.depth = layout_.depth;
+    tile.c_stride = kernels.columns;
+    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
+    tile.function = {Function::identity, 0.0f, 0.0f};
+    tile.b = static_cast<const float *>(packed_.get()) + column / kernels.columns * points_ * weights;
+    for (int64_t p = 0; p < points_; ++p, tile.b += weights) {
+      for (int64_t i = 0; i < all; ++i) pointers[i] = planes + p * plane_ + i * line_;
+      for (int64_t row = 0; row < count; row += kernels.rows) {
+        tile.rows = pointers + row;
+        tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
+        tile.c = sums + (p * count + row) * kernels.columns;
+        kernels.product_tile(tile);
+      }
+    }
+  }
+
+  void read_line(const Frame &frame, const Block &block, int64_t number, float *to) const {
+    const int64_t across = block.line + number - axes_.pad_across;
+    const bool is_there = across >= 0 && across < axes_.breadth;
+    const int64_t image = block.image * axes_.length * axes_.breadth;
+    LineInput line{};
+    line.step = axes_.step_along * layout_.depth;
+    line.channels = layout_.depth;
+    line.stride = plane_;
+    for (int64_t i = 0; i < block.tiles; ++i) {
+      const int64_t along = (block.tile + i) * filter_.outputs - axes_.pad_along;
+      const int64_t pixel = image + (is_there ? across : 0) * axes_.step_across + along * axes_.step_along;
+      line.from = frame.in<float>(inputs[0]) + pixel * layout_.depth;
+      line.first = -along;
+      line.last = is_there ? axes_.length - along : line.first;
+      line.to = to + i * line_;
+      frame.kernels.line_input[points_ / 2 - 3](line);
+    }
+  }
+
+  void write_line(const Frame &frame, const Block &block, int64_t number, int64_t column,
+                  const float *sums) const {
+    const int64_t channels = layout_.columns;
+    const int64_t image = block.image * axes_.outputs_along * axes_.outputs_across;
+    LineOutput line{};
+    line.stride = block.lines * block.tiles * frame.kernels.columns;
+    line.step = axes_.output_along * channels;
+    line.channels = std::min<int64_t>(frame.kernels.columns, channels - column);
+    line.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column;
+    line.function = function_;
+    for (int64_t i = 0; i < block.tiles; ++i) {
+      const int64_t along = (block.tile + i) * filter_.outputs;
+      const int64_t pixel = image + (block.line + number) * axes_.output_across + along * axes_.output_along;
+      const int64_t place = pixel * channels + column;
+      line.sums = sums + i * frame.kernels.columns;
+      line.to = frame.out<float>(outputs[0]) + place;
+      line.count = std::min(filter_.outputs, axes_.outputs_along - along);
+      line.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+      frame.kernels.line_output[points_ / 2 - 3][filter_.outputs / 2 - 1](line);
+    }
+  }
+
+  Axes axes_;
+  int64_t batch_;
+  WeightLayout layout_;
+  LineFilter filter_;
+  int64_t points_; /* elements of a transformed tile */
+  int64_t tiles_; /* along a line */
+  int64_t line_; /* numbers from one transformed element to the next tile's */
+  int64_t block_tiles_ = 1;
+  int64_t block_lines_ = 1;
+  int64_t plane_ = 0; /* numbers from one point to the next */
+  size_t sums_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  size_t thread_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+};
+
+/* In multiply-adds; columns count as they are computed. */
+double cost(const Windows &w, const WeightLayout &layout, const LineFilter &filter) {
+  const Axes axes = axes_of(w, filter.is_along_y);
+  const auto tiles = static_cast<double>(w.batch * axes.outputs_across *
+                                         ratio_up(axes.outputs_along, filter.outputs));
+  const auto points = static_cast<double>(filter.points());
+  const auto depth = static_cast<double>(layout.depth);
+  const auto columns = static_cast<double>(ratio_up(layout.columns, kWhole) * kWhole);
+  const double weights = static_cast<double>(axes.taps) * depth * columns;
+  const double numbers = points * depth * sizeof(float);
+  const double blocks = std::max(1.0, tiles * numbers / kBlockBytes);
+  const double transforms = kTileCost + kTransformCost * (std::max(depth, 16.0) + std::max(columns, 16.0));
+  return points * (tiles * (weights + transforms) + blocks * weights * kWeightCost);
+}
+
+double plain_cost(const Windows &w, const WeightLayout &layout) {
+  const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
+  const auto columns = static_cast<double>(ratio_up(layout.columns, kWhole) * kWhole);
+  const auto taps = static_cast<double>(w.window_width > 1 && layout.depth <= 16 ? 0 : layout.taps);
+  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + kWeightCost) +
+         outputs * (kOutputCost + kTapCost * taps);
+}
+
+}  // namespace
+
+LineFilter line_filter(const Windows &w, const WeightLayout &layout) {
+  LineFilter best{false, 0, 0};
+  if (w.stride_y != 1 || w.stride_x != 1) return best;
+  double least = kWorthIt * plain_cost(w, layout);
+  for (const bool is_along_y : {false, true}) {
+    const int64_t window = is_along_y ? w.window_height : w.window_width;
+    for (const int64_t points : {int64_t{6}, int64_t{8}}) {
+      const LineFilter filter{is_along_y, points - window + 1, window};
+      const int64_t dilation = is_along_y ? w.dilation_y : w.dilation_x;
+      if (dilation != 1 || window < 3 || window % 2 == 0 || filter.outputs < 2) continue;
+      const double now = cost(w, layout, filter);
+      if (now >= least) continue;
+      least = now;
+      best = filter;
+    }
+  }
+  return best;
+}
+
+void add_line_filter(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                     const Windows &windows, const WeightLayout &layout, const LineFilter &filter) {
+  lowering.add<LineConvolution>(input, weights, bias, out, windows, layout, filter);
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "operations/winograd/winograd_2d.h"
+
+#include <algorithm>
+
+namespace cpuacc {
+namespace {
+
+constexpr int64_t kWindow = 3;
+constexpr int64_t kTaps = kWindow * kWindow;
+constexpr int64_t kMostPoints = 8; /* along an axis */
+constexpr int64_t kLeastChannels = 16; /* the lanes of the widest vectors */
+constexpr int64_t kTransformedBytes = 512 * 1024; /* what stays in a core's second cache */
+constexpr int64_t kStrideFiller = 16; /* keeps rows of 2^n bytes from one set of the cache */
+
+/* In multiply-adds: what transforming a channel of a tile costs, and what reading a weight does. */
+constexpr double kTransformCost = 7.0;
+constexpr double kWeightCost = 4.0;
+/* Of a multiply-add in bfloat16. Winograd is as exact as ever there, so it need not be worth much. */
+constexpr double kBfloat16Cost = 0.5;
+constexpr double kWorthIt = 0.8;
+
+int64_t tiles_along(int64_t outputs, int64_t side) { return (outputs + side - 1) / side; }
+
+/* G of F(m x m, 3 x 3), (m + 2) rows. */
+const double *filter_matrix(int64_t side) {
+  static constexpr double kTwo[] = {1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1};
+  static constexpr double kFour[] = {1.0 / 4,  0,         0,        -1.0 / 6, -1.0 / 6, -1.0 / 6,
+                                     -1.0 / 6, 1.0 / 6,   -1.0 / 6, 1.0 / 24, 1.0 / 12, 1.0 / 6,
+                                     1.0 / 24, -1.0 / 12, 1.0 / 6,  0,        0,        1};
+  static constexpr double kSix[] = {1.0,       0,         0,        -2.0 / 9,  -2.0 / 9,  -2.0 / 9,
+                                    -2.0 / 9,  2.0 / 9,   -2.0 / 9, 1.0 / 90,  1.0 / 45,  2.0 / 45,
+                                    1.0 / 90,  -1.0 / 45, 2.0 / 45, 32.0 / 45, 16.0 / 45, 8.0 / 45,
+                                    32.0 / 45, -16.0 / 45, 8.0 / 45, 0,        0,         1};
+  return side == 2 ? kTwo : side == 4 ? kFour : kSix;
+}
+
+/* G g G^T of one 3 x 3 filter whose elements are stride apart. */
+void transform_filter(const float *filter, int64_t stride, int64_t side, float *transformed) {
+  const int64_t points = side + 2;
+  const double *g = filter_matrix(side);
+  double half[kMostPoints * kWindow];
+  for (int64_t i = 0; i < points; ++i) {
+    for (int64_t j = 0; j < kWindow; ++j) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < kWindow; ++k) sum += g[i * kWindow + k] * filter[(k * kWindow + j) * stride];
+      half[i * kWindow + j] = sum;
+    }
+  }
+  for (int64_t i = 0; i < points; ++i) {
+    for (int64_t j = 0; j < points; ++j) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < kWindow; ++k) sum += half[i * kWindow + k] * g[j * kWindow + k];
+      transformed[i * points + j] = static_cast<float>(sum);
+    }
+  }
+}
+
+class WinogradConvolution final : public WithEpilogue {
+ public:
+  WinogradConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                      const Windows &windows, const WeightLayout &layout, int64_t side)
+      : WithEpilogue({input, weights, bias}, {out}),
+        windows_(windows),
+        layout_(layout),
+        side_(side),
+        points_((side + 2) * (side + 2)),
+        tiles_y_(tiles_along(windows.output_height, side)),
+        tiles_x_(tiles_along(windows.output_width, side)),
+        tiles_(windows.batch * tiles_y_ * tiles_x_),
+        line_(layout.depth + kStrideFiller) {}
+
+  int64_t bias_count() const override { return layout_.columns; }
+
+  size_t prepare(const Setup &setup) override {
+    const Tensor &weights = setup[inputs[1]];
+    const Kernels &kernels = setup.kernels;
+    const WeightLayout packed{points_, 0, layout_.depth, 0, layout_.columns, 0};
+    const auto fill = [&](void *memory) {
+      pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
+    };
+    packed_ = setup.packed.get(
+        weights.constant,
+        "winograd " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
+        packed_bytes(packed, kernels), fill);
+    inputs[1] = kNone;
+    const int64_t bytes = points_ * line_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
+    const int64_t most = std::max<int64_t>(kernels.rows, kTransformedBytes / bytes);
+    /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
+    const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
+    const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
+    const int64_t rounds = (tiles_ + most * wanted - 1) / (most * wanted);
+    const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
+    block_ = std::max<int64_t>(1, (tiles_ + blocks - 1) / blocks);
+    sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
+    pointer_bytes_ = (static_cast<size_t>(block_) * sizeof(float *) + 63) / 64 * 64;
+    const size_t line_bytes = static_cast<size_t>(points_ * block_ * line_) * sizeof(float);
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + line_bytes;
+    return thread_bytes_ * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const int64_t blocks = (tiles_ + block_ - 1) / block_;
+    const auto sums = static_cast<double>(points_ * block_ * layout_.depth * layout_.columns);
+    frame.pool.run(blocks, sums * kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
+      std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+      for (int64_t i = begin; i < end; ++i) run_block(frame, scratch, i * block_);
+    });
+  }
+
+ private:
+  /* Panels of kernels.columns columns; in each, for every point and k, one line. */
+  void pack(const float *weights, const Kernels &kernels, float *packed) const {
+    const int64_t depth = layout_.depth;
+    const int64_t width = kernels.columns;
+    const int64_t panel = points_ * depth * width;
+    std::fill(packed, packed + (layout_.columns + width - 1) / width * panel, 0.0f);
+    float transformed[kMostPoints * kMostPoints];
+    for (int64_t o = 0; o < layout_.columns; ++o) {
+      float *to = packed + o / width * panel + o % width;
+      for (int64_t k = 0; k < depth; ++k) {
+        transform_filter(weights + o * layout_.column_stride + k * layout_.depth_stride,
+                         layout_.tap_stride, side_, transformed);
+        for (int64_t p = 0; p < points_; ++p) to[(p * depth + k) * width] = transformed[p];
+      }
+    }
+  }
+
+  void run_block(const Frame &frame, std::byte *scratch, int64_t first) const {
+    auto *sums = reinterpret_cast<float *>(scratch);
+    auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
+    auto *lines = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+    const int64_t count = std::min(block_, tiles_ - first);
+    for (int64_t i = 0; i < count; ++i) read_tile(frame, first + i, lines + i * line_);
+    for (int64_t column = 0; column < layout_.columns; column += frame.kernels.columns) {
+      multiply(frame.kernels, lines, pointers, column, count, sums);
+      for (int64_t i = 0; i < count; ++i) {
+        write_tile(frame, first + i, column, sums + i * frame.kernels.columns);
+      }
+    }
+  }
+
+  /* One panel of columns: sums[point][tile][column]. */
+  void multiply(const Kernels &kernels, const float *lines, const float **pointers, int64_t column,
+                int64_t count, float *sums) const {
+    const int64_t depth = layout_.depth;
+    ProductTile tile{};
+    tile.rows_stride = kernels.rows;
+    tile.taps = 1;
+    tile.depth = depth;
+    tile.c_stride = kernels.columns;
+    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
+    tile.function = {Function::identity, 0.0f, 0.0f};
+    for (int64_t p = 0; p < points_; ++p) {
+      const float *line = lines + p * block_ * line_;
+      for (int64_t i = 0; i < count; ++i) pointers[i] = line + i * line_;
+      tile.b = static_cast<const float *>(packed_.get()) + (column * points_ + p * kernels.columns) * depth;
+      for (int64_t row = 0; row < count; row += kernels.rows) {
+        tile.rows = pointers + row;
+        tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
+        tile.c = sums + (p * block_ + row) * kernels.columns;
+        kernels.product_tile(tile);
+      }
+    }
+  }
+
+  struct Place {
+    int64_t image, y, x; /* the first output of a tile */
+  };
+
+  Place place_of_tile(int64_t tile) const {
+    return {tile / (tiles_x_ * tiles_y_), tile / tiles_x_ % tiles_y_ * side_, tile % tiles_x_ * side_};
+  }
+
+  void read_tile(const Frame &frame, int64_t number, float *to) const {
+    const Windows &w = windows_;
+    const Place at = place_of_tile(number);
+    const float *image = frame.in<float>(inputs[0]) + at.image * w.height * w.width * w.channels;
+    frame.kernels.winograd_input[side_ / 2 - 1]({image, w.height, w.width, w.channels, at.y - w.pad_top,
+                                                 at.x - w.pad_left, to, block_ * line_});
+  }
+
+  void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
+    const Windows &w = windows_;
+    const Place at = place_of_tile(number);
+    const int64_t channels = layout_.columns;
+    const int64_t row_stride = w.output_width * channels;
+    const int64_t place =
+        (at.image * w.output_height + at.y) * row_stride + at.x * channels + column;
+    WinogradOutput tile{};
+    tile.sums = sums;
+    tile.stride = block_ * frame.kernels.columns;
+    tile.to = frame.out<float>(outputs[0]) + place;
+    tile.rows = std::min(side_, w.output_height - at.y);
+    tile.columns = std::min(side_, w.output_width - at.x);
+    tile.count = std::min<int64_t>(frame.kernels.columns, channels - column);
+    tile.row_stride = row_stride;
+    tile.column_stride = channels;
+    tile.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column;
+    tile.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+    tile.function = function_;
+    frame.kernels.winograd_output[side_ / 2 - 1](tile);
+  }
+
+  Windows windows_;
+  WeightLayout layout_;
+  int64_t side_;
+  int64_t points_; /* elements of a transformed tile */
+  int64_t tiles_y_, tiles_x_, tiles_;
+  int64_t line_; /* numbers from one transformed tile's element to the next tile's */
+  int64_t block_ = 1; /* tiles at a time */
+  size_t sums_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  size_t thread_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+};
+
+/* In multiply-adds. */
+double cost(const Windows &w, const WeightLayout &layout, int64_t side) {
+  const auto points = static_cast<double>((side + 2) * (side + 2));
+  const auto tiles = static_cast<double>(w.batch * tiles_along(w.output_height, side) *
+                                         tiles_along(w.output_width, side));
+  const auto depth = static_cast<double>(layout.depth);
+  const auto columns = static_cast<double>(layout.columns);
+  const double blocks = std::max(1.0, tiles * points * depth * sizeof(float) / kTransformedBytes);
+  return points * (tiles * (depth * columns + kTransformCost * (depth + columns)) +
+                   blocks * depth * columns * kWeightCost);
+}
+
+double plain_cost(const Windows &w, const WeightLayout &layout) {
+  const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
+  const auto weights = static_cast<double>(kTaps * layout.depth * layout.columns);
+  return weights * (outputs + kWeightCost);
+}
+
+}  // namespace
+
+int64_t winograd_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
+  const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
+                    w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
+  if (!fits || layout.depth < kLeastChannels || layout.columns < kLeastChannels) return 0;
+  const double worth = fast_math.has_bfloat16 ? kBfloat16Cost : kWorthIt;
+  double least = worth * plain_cost(w, layout);
+  int64_t best = 0;
+  for (int64_t side = 2; side <= (fast_math.is_allowed ? 6 : 4); side += 2) {
+    const double now = cost(w, layout, side);
+    if (now > least) continue;
+    least = now;
+    best = side;
+  }
+  return best;
+}
+
+void add_winograd(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                  const Windows &windows, const WeightLayout &layout, int64_t side) {
+  lowering.add<WinogradConvolution>(input, weights, bias, out, windows, layout, side);
+}
+
+}  // namespace cpuacc

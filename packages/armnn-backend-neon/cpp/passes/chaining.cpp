@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Which linewise operations become one walk over memory. */
+#include <algorithm>
+
+#include "operations/pointwise/chain.h"
+#include "operations/pointwise/pointwise.h"
+
+namespace cpuacc {
+namespace {
+
+constexpr size_t kMostLinks = 16;
+constexpr int64_t kShortestRun = 8; /* of one number, that is worth filling in */
+constexpr size_t kNowhere = ~size_t{0};
+
+class Chaining {
+ public:
+  explicit Chaining(Graph &graph)
+      : graph_(graph),
+        users_(graph.tensors.size()),
+        makers_(graph.tensors.size(), kNowhere),
+        is_delivered_(graph.tensors.size()),
+        groups_(graph.operations.size()) {
+    for (size_t i = 0; i < graph.operations.size(); ++i) {
+      for (const TensorId id : graph.operations[i]->inputs) {
+        if (id != kNone) users_[owner(id)].push_back(i);
+      }
+      for (const TensorId id : graph.operations[i]->outputs) makers_[owner(id)] = i;
+    }
+    for (const TensorId id : graph.outputs) is_delivered_[owner(id)] = true;
+  }
+
+  void run() {
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (!can_be_link(i)) continue;
+      groups_[i] = {i};
+      for (size_t input = 0; input < graph_.operations[i]->inputs.size(); ++input) join(i, input);
+    }
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i].size() > 1) replace(groups_[i]);
+    }
+    auto &operations = graph_.operations;
+    operations.erase(std::remove(operations.begin(), operations.end(), nullptr), operations.end());
+  }
+
+ private:
+  size_t owner(TensorId id) const { return static_cast<size_t>(graph_.owner(id)); }
+  TensorId made_by(size_t position) const { return graph_.operations[position]->outputs[0]; }
+  int64_t count(size_t position) const { return graph_[made_by(position)].count(); }
+
+  bool can_be_link(size_t position) const {
+    const Operation &operation = *graph_.operations[position];
+    const Linewise *lines = operation.as_linewise();
+    if (lines == nullptr || count(position) == 0 || graph_[made_by(position)].alias != kNone) return false;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      const std::optional<Walk> walk = lines->walk(graph_, i);
+      if (!walk) return false;
+      if (walk->period > 1 && walk->inner > 1 && walk->inner < kShortestRun) return false;
+    }
+    return true;
+  }
+
+  /* Takes over the group that makes an operand, which then is computed where this operation is. */
+  void join(size_t position, size_t input) {
+    const Operation &operation = *graph_.operations[position];
+    const TensorId id = operation.inputs[input];
+    const size_t maker = makers_[owner(id)];
+    if (maker == kNowhere || groups_[maker].empty()) return;
+    const size_t last = groups_[maker].back();
+    if (last == position || groups_[last].size() + groups_[position].size() > kMostLinks) return;
+    if (count(maker) != count(position) || !waits(groups_[last], position)) return;
+    std::vector<size_t> both;
+    std::merge(groups_[last].begin(), groups_[last].end(), groups_[position].begin(),
+               groups_[position].end(), std::back_inserter(both));
+    for (const size_t member : both) groups_[member] = {position};
+    groups_[position] = std::move(both);
+  }
+
+  /* Whether nobody but the group itself needs what it makes before this position, which reads all of
+   * it element by element.
+   */
+  bool waits(const std::vector<size_t> &group, size_t position) const {
+    const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
+    for (const size_t member : group) {
+      for (const size_t user : users_[owner(made_by(member))]) {
+        if (user < position && !is_member(user)) return false;
+      }
+    }
+    const Operation &reader = *graph_.operations[position];
+    for (size_t i = 0; i < reader.inputs.size(); ++i) {
+      const size_t maker = makers_[owner(reader.inputs[i])];
+      if (maker == kNowhere || !is_member(maker)) continue;
+      if (!reader.as_linewise()->walk(graph_, i)->is_dense(count(position))) return false;
+    }
+    return true;
+  }
+
+  void replace(const std::vector<size_t> &group) {
+    const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
+    std::vector<std::unique_ptr<Operation>> links;
+    std::vector<TensorId> outputs;
+    for (const size_t member : group) {
+      const TensorId made = made_by(member);
+      const std::vector<size_t> &users = users_[owner(made)];
+      const bool is_inside = !is_delivered_[owner(made)] && std::all_of(users.begin(), users.end(), is_member);
+      if (!is_inside) outputs.push_back(made);
+      links.push_back(std::move(graph_.operations[member]));
+    }
+    graph_.operations[group.back()] = std::make_unique<Chain>(graph_, std::move(links), std::move(outputs));
+  }
+
+  Graph &graph_;
+  std::vector<std::vector<size_t>> users_; /* of the memory of each tensor: positions */
+  std::vector<size_t> makers_; /* of the memory of each tensor */
+  std::vector<bool> is_delivered_; /* the caller reads it */
+  /* At the last of its members a whole group, at the others the position of that one. */
+  std::vector<std::vector<size_t>> groups_;
+};
+
+}  // namespace
+
+void chain(Graph &graph) { Chaining(graph).run(); }
+
+}  // namespace cpuacc

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What is computed in float32 between conversions from and to Float16 is computed in Float16 where the
+ * level can, if the bits stay the same.
+ */
+#include <algorithm>
+#include <map>
+
+#include "graph/ir.h"
+#include "graph/packed.h"
+#include "operations/pointwise/float16.h"
+
+namespace cpuacc {
+namespace {
+
+class Halving {
+ public:
+  Halving(Graph &graph, const Kernels &kernels)
+      : graph_(graph), kernels_(kernels), makers_(graph.tensors.size()) {
+    for (const auto &operation : graph.operations) {
+      for (const TensorId id : operation->outputs) makers_[static_cast<size_t>(id)] = operation.get();
+    }
+  }
+
+  void run() {
+    for (auto &operation : graph_.operations) {
+      if (!operation->narrows_to_float16()) continue;
+      std::unique_ptr<Operation> halved = halved_maker(*operation);
+      if (halved == nullptr) continue;
+      halved->node = operation->node;
+      makers_[static_cast<size_t>(halved->outputs[0])] = halved.get();
+      operation = std::move(halved);
+    }
+  }
+
+ private:
+  std::unique_ptr<Operation> halved_maker(const Operation &narrow) {
+    const Operation *maker = makers_[static_cast<size_t>(narrow.inputs[0])];
+    if (maker == nullptr || maker->as_linewise() == nullptr) return nullptr;
+    std::vector<TensorId> halves;
+    for (const TensorId id : maker->inputs) {
+      halves.push_back(halves_of(id));
+      if (halves.back() == kNone) return nullptr;
+    }
+    return maker->in_float16(kernels_, halves, narrow.outputs[0]);
+  }
+
+  /* The tensor of halves whose float32 a tensor is; kNone: there is none. */
+  TensorId halves_of(TensorId id) {
+    if (id == kNone) return kNone;
+    if (graph_[id].constant != nullptr) return constant_halves(id);
+    const Operation *maker = makers_[static_cast<size_t>(id)];
+    return maker != nullptr && maker->widens_float16() ? maker->inputs[0] : kNone;
+  }
+
+  TensorId constant_halves(TensorId id) {
+    const auto known = constants_.find(id);
+    if (known != constants_.end()) return known->second;
+    Tensor tensor = graph_[id];
+    const auto *numbers = static_cast<const float *>(tensor.constant);
+    const int64_t count = tensor.count();
+    const auto fits = [&](float number) { return is_float16(kernels_, number); };
+    if (tensor.type != ARMNN_FLOAT32 || !std::all_of(numbers, numbers + count, fits)) return kNone;
+    const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(uint16_t));
+    kernels_.narrow[static_cast<int>(Half::float16)](numbers, static_cast<uint16_t *>(memory.get()), count);
+    tensor.type = ARMNN_FLOAT16;
+    tensor.constant = memory.get();
+    tensor.memory = memory;
+    tensor.alias = kNone;
+    const TensorId made = graph_.add(std::move(tensor));
+    makers_.push_back(nullptr);
+    return constants_[id] = made;
+  }
+
+  Graph &graph_;
+  const Kernels &kernels_;
+  std::vector<const Operation *> makers_; /* of each tensor */
+  std::map<TensorId, TensorId> constants_; /* of float32: as halves */
+};
+
+}  // namespace
+
+void compute_in_float16(Graph &graph, const Kernels &kernels) {
+  if (kernels.float16_arithmetic == nullptr) return;
+  Halving(graph, kernels).run();
+  drop_unread(graph);
+}
+
+}  // namespace cpuacc
