@@ -28,9 +28,9 @@ const uint8_t *bytes() { return reinterpret_cast<const uint8_t *>(kNumbers.data(
 
 const int32_t *integers() { return reinterpret_cast<const int32_t *>(kNumbers.data()); }
 
-int64_t product(const Kernels &kernels, int calls) {
+int64_t gemm(const Kernels &kernels, int calls) {
   const std::vector<const float *> rows(static_cast<size_t>(kernels.rows), kNumbers.data());
-  cpuacc::ProductTile tile{};
+  cpuacc::GemmTile tile{};
   tile.rows = rows.data();
   tile.taps = 1;
   tile.depth = kDepth;
@@ -38,7 +38,7 @@ int64_t product(const Kernels &kernels, int calls) {
   tile.c = outputs.data();
   tile.c_stride = tile.column_count = kernels.columns;
   tile.row_count = kernels.rows;
-  for (int i = 0; i < calls; ++i) kernels.product_tile(tile);
+  for (int i = 0; i < calls; ++i) kernels.gemm_tile(tile);
   return kDepth * kernels.rows * kernels.columns;
 }
 
@@ -55,9 +55,9 @@ int64_t depthwise(const Kernels &kernels, int calls, int64_t window) {
   return kWidth * kChannels * window * window;
 }
 
-int64_t int8_product(const Kernels &kernels, int calls) {
+int64_t int8_gemm(const Kernels &kernels, int calls) {
   const std::vector<const uint8_t *> rows(static_cast<size_t>(kernels.int8.rows), bytes());
-  cpuacc::Int8Tile tile{};
+  cpuacc::Int8GemmTile tile{};
   tile.rows = rows.data();
   tile.taps = 1;
   tile.depth = kDepth;
@@ -68,7 +68,7 @@ int64_t int8_product(const Kernels &kernels, int calls) {
   tile.c_stride = tile.column_count = kernels.int8.columns;
   tile.row_count = kernels.int8.rows;
   tile.requantization = {kNumbers.data(), 0, -128, 127};
-  for (int i = 0; i < calls; ++i) kernels.int8.product_tile(tile);
+  for (int i = 0; i < calls; ++i) kernels.int8.gemm_tile(tile);
   return kDepth * kernels.int8.rows * kernels.int8.columns;
 }
 
@@ -92,10 +92,10 @@ int64_t int8_depthwise(const Kernels &kernels, int calls, int64_t window) {
 }
 
 int64_t call(const Kernels &kernels, const char *name, int calls) {
-  if (std::strcmp(name, "product") == 0) return product(kernels, calls);
+  if (std::strcmp(name, "gemm") == 0) return gemm(kernels, calls);
   if (std::strcmp(name, "depthwise3") == 0) return depthwise(kernels, calls, 3);
   if (std::strcmp(name, "depthwise5") == 0) return depthwise(kernels, calls, 5);
-  if (std::strcmp(name, "int8_product") == 0) return int8_product(kernels, calls);
+  if (std::strcmp(name, "int8_gemm") == 0) return int8_gemm(kernels, calls);
   if (std::strcmp(name, "int8_depthwise3") == 0) return int8_depthwise(kernels, calls, 3);
   return -1;
 }

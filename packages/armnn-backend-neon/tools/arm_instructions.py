@@ -24,8 +24,8 @@ PAGE = REPOSITORY / "docs/arm.md"
 BUILD = runpy.run_path(str(NEON / "hatch_build.py"))
 
 KERNELS = {
-    "product": "product, float32",
-    "int8_product": "product, int8",
+    "gemm": "gemm, float32",
+    "int8_gemm": "gemm, int8",
     "depthwise3": "depthwise 3 x 3, float32",
     "depthwise5": "depthwise 5 x 5, float32",
     "int8_depthwise3": "depthwise 3 x 3, int8",
@@ -50,7 +50,7 @@ bias, the bounds and the stores at its end.
 
 {table}
 
-A product is a whole tile of C, {depth} deep. A depthwise kernel makes a row of 64 outputs with 32
+A gemm is a whole tile of C, {depth} deep. A depthwise kernel makes a row of 64 outputs with 32
 channels, stride 1. One instruction of `neon` does 4 multiply-adds of floats (0.25 in the table if
 there were no other), one `sdot` of `neon_dotprod` 16 of bytes (0.063), one `smmla` of `neon_i8mm`
 32 (0.031).

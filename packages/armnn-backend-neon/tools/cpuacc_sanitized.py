@@ -20,7 +20,7 @@ NOT_SANITIZED = {
     "test_allocations.py": "the sanitizers have an allocator of their own",
     "test_conformance.py": "the kit is run by cpuacc_kit",
     "test_hatch_build.py": "it computes nothing",
-    "test_ops_sequences.py": "ThreadSanitizer finds races in onnxruntime",
+    "test_sequences.py": "ThreadSanitizer finds races in onnxruntime",
 }
 """Modules of tests that do not run here, and why."""
 

@@ -35,7 +35,7 @@ def install() -> None:
 def main() -> int:
     """Run the tests, then the kit; return 1 if one failed."""
     install()
-    tests = [*NEON.glob("tests/test_ops_int8_*.py"), NEON / "tests/test_ops_integer_products.py"]
+    tests = [*NEON.glob("tests/test_int8_*.py"), NEON / "tests/test_integer_gemm.py"]
     tests += [NEON / "tests/test_quantized_arithmetic.py"]
     names = [str(test) for test in sorted(tests)]
     well = pytest(sys.executable, LEVEL, [*names, *sys.argv[1:]], ARMNN_CPUACC_ISA=LEVEL)

@@ -38,21 +38,21 @@ NOT_EMULATED = {
     "test_allocations.py": "it compiles a counter for this machine",
     "test_empty_tensors.py": "what is empty reaches no kernel",
     "test_hatch_build.py": "it asks the compiler of this machine",
-    "test_ops_sequences.py": "it compares with onnxruntime",
+    "test_sequences.py": "it compares with onnxruntime",
     "test_threads.py": "it counts threads, and the emulator has some of its own",
 }
 """Modules of tests that run on this machine alone, and why."""
 
 SAMPLE = (
-    "test_graph_float16.py",
+    "test_float16_arithmetic.py",
     "test_odd_sizes.py",
-    "test_ops_bfloat16.py",
-    "test_ops_halves.py",
-    "test_ops_integer_products.py",
-    "test_ops_winograd.py",
+    "test_bfloat16.py",
+    "test_half_conversion.py",
+    "test_integer_gemm.py",
+    "test_winograd_2d.py",
     "test_quantized_arithmetic.py",
 )
-"""Modules of tests that reach every kernel of products and windows, in floats and in bytes."""
+"""Modules of tests that reach every kernel of gemm and windows, in floats and in bytes."""
 
 
 def ready() -> ArmMachine:

@@ -89,7 +89,7 @@ std::vector<size_t> bytes_of(const ImportedGraph &from, const std::vector<int32_
 armnn_program *build(armnn_backend &backend, const Options &options, ImportedGraph imported,
                      ProgramWeights weights) {
   const bool is_fast = options.allows_fast_math;
-  const FastMath fast_math{is_fast, is_fast && backend.kernels.bfloat16_tile != nullptr};
+  const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
   Graph lowered = lower_all(imported, fast_math);
   imported.keep_constants();
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;

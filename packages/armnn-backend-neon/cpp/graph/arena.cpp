@@ -152,7 +152,7 @@ class Parts {
 
  private:
   void place_parts(const Operation &operation) {
-    for (const Stretch &stretch : operation.stretches()) {
+    for (const CopiedRange &stretch : operation.copied_ranges()) {
       const TensorId from = operation.inputs[stretch.input];
       const TensorId to = operation.outputs[0];
       if (graph_[from].constant != nullptr) continue;

@@ -63,7 +63,7 @@ class Frame {
   std::byte *scratch_;
 };
 
-class Linewise;
+class Pointwise;
 class ProgramWeights;
 class Reorder;
 struct Graph;
@@ -78,7 +78,7 @@ struct Setup {
   ProgramWeights &packed;
   int32_t threads;
   double least_ns; /* what a loop takes that is worth sharing */
-  bool multiplies_bfloat16; /* whether products may, and kernels can */
+  bool multiplies_bfloat16; /* whether a gemm may, and the level has a tile for it */
 
   /* Threads that share a loop of so many nanoseconds. */
   int32_t threads_for(double ns) const { return ns < least_ns ? 1 : threads; }
@@ -87,15 +87,15 @@ struct Setup {
 };
 
 /* Bytes of an input that an operation carries side by side to the output, as they are. */
-struct Stretch {
+struct CopiedRange {
   size_t input;
   size_t from;
   size_t to;
   size_t bytes;
 };
 
-/* What follows a product of bytes on its way to real numbers. */
-struct SumsStep {
+/* An operation behind an integer gemm that turns its accumulators into real numbers. */
+struct DequantiseStep {
   enum class Kind { none, add_whole, to_float, multiply, add };
   Kind kind = Kind::none;
   size_t data = 0; /* the input that carries the sums */
@@ -126,33 +126,33 @@ class Operation {
   /* What of the inputs is a stretch of the first output; run leaves alone what lies there already.
    * Known once it is prepared.
    */
-  virtual std::vector<Stretch> stretches() const { return {}; }
+  virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
 
   /* Takes over a function of its output, or the sum of its output and another tensor of the same
    * shape, if it can; what it takes is computed by run.
    */
   virtual bool absorb(const Elementwise &) { return false; }
   virtual bool absorb_sum(TensorId) { return false; }
-  /* The same for the sum of its output and a line of count numbers, repeated along all other axes. */
-  virtual bool absorb_line(TensorId, int64_t) { return false; }
+  /* The same for the sum of its output and a row of count numbers, repeated along all other axes. */
+  virtual bool absorb_bias(TensorId, int64_t) { return false; }
   /* The function that it applies to its one input, if that is all it does. */
   virtual const Elementwise *as_function() const { return nullptr; }
   /* Whether it is the sum of its two inputs, of one shape. */
   virtual bool is_sum() const { return false; }
-  /* Whether it is the sum of its inputs and this one is a line, repeated for each of the other's: the
-   * numbers of the line; else 0.
+  /* Whether it is the sum of its inputs and this one is a row, repeated for each row of the other: the
+   * numbers of the row; else 0.
    */
-  virtual int64_t summed_line(size_t) const { return 0; }
+  virtual int64_t added_row(size_t) const { return 0; }
   /* Itself, if it can compute a part of its output on its own. */
-  virtual const Linewise *as_linewise() const { return nullptr; }
+  virtual const Pointwise *as_pointwise() const { return nullptr; }
 
   /* Itself, if all it does is to bring the axes of its input into another order. */
   virtual Reorder *as_reorder() { return nullptr; }
 
-  /* What it is to a product of bytes in front of it. */
-  virtual SumsStep as_sums_step(const Graph &) const { return {}; }
+  /* What it is to an integer gemm in front of it. */
+  virtual DequantiseStep as_dequantise_step(const Graph &) const { return {}; }
   /* Takes over a step that follows. */
-  virtual bool absorb_sums_step(const SumsStep &) { return false; }
+  virtual bool absorb_dequantise_step(const DequantiseStep &) { return false; }
 
   /* The table by which it makes each byte of its output from the one at the same place of its input,
    * if that is all it does; the graph's tensors are known by then.
@@ -161,18 +161,18 @@ class Operation {
   /* Takes over the table of its output. */
   virtual bool absorb_table(const ByteTable &) { return false; }
   /* What it computes of its two inputs, bytes in one shape, if it is a weighted sum of them. */
-  virtual std::optional<Int8Sum> as_byte_sum() const { return std::nullopt; }
+  virtual std::optional<Int8Addition> as_int8_addition() const { return std::nullopt; }
   /* Takes over such a sum of its output, which is x, and another tensor. */
-  virtual bool absorb_byte_sum(const Int8Sum &, TensorId) { return false; }
+  virtual bool absorb_int8_addition(const Int8Addition &, TensorId) { return false; }
   /* Computes z of pairs of bytes, if it does that with those at the same place of its inputs. */
   virtual bool pair_up(const Kernels &, const ByteTable &, const ByteTable &, ByteTable &) const {
     return false;
   }
 
   /* Whether it makes float32 of Float16, or rounds float32 to it, and nothing else. */
-  virtual bool widens_float16() const { return false; }
-  virtual bool narrows_to_float16() const { return false; }
-  /* What makes, of the halves whose float32 its inputs are, its output rounded to halves, with the same
+  virtual bool decodes_float16() const { return false; }
+  virtual bool encodes_float16() const { return false; }
+  /* What makes, of the Float16 whose float32 its inputs are, its output rounded to Float16, with the same
    * bits; nullptr: nothing does.
    */
   virtual std::unique_ptr<Operation> in_float16(const Kernels &, const std::vector<TensorId> &, TensorId) const {
@@ -215,7 +215,7 @@ void drop_unread(Graph &graph);
 void fuse(Graph &graph, const Kernels &kernels);
 /* Computes in Float16 what is rounded to it anyway, at a level that can. */
 void compute_in_float16(Graph &graph, const Kernels &kernels);
-/* Joins linewise operations that read each other's outputs, to walk over memory once. */
+/* Joins pointwise operations that read each other's outputs, to walk over memory once. */
 void chain(Graph &graph);
 
 }  // namespace cpuacc

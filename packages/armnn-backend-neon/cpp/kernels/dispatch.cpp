@@ -22,16 +22,16 @@ namespace avx2 {
 void fill(Kernels &table);
 }
 namespace avx_vnni {
-void fill_int8_product(Int8Kernels &table);
-void fill_int8_sums(Int8Kernels &table);
-void fill_int8_sliding(Int8Kernels &table);
+void fill_int8_gemm(Int8Kernels &table);
+void fill_int8_accumulators(Int8Kernels &table);
+void fill_int8_direct(Int8Kernels &table);
 void fill_int8_depthwise(Int8Kernels &table);
 }
 namespace avx512 {
 void fill(Kernels &table);
 }
 namespace avx512_bf16 {
-void fill_bfloat16(Kernels &table);
+void fill_gemm_bfloat16(Kernels &table);
 }
 #else
 namespace neon {
@@ -44,10 +44,10 @@ namespace neon_i8mm {
 void fill(Kernels &table);
 }
 namespace neon_fp16 {
-void fill_float16(Kernels &table);
+void fill_pointwise_float16(Kernels &table);
 }
 namespace neon_bf16 {
-void fill_bfloat16(Kernels &table);
+void fill_gemm_bfloat16(Kernels &table);
 }
 #endif
 
@@ -78,7 +78,7 @@ bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf
 
 void fill_avx512_bf16(Kernels &table) {
   avx512::fill(table);
-  avx512_bf16::fill_bfloat16(table);
+  avx512_bf16::fill_gemm_bfloat16(table);
   table.name = "avx512_bf16";
 }
 
@@ -96,9 +96,9 @@ bool has_avx_vnni() {
 
 void fill_avx_vnni(Kernels &table) {
   avx2::fill(table);
-  avx_vnni::fill_int8_product(table.int8);
-  avx_vnni::fill_int8_sums(table.int8);
-  avx_vnni::fill_int8_sliding(table.int8);
+  avx_vnni::fill_int8_gemm(table.int8);
+  avx_vnni::fill_int8_accumulators(table.int8);
+  avx_vnni::fill_int8_direct(table.int8);
   avx_vnni::fill_int8_depthwise(table.int8);
   table.name = "avx_vnni";
 }
@@ -122,24 +122,24 @@ bool has_bf16() { return has_i8mm() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0
 
 void fill_neon_fp16(Kernels &table) {
   neon::fill(table);
-  neon_fp16::fill_float16(table);
+  neon_fp16::fill_pointwise_float16(table);
   table.name = "neon_fp16";
 }
 
-/* From dotprod on, halves are computed in halves if the processor can; practically all of them can. */
+/* From dotprod on, Float16 is computed in Float16 if the processor can; practically all of them can. */
 void fill_neon_dotprod(Kernels &table) {
   neon_dotprod::fill(table);
-  if (has_fp16()) neon_fp16::fill_float16(table);
+  if (has_fp16()) neon_fp16::fill_pointwise_float16(table);
 }
 
 void fill_neon_i8mm(Kernels &table) {
   neon_i8mm::fill(table);
-  if (has_fp16()) neon_fp16::fill_float16(table);
+  if (has_fp16()) neon_fp16::fill_pointwise_float16(table);
 }
 
 void fill_neon_bf16(Kernels &table) {
   fill_neon_i8mm(table);
-  neon_bf16::fill_bfloat16(table);
+  neon_bf16::fill_gemm_bfloat16(table);
   table.name = "neon_bf16";
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in 256 steps that are known only while running, as ONNX rounds them. */
+/* Quantisation to unsigned bytes, rounded as ONNX does. */
 #include "kernels/int8_vector.h"
 #include "kernels/level.h"
 
@@ -7,7 +7,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* Halves go to the even neighbour; what is no number becomes the zero point. */
+/* Ties go to the even neighbour; what is no number becomes the zero point. */
 void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point) {
   const float lowest = static_cast<float>(-zero_point);
   const float highest = static_cast<float>(255 - zero_point);
@@ -23,7 +23,7 @@ void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_
 
 }  // namespace
 
-void fill_dynamic(Kernels &table) { table.quantize_to_even = quantize_to_even; }
+void fill_dynamic_quantise(Kernels &table) { table.quantize_to_even = quantize_to_even; }
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

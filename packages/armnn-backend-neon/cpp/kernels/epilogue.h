@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the sums of a tile of a product: bias, residual and function, then to memory. */
+/* The epilogue of a float32 gemm tile: bias, residual and function, then to memory. */
 #ifndef CPUACC_KERNELS_EPILOGUE_H_
 #define CPUACC_KERNELS_EPILOGUE_H_
 
@@ -9,7 +9,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* All vectors of a line but the last one are whole. */
+/* All vectors of a row but the last one are whole. */
 template <int V, typename Last, typename Visit>
 CPUACC_INLINE void each_vector(const Last &last, const Visit &visit) {
   CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) visit(v, All{});
@@ -38,9 +38,9 @@ template <int R, int V, typename Last, typename F>
 CPUACC_INLINE void store_all(const TileOutput &tile, const Last &last, const Floats (&sums)[R][V],
                              const F &function) {
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
-    float *line = tile.c + r * tile.c_stride;
+    float *row = tile.c + r * tile.c_stride;
     each_vector<V>(last, [&](int v, const auto &lanes) __attribute__((always_inline)) {
-      lanes.put(line + v * kLanes, function(sums[r][v]));
+      lanes.put(row + v * kLanes, function(sums[r][v]));
     });
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of products of matrices and of convolutions: one register per vector of C. */
+/* The float32 gemm tile, which convolutions use as well: one register per vector of C. */
 #include "kernels/epilogue.h"
 #include "kernels/level.h"
 #include "kernels/narrow_vector.h"
@@ -9,11 +9,11 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* Where wide registers are computed as two halves, a half takes half the time. */
+/* Where a wide register is computed in two parts, a narrow one takes half the time. */
 constexpr bool kSplitsWideVectors = CPUACC_VECTOR_BYTES == 64;
 
 inline Floats load_tail(const float *p, Floats) { return load(p); }
-inline Half load_tail(const float *p, Half) { return load_half(p); }
+inline NarrowFloats load_tail(const float *p, NarrowFloats) { return load_narrow(p); }
 inline Floats whole_of(Floats x) { return x; }
 
 /* Rows of sums: whole vectors, then the last one. */
@@ -29,14 +29,14 @@ struct Sums {
     }
   }
 
-  /* Adds element k of each row of a times a line of b. */
+  /* Adds element k of each row of a times a row of b. */
   __attribute__((always_inline)) void add(const float *const (&a)[R], int64_t k, const float *b) {
-    Floats line[V];
-    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) line[v] = load(b + v * kLanes);
+    Floats row[V];
+    CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) row[v] = load(b + v * kLanes);
     const Tail last = load_tail(b + (V - 1) * kLanes, Tail{});
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       const float x = a[r][k];
-      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) whole[r][v] += x * line[v];
+      CPUACC_UNROLL for (int v = 0; v + 1 < V; ++v) whole[r][v] += x * row[v];
       tail[r] += x * last;
     }
   }
@@ -50,8 +50,8 @@ struct Sums {
 };
 
 template <int R, int V, typename Tail>
-void product(const ProductTile &tile) {
-  /* A sum waits for the one before it: with few of them in a line, every other k has its own. */
+void gemm(const GemmTile &tile) {
+  /* A sum waits for the one before it: with few of them in a row, every other k has its own. */
   constexpr bool kIsPaired = R * V <= 4;
   Sums<R, V, Tail> sums, odd;
   sums.clear();
@@ -80,41 +80,41 @@ void product(const ProductTile &tile) {
   finish<R, V>(tile, all);
 }
 
-using Product = void (*)(const ProductTile &);
+using Gemm = void (*)(const GemmTile &);
 
 template <int V, typename Tail, int... R>
-Product product_of(int rows, std::integer_sequence<int, R...>) {
-  static constexpr Product kOfRows[] = {product<R + 1, V, Tail>...};
+Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Gemm kOfRows[] = {gemm<R + 1, V, Tail>...};
   return kOfRows[rows - 1];
 }
 
 template <int V, typename Tail>
-Product product_of(int rows) {
-  return product_of<V, Tail>(rows, std::make_integer_sequence<int, kRows>{});
+Gemm gemm_of(int rows) {
+  return gemm_of<V, Tail>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
 template <int V>
-Product product_for(const ProductTile &tile) {
+Gemm gemm_for(const GemmTile &tile) {
   if constexpr (kSplitsWideVectors) {
-    if (tile.column_count - (V - 1) * kLanes <= kHalfLanes) return product_of<V, Half>(tile.row_count);
+    if (tile.column_count - (V - 1) * kLanes <= kNarrowLanes) return gemm_of<V, NarrowFloats>(tile.row_count);
   }
-  return product_of<V, Floats>(tile.row_count);
+  return gemm_of<V, Floats>(tile.row_count);
 }
 
-void product_tile(const ProductTile &tile) {
+void gemm_tile(const GemmTile &tile) {
   const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
-  const Product compute = vectors == 1   ? product_for<1>(tile)
-                          : vectors == 2 ? product_for<2>(tile)
-                                         : product_for<kVectors>(tile);
+  const Gemm compute = vectors == 1   ? gemm_for<1>(tile)
+                          : vectors == 2 ? gemm_for<2>(tile)
+                                         : gemm_for<kVectors>(tile);
   compute(tile);
 }
 
 }  // namespace
 
-void fill_product(Kernels &table) {
+void fill_gemm(Kernels &table) {
   table.rows = kRows;
   table.columns = kColumns;
-  table.product_tile = product_tile;
+  table.gemm_tile = gemm_tile;
 }
 
 }  // namespace CPUACC_LEVEL

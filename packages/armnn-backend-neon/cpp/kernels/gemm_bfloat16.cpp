@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of products of bfloat16 numbers, summed in float32. Only for levels whose instructions multiply
+/* The bfloat16 gemm tile, summed in float32. Only for levels whose instructions multiply
  * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
  */
 #include "kernels/epilogue.h"
@@ -28,7 +28,7 @@ inline Pairs splat_pair(const Bfloat16 *p) {
 /* Beside it stands a 0. */
 inline Pairs splat_last(const Bfloat16 *p) { return splat_int(p->bits); }
 
-inline Floats add_products(Floats sum, Pairs x, Pairs y) {
+inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
 #if defined(__x86_64__)
   return reinterpret_cast<Floats>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
                                                    reinterpret_cast<__m512bh>(x),
@@ -43,16 +43,16 @@ inline Floats add_products(Floats sum, Pairs x, Pairs y) {
 /* One pair of k's; pair_of makes the lanes of a row. */
 template <int R, int V, typename PairOf>
 inline void add_pair(Floats (&sums)[R][V], const Bfloat16 *b, const PairOf &pair_of) {
-  Pairs line[V];
-  CPUACC_UNROLL for (int v = 0; v < V; ++v) line[v] = load_pairs(b + v * 2 * kLanes);
+  Pairs row[V];
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) row[v] = load_pairs(b + v * 2 * kLanes);
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     const Pairs x = pair_of(r);
-    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = add_products(sums[r][v], x, line[v]);
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = multiply_add(sums[r][v], x, row[v]);
   }
 }
 
 template <int R, int V>
-void product(const Bfloat16Tile &tile) {
+void gemm(const GemmTileBfloat16 &tile) {
   Floats sums[R][V];
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[r][v] = Floats{};
@@ -76,25 +76,25 @@ void product(const Bfloat16Tile &tile) {
   finish<R, V>(tile, sums);
 }
 
-using Product = void (*)(const Bfloat16Tile &);
+using Gemm = void (*)(const GemmTileBfloat16 &);
 
 template <int V, int... R>
-Product product_of(int rows, std::integer_sequence<int, R...>) {
-  static constexpr Product kOfRows[] = {product<R + 1, V>...};
+Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Gemm kOfRows[] = {gemm<R + 1, V>...};
   return kOfRows[rows - 1];
 }
 
 template <int V>
-Product product_of(int rows) {
-  return product_of<V>(rows, std::make_integer_sequence<int, kRows>{});
+Gemm gemm_of(int rows) {
+  return gemm_of<V>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
-void bfloat16_tile(const Bfloat16Tile &tile) {
+void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {
   /* All of its vectors but the last one are whole. */
   const int64_t vectors = (tile.column_count + kLanes - 1) / kLanes;
-  const Product compute = vectors == 1   ? product_of<1>(tile.row_count)
-                          : vectors == 2 ? product_of<2>(tile.row_count)
-                                         : product_of<kVectors>(tile.row_count);
+  const Gemm compute = vectors == 1   ? gemm_of<1>(tile.row_count)
+                          : vectors == 2 ? gemm_of<2>(tile.row_count)
+                                         : gemm_of<kVectors>(tile.row_count);
   compute(tile);
 }
 
@@ -117,8 +117,8 @@ void round_to_bfloat16(const float *x, Bfloat16 *y, int64_t n) {
 
 }  // namespace
 
-void fill_bfloat16(Kernels &table) {
-  table.bfloat16_tile = bfloat16_tile;
+void fill_gemm_bfloat16(Kernels &table) {
+  table.gemm_tile_bfloat16 = gemm_tile_bfloat16;
   table.round_to_bfloat16 = round_to_bfloat16;
 }
 

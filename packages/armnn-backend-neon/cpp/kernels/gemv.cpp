@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of one line and a matrix, and what the cells of recurrent layers add to them. */
+/* gemv: a row times a packed matrix, and the fused multiply-add of recurrent cells. */
 #include "kernels/level.h"
 #include "kernels/vector.h"
 
@@ -10,12 +10,12 @@ namespace {
 constexpr int kVectors = 8; /* sums that run side by side hide the time that one addition takes */
 
 template <int V>
-void line_times_panel(const float *line, int64_t depth, const float *panel, const float *x,
-                      const float *bias, float *y, int64_t columns) {
+void gemv_panel(const float *row, int64_t depth, const float *panel, const float *x, const float *bias,
+                float *y, int64_t columns) {
   Floats sums[V];
   CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[v] = Floats{};
   for (int64_t k = 0; k < depth; ++k) {
-    const float factor = line[k];
+    const float factor = row[k];
     CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[v] += factor * load(panel + v * kLanes);
     panel += V * kLanes;
   }
@@ -28,18 +28,18 @@ void line_times_panel(const float *line, int64_t depth, const float *panel, cons
   }
 }
 
-void line_product(const float *line, int64_t depth, const float *panel, const float *x,
+void gemv(const float *row, int64_t depth, const float *panel, const float *x,
                   const float *bias, float *y, int64_t columns) {
-  const auto compute = [&](auto product) { product(line, depth, panel, x, bias, y, columns); };
+  const auto compute = [&](auto gemv_of) { gemv_of(row, depth, panel, x, bias, y, columns); };
   switch ((columns + kLanes - 1) / kLanes) {
-    case 1: return compute(line_times_panel<1>);
-    case 2: return compute(line_times_panel<2>);
-    case 3: return compute(line_times_panel<3>);
-    case 4: return compute(line_times_panel<4>);
-    case 5: return compute(line_times_panel<5>);
-    case 6: return compute(line_times_panel<6>);
-    case 7: return compute(line_times_panel<7>);
-    default: return compute(line_times_panel<kVectors>);
+    case 1: return compute(gemv_panel<1>);
+    case 2: return compute(gemv_panel<2>);
+    case 3: return compute(gemv_panel<3>);
+    case 4: return compute(gemv_panel<4>);
+    case 5: return compute(gemv_panel<5>);
+    case 6: return compute(gemv_panel<6>);
+    case 7: return compute(gemv_panel<7>);
+    default: return compute(gemv_panel<kVectors>);
   }
 }
 
@@ -55,10 +55,10 @@ void multiply_add(const float *x, const float *y, float *z, int64_t n) {
 
 }  // namespace
 
-void fill_recurrent(Kernels &table) {
+void fill_gemv(Kernels &table) {
   table.lanes = static_cast<int32_t>(kLanes);
-  table.line_columns = kVectors * static_cast<int32_t>(kLanes);
-  table.line_product = line_product;
+  table.gemv_columns = kVectors * static_cast<int32_t>(kLanes);
+  table.gemv = gemv;
   table.multiply_add = multiply_add;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between float32 and its halves of 16 bits, Float16 and BFloat16; halves between two go to even. */
+/* Between float32 and its half-sized formats, Float16 and BFloat16; ties go to even. */
 #include "kernels/level.h"
 #include "kernels/vector.h"
 
@@ -15,10 +15,10 @@ constexpr uint32_t kInfinity = 0x7f800000;
 inline Bits bits_of(Floats x) { return reinterpret_cast<Bits>(x); }
 
 struct BFloat16 {
-  static Floats widened(Halves x) {
+  static Floats to_float32(Halves x) {
     return reinterpret_cast<Floats>(__builtin_convertvector(x, Bits) << 16);
   }
-  static Halves narrowed(Floats x) {
+  static Halves from_float32(Floats x) {
     const Bits bits = bits_of(x);
     const Bits rounded = bits + 0x7fff + ((bits >> 16) & 1);
     const Bits quiet = bits | 0x400000;
@@ -29,13 +29,13 @@ struct BFloat16 {
 
 #if CPUACC_VECTOR_BYTES == 64
 
-constexpr bool kWidensFloat16 = true;
+constexpr bool kConvertsFloat16 = true;
 
 struct Float16 {
-  static Floats widened(Halves x) {
+  static Floats to_float32(Halves x) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(x)));
   }
-  static Halves narrowed(Floats x) {
+  static Halves from_float32(Floats x) {
     return reinterpret_cast<Halves>(
         _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
   }
@@ -43,48 +43,48 @@ struct Float16 {
 
 #elif defined(__F16C__)
 
-constexpr bool kWidensFloat16 = true;
+constexpr bool kConvertsFloat16 = true;
 
 struct Float16 {
-  static Floats widened(Halves x) {
+  static Floats to_float32(Halves x) {
     return reinterpret_cast<Floats>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(x)));
   }
-  static Halves narrowed(Floats x) {
+  static Halves from_float32(Floats x) {
     return reinterpret_cast<Halves>(_mm256_cvtps_ph(reinterpret_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT));
   }
 };
 
 #elif defined(__aarch64__)
 
-constexpr bool kWidensFloat16 = true;
+constexpr bool kConvertsFloat16 = true;
 
 struct Float16 {
-  static Floats widened(Halves x) {
+  static Floats to_float32(Halves x) {
     return reinterpret_cast<Floats>(vcvt_f32_f16(reinterpret_cast<float16x4_t>(x)));
   }
-  static Halves narrowed(Floats x) {
+  static Halves from_float32(Floats x) {
     return reinterpret_cast<Halves>(vcvt_f16_f32(reinterpret_cast<float32x4_t>(x)));
   }
 };
 
 #else
 
-constexpr bool kWidensFloat16 = false;
+constexpr bool kConvertsFloat16 = false;
 
 inline Bits chosen(Bits mask, Bits yes, Bits no) { return (mask & yes) | (~mask & no); }
 
-/* The exponent's bias is moved by a product with 2^112, which subnormal numbers survive; to narrow
+/* The exponent's bias is moved by a product with 2^112, which subnormal numbers survive; to encode
  * them, a sum with 0.5 puts their last place where that of a float is.
  */
 struct Float16 {
-  static Floats widened(Halves x) {
+  static Floats to_float32(Halves x) {
     const Bits bits = __builtin_convertvector(x, Bits);
     const Bits size = (bits & 0x7fff) << 13;
     const Bits scaled = bits_of(reinterpret_cast<Floats>(size) * 5.192296858534828e33f);
     const Bits is_finite = reinterpret_cast<Bits>(size < 0x0f800000);
     return reinterpret_cast<Floats>(chosen(is_finite, scaled, size | kInfinity) | ((bits & 0x8000) << 16));
   }
-  static Halves narrowed(Floats x) {
+  static Halves from_float32(Floats x) {
     const Bits sign = (bits_of(x) >> 16) & 0x8000;
     const Bits size = bits_of(x) & 0x7fffffff;
     const Bits normal = (size - (112u << 23) + 0xfff + ((size >> 13) & 1)) >> 13;
@@ -99,39 +99,39 @@ struct Float16 {
 #endif
 
 template <typename T>
-void widen(const uint16_t *x, float *y, int64_t n) {
+void half_to_float32(const uint16_t *x, float *y, int64_t n) {
   Halves half{};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     std::memcpy(&half, x + i, sizeof half);
-    store(y + i, T::widened(half));
+    store(y + i, T::to_float32(half));
   }
   if (i == n) return;
   half = Halves{};
   std::memcpy(&half, x + i, static_cast<size_t>(n - i) * sizeof *x);
-  store_part(y + i, T::widened(half), n - i);
+  store_part(y + i, T::to_float32(half), n - i);
 }
 
 template <typename T>
-void narrow(const float *x, uint16_t *y, int64_t n) {
+void float32_to_half(const float *x, uint16_t *y, int64_t n) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const Halves half = T::narrowed(load(x + i));
+    const Halves half = T::from_float32(load(x + i));
     std::memcpy(y + i, &half, sizeof half);
   }
   if (i == n) return;
-  const Halves half = T::narrowed(load_part(x + i, n - i));
+  const Halves half = T::from_float32(load_part(x + i, n - i));
   std::memcpy(y + i, &half, static_cast<size_t>(n - i) * sizeof *y);
 }
 
 }  // namespace
 
-void fill_halves(Kernels &table) {
-  table.widen[static_cast<int>(Half::float16)] = widen<Float16>;
-  table.widen[static_cast<int>(Half::bfloat16)] = widen<BFloat16>;
-  table.narrow[static_cast<int>(Half::float16)] = narrow<Float16>;
-  table.narrow[static_cast<int>(Half::bfloat16)] = narrow<BFloat16>;
-  table.widens_float16 = kWidensFloat16;
+void fill_half_conversion(Kernels &table) {
+  table.half_to_float32[static_cast<int>(HalfFormat::float16)] = half_to_float32<Float16>;
+  table.half_to_float32[static_cast<int>(HalfFormat::bfloat16)] = half_to_float32<BFloat16>;
+  table.float32_to_half[static_cast<int>(HalfFormat::float16)] = float32_to_half<Float16>;
+  table.float32_to_half[static_cast<int>(HalfFormat::bfloat16)] = float32_to_half<BFloat16>;
+  table.converts_float16 = kConvertsFloat16;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes with sums of products of bytes: sums of rows, and sums as real numbers. */
+/* Beside the int8 gemm: sums of rows for the zero point of weights, and accumulators dequantised. */
 #include "kernels/int8_vector.h"
 #include "kernels/level.h"
 
@@ -51,7 +51,7 @@ inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
 
 #endif
 
-void sum_rows(const Int8Tile &tile, int32_t *sums) {
+void sum_rows(const Int8GemmTile &tile, int32_t *sums) {
   const Ints turned = splat_int(turned_bits(tile.is_signed));
   for (int32_t r = 0; r < tile.row_count; ++r) {
     Ints sum{};
@@ -68,31 +68,32 @@ inline Floats real_of(Ints sums, Ints whole, Floats scale, Floats shift) {
   return __builtin_convertvector(sums + whole, Floats) * scale + shift;
 }
 
-void to_real(const RealSums &real, void *sums, int64_t stride, int64_t rows, int64_t columns) {
-  const Floats scale = splat(real.scale);
+void dequantise_accumulators(const DequantisedAccumulators &as, void *sums, int64_t stride, int64_t rows,
+                             int64_t columns) {
+  const Floats scale = splat(as.scale);
   for (int64_t r = 0; r < rows; ++r) {
-    auto *line = static_cast<int32_t *>(sums) + r * stride;
+    auto *row = static_cast<int32_t *>(sums) + r * stride;
     int64_t j = 0;
     for (; j + kLanes <= columns; j += kLanes) {
-      const Ints whole = real.whole == nullptr ? Ints{} : load_ints(real.whole + j);
-      const Floats shift = real.shift == nullptr ? Floats{} : load(real.shift + j);
-      const Floats made = real_of(load_ints(line + j), whole, scale, shift);
-      std::memcpy(line + j, &made, sizeof made);
+      const Ints whole = as.whole == nullptr ? Ints{} : load_ints(as.whole + j);
+      const Floats shift = as.shift == nullptr ? Floats{} : load(as.shift + j);
+      const Floats made = real_of(load_ints(row + j), whole, scale, shift);
+      std::memcpy(row + j, &made, sizeof made);
     }
     for (; j < columns; ++j) {
-      const int32_t whole = real.whole == nullptr ? 0 : real.whole[j];
-      const float shift = real.shift == nullptr ? 0.0f : real.shift[j];
-      const float made = static_cast<float>(line[j] + whole) * real.scale + shift;
-      std::memcpy(line + j, &made, sizeof made);
+      const int32_t whole = as.whole == nullptr ? 0 : as.whole[j];
+      const float shift = as.shift == nullptr ? 0.0f : as.shift[j];
+      const float made = static_cast<float>(row[j] + whole) * as.scale + shift;
+      std::memcpy(row + j, &made, sizeof made);
     }
   }
 }
 
 }  // namespace
 
-void fill_int8_sums(Int8Kernels &table) {
+void fill_int8_accumulators(Int8Kernels &table) {
   table.sum_rows = sum_rows;
-  table.to_real = to_real;
+  table.dequantise_accumulators = dequantise_accumulators;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of products of bytes where an instruction multiplies two rows with two columns, eight deep.
+/* The dot product of bytes where an instruction multiplies two rows with two columns, eight deep.
  *
  * A block is what it adds to: [row 0 column 0, row 0 column 1, row 1 column 0, row 1 column 1].
  */
@@ -21,7 +21,7 @@ inline int8x8_t read_eight(const uint8_t *p, int64_t n) {
   return vcreate_s8(bytes);
 }
 
-/* Adds up to eight k. A line of B has four k of each column; two of them, zipped, have eight k of
+/* Adds up to eight k. A row of B has four k of each column; two of them, zipped, have eight k of
  * two columns side by side.
  */
 template <int P, int V>
@@ -46,7 +46,7 @@ inline void add_pairs(int32x4_t (&blocks)[P][2 * V], const uint8_t *const (&a)[2
 
 /* sums = bias + sum over taps and depth of A * B; the last of an odd number of rows is read twice. */
 template <int R, int V>
-inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&sums)[R][V]) {
+inline void sum_products(const Int8GemmTile &tile, int64_t line, Ints (&sums)[R][V]) {
   constexpr int P = (R + 1) / 2;
   int32x4_t blocks[P][2 * V];
   CPUACC_UNROLL for (int q = 0; q < 2 * V; ++q) {

@@ -2,7 +2,7 @@
 /* Depthwise convolution of 8-bit images, channels last.
  *
  * First the image's rows that an output row sees are gathered, for a vector of channels: each lane
- * holds kGroup neighbours of a line side by side, ready to be multiplied. Every output whose window
+ * holds kGroup neighbours of a row side by side, ready to be multiplied. Every output whose window
  * holds them, in this row and the next ones, takes them as they are.
  */
 #include "kernels/int8_vector.h"
@@ -26,7 +26,7 @@ constexpr int kBlock = 8; /* outputs side by side that share their weights */
 constexpr int kBlock = 4;
 #endif
 
-inline Ints add_products(Ints sum, Ints neighbours, Ints weights) {
+inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
 #if defined(CPUACC_VNNI)
   return dot(sum, neighbours, weights);
 #elif defined(__x86_64__)
@@ -103,7 +103,7 @@ inline void outputs(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t
     for (int64_t g = 0; g < groups; ++g, weights += padded, neighbours += group_step) {
       const Ints weight = load_ints(weights);
       CPUACC_UNROLL for (int b = 0; b < B; ++b) {
-        sums[b] = add_products(sums[b], neighbours[b * step], weight);
+        sums[b] = multiply_add(sums[b], neighbours[b * step], weight);
       }
     }
   }

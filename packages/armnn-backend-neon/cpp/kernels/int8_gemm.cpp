@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of products of 8-bit matrices and of convolutions: one register per vector of sums. */
+/* The int8 gemm tile, which convolutions use as well: one register per vector of sums. */
 #include <utility>
 
 #include "kernels/int8_tile.h"
@@ -28,13 +28,13 @@ template <int R, int V, int C>
 inline void add_steps(Ints (&sums)[C][R][V], const uint8_t *const (&a)[R], const int8_t *b, int64_t k,
                       Ints turned) {
   CPUACC_UNROLL for (int c = 0; c < C; ++c) {
-    Fours line[V];
+    Fours row[V];
     CPUACC_UNROLL for (int v = 0; v < V; ++v) {
-      line[v] = fours(load_ints(b + (c * kColumns + v * kLanes) * 4));
+      row[v] = fours(load_ints(b + (c * kColumns + v * kLanes) * 4));
     }
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       const Fours x = fours(splat_int(read_four(a[r] + k + 4 * c)) ^ turned);
-      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[c][r][v] = dot(sums[c][r][v], x, line[v]);
+      CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[c][r][v] = dot(sums[c][r][v], x, row[v]);
     }
   }
 }
@@ -50,9 +50,9 @@ inline void add_rest(Ints (&sums)[R][V], const uint8_t *const (&a)[R], const int
   }
 }
 
-/* total = bias + sum over taps and depth of A * B; a line of B has four k of all columns. */
+/* total = bias + sum over taps and depth of A * B; a row of B has four k of all columns. */
 template <int R, int V>
-inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&total)[R][V]) {
+inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&total)[R][V]) {
   constexpr int C = R * V <= 4 ? 4 : 1;
   Ints sums[C][R][V];
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
@@ -69,14 +69,14 @@ inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&total)[R][V]
     const uint8_t *a[R];
     CPUACC_UNROLL for (int r = 0; r < R; ++r) a[r] = rows[r];
     int64_t k = 0;
-    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * line) add_steps<R, V, C>(sums, a, b, k, turned);
+    for (; k + 4 * C <= tile.depth; k += 4 * C, b += C * row_bytes) add_steps<R, V, C>(sums, a, b, k, turned);
     if constexpr (C > 1) {
       auto &first = reinterpret_cast<Ints(&)[1][R][V]>(sums[0]);
-      for (; k + 4 <= tile.depth; k += 4, b += line) add_steps<R, V, 1>(first, a, b, k, turned);
+      for (; k + 4 <= tile.depth; k += 4, b += row_bytes) add_steps<R, V, 1>(first, a, b, k, turned);
     }
     if (k < tile.depth) {
       add_rest<R, V>(sums[0], a, b, k, tile.depth - k, turned);
-      b += line;
+      b += row_bytes;
     }
   }
   CPUACC_UNROLL for (int r = 0; r < R; ++r) {
@@ -91,7 +91,7 @@ inline void sum_products(const Int8Tile &tile, int64_t line, Ints (&total)[R][V]
 
 /* Sums that are stored as they are. */
 template <int R, int V>
-inline void store_sums(const Int8Tile &tile, const Ints (&sums)[R][V]) {
+inline void store_sums(const Int8GemmTile &tile, const Ints (&sums)[R][V]) {
   auto *c = static_cast<int32_t *>(tile.c);
   CPUACC_UNROLL for (int v = 0; v < V; ++v) {
     const int64_t left = tile.column_count - v * kLanes;
@@ -110,7 +110,7 @@ inline void store_sums(const Int8Tile &tile, const Ints (&sums)[R][V]) {
 }
 
 template <int R, int V>
-inline void finish(const Int8Tile &tile, Ints (&sums)[R][V]) {
+inline void finish(const Int8GemmTile &tile, Ints (&sums)[R][V]) {
   if (tile.b_zero_point != 0) {
     CPUACC_UNROLL for (int r = 0; r < R; ++r) {
       const Ints off = splat_int(tile.b_zero_point * tile.row_sums[r]);
@@ -126,41 +126,41 @@ inline void finish(const Int8Tile &tile, Ints (&sums)[R][V]) {
 }
 
 template <int R, int V>
-void product(const Int8Tile &tile) {
+void gemm(const Int8GemmTile &tile) {
   Ints sums[R][V];
   sum_products<R, V>(tile, kColumns * 4, sums);
   finish<R, V>(tile, sums);
 }
 
-using Product = void (*)(const Int8Tile &);
+using Gemm = void (*)(const Int8GemmTile &);
 
 template <int V, int... R>
-Product product_of(int rows, std::integer_sequence<int, R...>) {
-  static constexpr Product kOfRows[] = {product<R + 1, V>...};
+Gemm gemm_of(int rows, std::integer_sequence<int, R...>) {
+  static constexpr Gemm kOfRows[] = {gemm<R + 1, V>...};
   return kOfRows[rows - 1];
 }
 
 template <int V>
-Product product_of(int rows) {
-  return product_of<V>(rows, std::make_integer_sequence<int, kRows>{});
+Gemm gemm_of(int rows) {
+  return gemm_of<V>(rows, std::make_integer_sequence<int, kRows>{});
 }
 
-void product_tile(const Int8Tile &tile) {
+void gemm_tile(const Int8GemmTile &tile) {
   const bool is_narrow = tile.column_count <= kLanes;
-  const Product compute =
-      is_narrow ? product_of<1>(tile.row_count) : product_of<kVectors>(tile.row_count);
+  const Gemm compute =
+      is_narrow ? gemm_of<1>(tile.row_count) : gemm_of<kVectors>(tile.row_count);
   compute(tile);
 }
 
 }  // namespace
 
-void fill_int8_product(Int8Kernels &table) {
+void fill_int8_gemm(Int8Kernels &table) {
   table.rows = kRows;
   table.columns = kColumns;
   table.lanes = static_cast<int32_t>(kLanes);
   table.read_offset[0] = kReadsUnsigned ? 0 : -128;
   table.read_offset[1] = kReadsUnsigned ? 128 : 0;
-  table.product_tile = product_tile;
+  table.gemm_tile = gemm_tile;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -12,8 +12,8 @@
 
 namespace cpuacc {
 
-/* What becomes of a sum of products: stored = bounded(round(scales[column] * sum) + zero_point),
- * halves to even.
+/* How an accumulator is requantised: stored = bounded(round(scales[column] * sum) + zero_point),
+ * ties to even.
  */
 struct Requantization {
   const float *scales; /* of the first column, filled up to a whole vector */
@@ -22,12 +22,12 @@ struct Requantization {
   int32_t highest;
 };
 
-/* A tile of a product: rows x columns of C = sum over taps and depth of A * B, plus bias.
+/* An int8 gemm tile: rows x columns of C = sum over taps and depth of A * B, plus bias.
  *
  * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes. B is packed: for each
- * tap and each four k (zeros where depth runs out) a line of table.columns times four bytes.
+ * tap and each four k (zeros where depth runs out) a row of table.columns times four bytes.
  */
-struct Int8Tile {
+struct Int8GemmTile {
   const uint8_t *const *rows;
   int64_t rows_stride;
   int64_t taps;
@@ -44,17 +44,17 @@ struct Int8Tile {
   Requantization requantization;
 };
 
-/* Sums of products as real numbers: (sum + whole) * scale + shift. */
-struct RealSums {
+/* Accumulators as real numbers: (sum + whole) * scale + shift. */
+struct DequantisedAccumulators {
   const int32_t *whole; /* of each column; nullptr: none */
   float scale;
   const float *shift; /* of each column; nullptr: none */
 };
 
-/* Outputs side by side of a convolution whose windows lie inside of the image, as in SlidingLine; B is a
- * panel as in Int8Tile, without a zero point.
+/* Outputs side by side of a convolution whose windows lie inside of the image, as in DirectRow; B is a
+ * panel as in Int8GemmTile, without a zero point.
  */
-struct Int8SlidingLine {
+struct Int8DirectRow {
   const uint8_t *image; /* the first tap of the first output */
   int64_t count; /* outputs */
   int64_t step;
@@ -118,7 +118,7 @@ struct Int8PoolingRow {
   bool is_signed;
   int32_t input_zero_point;
   float scale; /* steps of the output in one of the input */
-  /* Whether averages are rounded as they are stored, halves away from zero, as TensorFlow Lite does;
+  /* Whether averages are rounded as they are stored, ties away from zero, as TensorFlow Lite does;
    * only for outputs with the scale and the zero point of the input.
    */
   bool rounds_stored;
@@ -126,7 +126,7 @@ struct Int8PoolingRow {
 };
 
 /* z = (x * x_factor + y * y_factor + bias) >> shift, plus the zero point, bounded. */
-struct Int8Sum {
+struct Int8Addition {
   int32_t x_factor, y_factor;
   int32_t bias;
   int32_t shift;
@@ -148,16 +148,17 @@ struct Int8Kernels {
   int32_t read_offset[2]; /* what reading adds to an element: an unsigned one, a signed one */
   int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
   int32_t lanes; /* int32_t in a vector */
-  void (*product_tile)(const Int8Tile &tile);
-  void (*sliding_line)(const Int8SlidingLine &line);
+  void (*gemm_tile)(const Int8GemmTile &tile);
+  void (*direct_row)(const Int8DirectRow &row);
   void (*depthwise_rows)(const Int8DepthwiseRows &rows);
   /* Of each row of A, over taps and depth, as it is read. */
-  void (*sum_rows)(const Int8Tile &tile, int32_t *sums);
+  void (*sum_rows)(const Int8GemmTile &tile, int32_t *sums);
   /* In the place of rows of int32_t; the stride is in elements. */
-  void (*to_real)(const RealSums &real, void *sums, int64_t stride, int64_t rows, int64_t columns);
+  void (*dequantise_accumulators)(const DequantisedAccumulators &as, void *sums, int64_t stride, int64_t rows,
+                                  int64_t columns);
   void (*pooling_row)(const Int8PoolingRow &row);
   /* A step is 1, or 0 for an operand that is one number. */
-  void (*sum)(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+  void (*add)(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
               uint8_t *z, int64_t n);
   void (*multiply)(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
                    const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n);

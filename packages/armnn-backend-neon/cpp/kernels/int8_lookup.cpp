@@ -13,7 +13,7 @@ inline void look_up_each(const uint8_t *table, const uint8_t *x, uint8_t *y, int
 
 #if defined(__AVX2__)
 
-/* A shuffle looks up 16 values: with 16 taken off from line to line, just one line has each byte
+/* A shuffle looks up 16 values: with 16 taken off from row to row, just one row has each byte
  * between 0 and 15; the sum saturates where it is not, and a set highest bit selects zero.
  */
 void look_up_by_shuffles(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
@@ -80,7 +80,7 @@ void look_up_by_quarters(const uint8_t *table, const uint8_t *x, uint8_t *y, int
 
 }  // namespace
 
-void fill_int8_table(Int8Kernels &table) {
+void fill_int8_lookup(Int8Kernels &table) {
 #if defined(__AVX512BW__)
   table.look_up = __builtin_cpu_supports("avx512vbmi") ? look_up_by_permutations : look_up_by_shuffles;
 #elif defined(__AVX2__)

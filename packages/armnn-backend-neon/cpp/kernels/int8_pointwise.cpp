@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums and products of pairs of bytes, each with a scale of its own. */
+/* Addition and multiplication of quantised bytes, each operand with a scale of its own. */
 #include "kernels/int8_vector.h"
 #include "kernels/level.h"
 
@@ -24,11 +24,11 @@ inline void over_pairs(const uint8_t *x, int64_t x_step, const uint8_t *y, int64
 }
 
 template <typename T>
-void sum_of(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+void sum_of(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
             uint8_t *z, int64_t n) {
-  const Requantizer requantize(sum.requantization);
+  const Requantizer requantize(addition.requantization);
   over_pairs<T>(x, x_step, y, y_step, z, n, [&](Ints a, Ints b) {
-    return requantize.stored((a * sum.x_factor + b * sum.y_factor + sum.bias) >> sum.shift);
+    return requantize.stored((a * addition.x_factor + b * addition.y_factor + addition.bias) >> addition.shift);
   });
 }
 
@@ -42,10 +42,10 @@ void product_of(const Int8Multiplication &multiplication, const uint8_t *x, int6
   });
 }
 
-void sum(const Int8Sum &sum, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+void add(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
          uint8_t *z, int64_t n) {
-  const auto compute = sum.is_signed ? sum_of<int8_t> : sum_of<uint8_t>;
-  compute(sum, x, x_step, y, y_step, z, n);
+  const auto compute = addition.is_signed ? sum_of<int8_t> : sum_of<uint8_t>;
+  compute(addition, x, x_step, y, y_step, z, n);
 }
 
 void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
@@ -56,8 +56,8 @@ void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_
 
 }  // namespace
 
-void fill_int8_pairs(Int8Kernels &table) {
-  table.sum = sum;
+void fill_int8_pointwise(Int8Kernels &table) {
+  table.add = add;
   table.multiply = multiply;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of 8-bit products: how many sums fit the registers, and how they are stored.
+/* Int8 gemm tiles: how many sums fit the registers, and how they are stored.
  *
  * Panels of weights are as wide as a tile, whoever reads them.
  */

@@ -45,7 +45,7 @@ enum class Function : int32_t {
   ceil,
   floor,
   erf,
-  round, /* halves to even */
+  round, /* ties to even */
   sign,
   reciprocal,
 };
@@ -60,7 +60,7 @@ enum class Pooling : int32_t { maximum, average, l2 };
 enum class Integer : int32_t { unsigned8, signed8, signed16 };
 
 /* Floats of 16 bits: they are stored, and computed in float32. */
-enum class Half : int32_t { float16, bfloat16 };
+enum class HalfFormat : int32_t { float16, bfloat16 };
 
 /* scale * function(x) + shift. Only kernels with an epilogue look at scale and shift. */
 struct Elementwise {
@@ -74,7 +74,7 @@ struct Elementwise {
   __attribute__((always_inline)) bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
-/* Where a tile of a product goes, and what its sums go through before: C = function(sum + bias + residual).
+/* Where a gemm tile is stored, and its epilogue: C = function(sum + bias + residual).
  */
 struct TileOutput {
   float *c;
@@ -92,12 +92,12 @@ struct Bfloat16 {
   uint16_t bits;
 };
 
-/* A tile of a product: rows x columns of sums over taps and depth of A * B.
+/* A gemm tile: rows x columns of sums over taps and depth of A * B.
  *
  * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth numbers. B is packed: for
- * each tap and each k one line of table.columns numbers; bfloat16 has a line for each two k's, of
+ * each tap and each k one row of table.columns numbers; bfloat16 has a row for each two k's, of
  * both numbers of a column side by side, 0 where depth ends. A convolution has a tap per element of
- * its window, a product of matrices has one.
+ * its window, a gemm of matrices has one.
  */
 template <typename Number>
 struct TileOf : TileOutput {
@@ -107,14 +107,14 @@ struct TileOf : TileOutput {
   int64_t depth;
   const Number *b;
 };
-using ProductTile = TileOf<float>;
-using Bfloat16Tile = TileOf<Bfloat16>;
+using GemmTile = TileOf<float>;
+using GemmTileBfloat16 = TileOf<Bfloat16>;
 
 /* Outputs side by side of a convolution whose windows lie inside of the image: sums over taps and depth
  * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
- * numbers behind what the one before it sees. B is a panel as in ProductTile; row_count is not read.
+ * numbers behind what the one before it sees. B is a panel as in GemmTile; row_count is not read.
  */
-struct SlidingLine : TileOutput {
+struct DirectRow : TileOutput {
   const float *image; /* the first tap of the first output */
   int64_t count; /* outputs */
   int64_t step;
@@ -140,7 +140,7 @@ struct DepthwiseRows : DepthwiseShape {
  * (top, left) on, zero outside: (m + 2)^2 transformed elements of channels numbers each, at multiples
  * of stride.
  */
-struct WinogradInput {
+struct Winograd2dInput {
   const float *image;
   int64_t height, width, channels; /* at least as many channels as a vector has lanes */
   int64_t top, left;
@@ -149,10 +149,10 @@ struct WinogradInput {
 };
 
 /* The sums of such a tile, transformed back to at most m x m outputs. */
-struct WinogradOutput {
+struct Winograd2dOutput {
   const float *sums;
   int64_t stride; /* between the (m + 2)^2 elements */
-  float *to; /* [rows, columns, count], the first numbers of a longer line of channels */
+  float *to; /* [rows, columns, count], the first numbers of a longer row of channels */
   int64_t rows, columns, count;
   int64_t row_stride, column_stride;
   const float *bias; /* nullptr: none */
@@ -163,7 +163,7 @@ struct WinogradOutput {
 /* A tile of a line of an image as minimal filtering along one axis, F(m, r), reads it: n = m + r - 1
  * elements of channels numbers each become n transformed ones.
  */
-struct LineInput {
+struct Winograd1dInput {
   const float *from; /* the first element; those outside of first .. last - 1 are zeros */
   int64_t first, last;
   int64_t step; /* from one element to the next */
@@ -173,7 +173,7 @@ struct LineInput {
 };
 
 /* The n sums of such a tile, transformed back to at most m outputs. */
-struct LineOutput {
+struct Winograd1dOutput {
   const float *sums; /* whole vectors may be read */
   int64_t stride;
   float *to;
@@ -204,20 +204,20 @@ struct Kernels {
   int32_t lanes; /* floats in a register */
   int32_t rows; /* of a tile of C */
   int32_t columns;
-  void (*product_tile)(const ProductTile &tile);
-  void (*sliding_line)(const SlidingLine &line);
+  void (*gemm_tile)(const GemmTile &tile);
+  void (*direct_row)(const DirectRow &row);
   /* nullptr at a level that has no instructions for bfloat16, as the next one. */
-  void (*bfloat16_tile)(const Bfloat16Tile &tile);
-  /* To the nearest, halves to even; NaN stays NaN. */
+  void (*gemm_tile_bfloat16)(const GemmTileBfloat16 &tile);
+  /* To the nearest, ties to even; NaN stays NaN. */
   void (*round_to_bfloat16)(const float *x, Bfloat16 *y, int64_t n);
   void (*depthwise_rows)(const DepthwiseRows &rows);
   void (*pooling_row)(const PoolingRow &row);
   /* By m / 2 - 1: m = 2, m = 4 and m = 6. */
-  void (*winograd_input[3])(const WinogradInput &tile);
-  void (*winograd_output[3])(const WinogradOutput &tile);
+  void (*winograd_2d_input[3])(const Winograd2dInput &tile);
+  void (*winograd_2d_output[3])(const Winograd2dOutput &tile);
   /* By n / 2 - 3: n = 6 and n = 8; then by m / 2 - 1, m <= n - 2. */
-  void (*line_input[2])(const LineInput &line);
-  void (*line_output[2][3])(const LineOutput &line);
+  void (*winograd_1d_input[2])(const Winograd1dInput &tile);
+  void (*winograd_1d_output[2][3])(const Winograd1dOutput &tile);
   void (*elementwise)(const Elementwise &function, const float *x, float *y, int64_t n);
   /* A step is 1, or 0 for an operand that is one number. */
   void (*arithmetic)(Arithmetic operation, const float *x, int64_t x_step, const float *y,
@@ -230,7 +230,7 @@ struct Kernels {
   /* gamma * (x - mean) / sqrt(variance + eps) + beta; gamma and beta may be nullptr. */
   void (*normalize)(const float *x, const float *gamma, const float *beta, float *y, int64_t n,
                     float eps, bool subtracts_mean);
-  float (*reduce_line)(Reduction reduction, const float *x, int64_t n);
+  float (*reduce_row)(Reduction reduction, const float *x, int64_t n);
   /* y[i] = reduction over j of x[j * stride + i]. */
   void (*reduce_columns)(Reduction reduction, const float *x, int64_t count, int64_t stride, float *y,
                          int64_t n);
@@ -242,21 +242,21 @@ struct Kernels {
                     int64_t columns);
   /* z = x * y + z */
   void (*multiply_add)(const float *x, const float *y, float *z, int64_t n);
-  /* y = x + bias + line * panel, for 1 .. line_columns columns; x and bias may be nullptr. The panel
-   * has for each of the depth numbers of the line one row of columns, filled up to whole registers.
+  /* y = x + bias + row * panel, for 1 .. gemv_columns columns; x and bias may be nullptr. The panel
+   * has for each of the depth numbers of the row one row of columns, filled up to whole registers.
    */
-  int32_t line_columns;
-  void (*line_product)(const float *line, int64_t depth, const float *panel, const float *x,
-                       const float *bias, float *y, int64_t columns);
+  int32_t gemv_columns;
+  void (*gemv)(const float *row, int64_t depth, const float *panel, const float *x, const float *bias, float *y,
+               int64_t columns);
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
-  /* The same for unsigned bytes, halves rounded to even. */
+  /* The same for unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
-  /* By Half: as float32, and back with halves to even. */
-  void (*widen[2])(const uint16_t *x, float *y, int64_t n);
-  void (*narrow[2])(const float *x, uint16_t *y, int64_t n);
-  bool widens_float16; /* by an instruction of its own */
+  /* By HalfFormat: as float32, and back with ties to even. */
+  void (*half_to_float32[2])(const uint16_t *x, float *y, int64_t n);
+  void (*float32_to_half[2])(const float *x, uint16_t *y, int64_t n);
+  bool converts_float16; /* by an instruction of its own */
   /* On Float16, for what is rounded at most once: clamp, linear, abs, negative, sqrt and square; all
    * arithmetic but squared_difference. nullptr at a level that does not compute in it.
    */

@@ -10,26 +10,26 @@ namespace CPUACC_LEVEL {
 
 void fill(Kernels &table) {
   table.name = CPUACC_NAME(CPUACC_LEVEL);
-  fill_product(table);
-  fill_sliding(table);
+  fill_gemm(table);
+  fill_direct(table);
   fill_depthwise(table);
-  fill_windows(table);
-  fill_winograd(table);
-  fill_winograd_lines(table);
-  fill_elementwise(table);
-  fill_lines(table);
-  fill_transposition(table);
-  fill_quantizing(table);
-  fill_halves(table);
-  fill_recurrent(table);
-  fill_dynamic(table);
-  fill_int8_product(table.int8);
-  fill_int8_sliding(table.int8);
+  fill_pooling(table);
+  fill_winograd_2d(table);
+  fill_winograd_1d(table);
+  fill_pointwise(table);
+  fill_reduction(table);
+  fill_transpose(table);
+  fill_quantise(table);
+  fill_half_conversion(table);
+  fill_gemv(table);
+  fill_dynamic_quantise(table);
+  fill_int8_gemm(table.int8);
+  fill_int8_direct(table.int8);
   fill_int8_depthwise(table.int8);
   fill_int8_pooling(table.int8);
-  fill_int8_pairs(table.int8);
-  fill_int8_sums(table.int8);
-  fill_int8_table(table.int8);
+  fill_int8_pointwise(table.int8);
+  fill_int8_accumulators(table.int8);
+  fill_int8_lookup(table.int8);
 }
 
 }  // namespace CPUACC_LEVEL

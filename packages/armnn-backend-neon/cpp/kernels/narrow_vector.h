@@ -11,16 +11,19 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-constexpr bool kHasHalves = CPUACC_VECTOR_BYTES > 16;
-constexpr int64_t kHalfLanes = kLanes / 2;
+constexpr bool kHasNarrowVectors = CPUACC_VECTOR_BYTES > 16;
+constexpr int64_t kNarrowLanes = kLanes / 2;
 
-typedef float Half __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
-typedef float UnalignedHalf __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2), aligned(4), may_alias));
+typedef float NarrowFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
+typedef float UnalignedNarrowFloats
+    __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2), aligned(4), may_alias));
 
-[[maybe_unused]] inline Half load_half(const float *p) { return *reinterpret_cast<const UnalignedHalf *>(p); }
+[[maybe_unused]] inline NarrowFloats load_narrow(const float *p) {
+  return *reinterpret_cast<const UnalignedNarrowFloats *>(p);
+}
 
-/* A half in the lower lanes of a whole vector. */
-[[maybe_unused]] inline Floats whole_of(Half x) {
+/* A narrow vector in the lower lanes of a whole one. */
+[[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Floats>(
       _mm512_maskz_insertf32x8(0xffff, _mm512_setzero_ps(), reinterpret_cast<__m256>(x), 0));

@@ -81,7 +81,7 @@ void scale_shift(const float *x, const float *scale, const float *shift, const E
 
 }  // namespace
 
-void fill_elementwise(Kernels &table) {
+void fill_pointwise(Kernels &table) {
   table.elementwise = elementwise;
   table.arithmetic = arithmetic;
   table.prelu = prelu;

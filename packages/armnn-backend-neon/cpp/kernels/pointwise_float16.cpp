@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Arithmetic on Float16, eight numbers in a register. Only for levels whose instructions compute in halves.
+/* Arithmetic on Float16, eight numbers in a register. Only for levels whose instructions compute in it.
  *
  * Each function here rounds at most once. Computed in float32 and rounded then, which is how a layer on
- * halves is defined, it has the same bits: float32 has more than twice the bits of a half and two.
+ * Float16 is defined, it has the same bits: float32 has more than twice the bits of Float16 and two.
  */
 #include "kernels/level.h"
 #include "kernels/vector.h"
@@ -33,7 +33,7 @@ inline void store_halves(uint16_t *p, Halves x, int64_t n = kHalves) {
   }
 }
 
-/* Of a number that is a half. */
+/* Of a number that Float16 holds. */
 inline Halves splat_half(float x) {
   return vcombine_f16(vcvt_f16_f32(vdupq_n_f32(x)), vcvt_f16_f32(vdupq_n_f32(x)));
 }
@@ -111,7 +111,7 @@ void arithmetic(Arithmetic operation, const uint16_t *x, int64_t x_step, const u
 
 }  // namespace
 
-void fill_float16(Kernels &table) {
+void fill_pointwise_float16(Kernels &table) {
   table.float16_elementwise = elementwise;
   table.float16_arithmetic = arithmetic;
 }

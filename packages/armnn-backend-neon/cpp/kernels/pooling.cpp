@@ -120,7 +120,7 @@ void pooling_row(const PoolingRow &row) {
 
 }  // namespace
 
-void fill_windows(Kernels &table) {
+void fill_pooling(Kernels &table) {
   table.pooling_row = pooling_row;
 }
 

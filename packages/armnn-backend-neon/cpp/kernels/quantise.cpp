@@ -44,8 +44,8 @@ void dequantize(const void *from, float *y, int64_t n, float scale, int32_t zero
   for (; i < n; ++i) y[i] = static_cast<float>(static_cast<int32_t>(x[i]) - zero_point) * scale;
 }
 
-/* To the nearest whole number, halves away from zero: what is added is the largest number below a half,
- * so that only halves and what is above them reach the next one.
+/* To the nearest whole number, ties away from zero: what is added is the largest number below 0.5,
+ * so that only ties and what is above them reach the next one.
  */
 inline Ints rounded(Floats x) {
   return __builtin_convertvector(x + with_sign_of(splat(0.49999997f), x), Ints);
@@ -73,7 +73,7 @@ void quantize(const float *x, void *to, int64_t n, float scale, int32_t zero_poi
 
 }  // namespace
 
-void fill_quantizing(Kernels &table) {
+void fill_quantise(Kernels &table) {
   table.dequantize[static_cast<int>(Integer::unsigned8)] = dequantize<uint8_t>;
   table.dequantize[static_cast<int>(Integer::signed8)] = dequantize<int8_t>;
   table.dequantize[static_cast<int>(Integer::signed16)] = dequantize<int16_t>;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What looks at a whole line of numbers: softmax, normalisation, reductions. */
+/* Reductions of whole rows: sums and extremes, softmax, normalisation. */
 #include "kernels/functions.h"
 #include "kernels/level.h"
 
@@ -54,7 +54,7 @@ inline float combine_lanes(Reduction reduction, Floats x) {
   return folded(x, [reduction](Floats a, Floats b) { return combine(reduction, a, b); });
 }
 
-float reduce_line(Reduction reduction, const float *x, int64_t n) {
+float reduce_row(Reduction reduction, const float *x, int64_t n) {
   Floats sum = splat(neutral(reduction));
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) sum = combine(reduction, sum, load(x + i));
@@ -177,7 +177,7 @@ inline float squares(const float *x, int64_t n, float mean) {
   return sum_of(sum);
 }
 
-/* The same in double, for lines whose squares float32 cannot hold. */
+/* The same in double, for rows whose squares float32 cannot hold. */
 __attribute__((noinline)) void normalize_in_double(const float *x, const float *gamma, const float *beta,
                                                    float *y, int64_t n, float eps, bool subtracts_mean) {
   double mean = 0.0;
@@ -198,7 +198,7 @@ __attribute__((noinline)) void normalize_in_double(const float *x, const float *
 
 void normalize(const float *x, const float *gamma, const float *beta, float *y, int64_t n, float eps,
                bool subtracts_mean) {
-  const float mean = subtracts_mean ? reduce_line(Reduction::mean, x, n) : 0.0f;
+  const float mean = subtracts_mean ? reduce_row(Reduction::mean, x, n) : 0.0f;
   const float variance = squares(x, n, mean) / static_cast<float>(n);
   if (!(variance + eps >= kLeast && variance < kInfinity)) {
     return normalize_in_double(x, gamma, beta, y, n, eps, subtracts_mean);
@@ -216,8 +216,8 @@ void normalize(const float *x, const float *gamma, const float *beta, float *y, 
 
 }  // namespace
 
-void fill_lines(Kernels &table) {
-  table.reduce_line = reduce_line;
+void fill_reduction(Kernels &table) {
+  table.reduce_row = reduce_row;
   table.reduce_columns = reduce_columns;
   table.softmax = softmax;
   table.normalize = normalize;

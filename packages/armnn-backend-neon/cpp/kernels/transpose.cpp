@@ -36,7 +36,7 @@ inline void rotate(Floats (&v)[N]) {
   CPUACC_UNROLL for (int step = 1; step < Size; step *= 2) interleave_halves<N>(v);
 }
 
-/* R lines side by side: their elements alternate. */
+/* R rows side by side: their elements alternate. */
 template <int R>
 void interleave(const float *x, int64_t x_stride, float *y, int64_t columns) {
   for (int64_t c = 0; c < columns; c += kLanes) {
@@ -56,7 +56,7 @@ void interleave(const float *x, int64_t x_stride, float *y, int64_t columns) {
   }
 }
 
-/* The same for three lines, which no rotation of bits interleaves. */
+/* The same for three rows, which no rotation of bits interleaves. */
 template <>
 void interleave<3>(const float *x, int64_t x_stride, float *y, int64_t columns) {
   for (int64_t c = 0; c < columns; ++c) {
@@ -106,7 +106,7 @@ void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int
 
 }  // namespace
 
-void fill_transposition(Kernels &table) { table.transpose = transpose; }
+void fill_transpose(Kernels &table) { table.transpose = transpose; }
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

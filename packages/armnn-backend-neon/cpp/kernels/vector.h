@@ -103,7 +103,7 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
 #endif
 }
 
-/* To the nearest, halves to even. */
+/* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
 #if CPUACC_VECTOR_BYTES == 64
   return reinterpret_cast<Floats>(

@@ -11,7 +11,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-inline void transform_line(Floats (&d)[6]) {
+inline void transform_tile(Floats (&d)[6]) {
   const Floats even = d[4] - 4.0f * d[2];
   const Floats odd = d[3] - 4.0f * d[1];
   const Floats wide_even = d[4] - d[2];
@@ -24,7 +24,7 @@ inline void transform_line(Floats (&d)[6]) {
   d[4] = wide_even - wide_odd;
 }
 
-inline void transform_line(Floats (&d)[8]) {
+inline void transform_tile(Floats (&d)[8]) {
   const Floats even = d[2] - 4.25f * d[4] + d[6];
   const Floats odd = d[1] - 4.25f * d[3] + d[5];
   const Floats wide_even = 0.25f * d[2] - 1.25f * d[4] + d[6];
@@ -42,21 +42,21 @@ inline void transform_line(Floats (&d)[8]) {
 }
 
 template <int N, typename Lanes>
-inline void input_vector(const LineInput &line, int64_t c, const Lanes &lanes) {
+inline void input_vector(const Winograd1dInput &tile, int64_t c, const Lanes &lanes) {
   Floats d[N];
   CPUACC_UNROLL for (int i = 0; i < N; ++i) {
-    const bool is_there = i >= line.first && i < line.last;
-    d[i] = is_there ? lanes.get(line.from + i * line.step + c) : Floats{};
+    const bool is_there = i >= tile.first && i < tile.last;
+    d[i] = is_there ? lanes.get(tile.from + i * tile.step + c) : Floats{};
   }
-  transform_line(d);
-  CPUACC_UNROLL for (int i = 0; i < N; ++i) lanes.put(line.to + i * line.stride + c, d[i]);
+  transform_tile(d);
+  CPUACC_UNROLL for (int i = 0; i < N; ++i) lanes.put(tile.to + i * tile.stride + c, d[i]);
 }
 
 template <int N>
-void line_input(const LineInput &line) {
+void winograd_1d_input(const Winograd1dInput &tile) {
   int64_t c = 0;
-  for (; c + kLanes <= line.channels; c += kLanes) input_vector<N>(line, c, All{});
-  if (c < line.channels) input_vector<N>(line, c, First{line.channels - c});
+  for (; c + kLanes <= tile.channels; c += kLanes) input_vector<N>(tile, c, All{});
+  if (c < tile.channels) input_vector<N>(tile, c, First{tile.channels - c});
 }
 
 /* Output i is the sum of point^i times the point's sum; infinity adds to the last one alone. */
@@ -74,44 +74,44 @@ inline void transform_sums(const Floats (&s)[N], Floats (&y)[M]) {
 }
 
 template <int N, int M, typename Lanes>
-inline void output_vector(const LineOutput &line, int64_t c, const Lanes &lanes) {
+inline void output_vector(const Winograd1dOutput &tile, int64_t c, const Lanes &lanes) {
   Floats s[N];
-  CPUACC_UNROLL for (int i = 0; i < N; ++i) s[i] = load(line.sums + i * line.stride + c);
+  CPUACC_UNROLL for (int i = 0; i < N; ++i) s[i] = load(tile.sums + i * tile.stride + c);
   Floats y[M];
   transform_sums(s, y);
-  const Floats bias = line.bias == nullptr ? Floats{} : lanes.get(line.bias + c);
+  const Floats bias = tile.bias == nullptr ? Floats{} : lanes.get(tile.bias + c);
   CPUACC_UNROLL for (int i = 0; i < M; ++i) {
     y[i] += bias;
-    if (line.residual != nullptr && i < line.count) y[i] += lanes.get(line.residual + i * line.step + c);
+    if (tile.residual != nullptr && i < tile.count) y[i] += lanes.get(tile.residual + i * tile.step + c);
   }
-  if (line.function.function == Function::clamp) {
-    CPUACC_UNROLL for (int i = 0; i < M; ++i) y[i] = bounded(y[i], line.function.a, line.function.b);
-  } else if (line.function.function != Function::identity) {
-    apply_all(line.function, y, M);
+  if (tile.function.function == Function::clamp) {
+    CPUACC_UNROLL for (int i = 0; i < M; ++i) y[i] = bounded(y[i], tile.function.a, tile.function.b);
+  } else if (tile.function.function != Function::identity) {
+    apply_all(tile.function, y, M);
   }
-  scale_all(line.function, y, M);
+  scale_all(tile.function, y, M);
   CPUACC_UNROLL for (int i = 0; i < M; ++i) {
-    if (i < line.count) lanes.put(line.to + i * line.step + c, y[i]);
+    if (i < tile.count) lanes.put(tile.to + i * tile.step + c, y[i]);
   }
 }
 
 template <int N, int M>
-void line_output(const LineOutput &line) {
+void winograd_1d_output(const Winograd1dOutput &tile) {
   int64_t c = 0;
-  for (; c + kLanes <= line.channels; c += kLanes) output_vector<N, M>(line, c, All{});
-  if (c < line.channels) output_vector<N, M>(line, c, First{line.channels - c});
+  for (; c + kLanes <= tile.channels; c += kLanes) output_vector<N, M>(tile, c, All{});
+  if (c < tile.channels) output_vector<N, M>(tile, c, First{tile.channels - c});
 }
 
 }  // namespace
 
-void fill_winograd_lines(Kernels &table) {
-  table.line_input[0] = line_input<6>;
-  table.line_input[1] = line_input<8>;
-  table.line_output[0][0] = line_output<6, 2>;
-  table.line_output[0][1] = line_output<6, 4>;
-  table.line_output[1][0] = line_output<8, 2>;
-  table.line_output[1][1] = line_output<8, 4>;
-  table.line_output[1][2] = line_output<8, 6>;
+void fill_winograd_1d(Kernels &table) {
+  table.winograd_1d_input[0] = winograd_1d_input<6>;
+  table.winograd_1d_input[1] = winograd_1d_input<8>;
+  table.winograd_1d_output[0][0] = winograd_1d_output<6, 2>;
+  table.winograd_1d_output[0][1] = winograd_1d_output<6, 4>;
+  table.winograd_1d_output[1][0] = winograd_1d_output<8, 2>;
+  table.winograd_1d_output[1][1] = winograd_1d_output<8, 4>;
+  table.winograd_1d_output[1][2] = winograd_1d_output<8, 6>;
 }
 
 }  // namespace CPUACC_LEVEL

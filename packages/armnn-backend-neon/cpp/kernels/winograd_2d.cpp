@@ -84,7 +84,7 @@ inline void transform_sums(Floats *s, int step) {
 }
 
 template <int M, bool kIsInside>
-inline void input_vector(const WinogradInput &tile, int64_t c) {
+inline void input_vector(const Winograd2dInput &tile, int64_t c) {
   constexpr int kSide = M + 2;
   Floats d[kSide * kSide];
   for (int i = 0; i < kSide; ++i) {
@@ -108,7 +108,7 @@ inline void input_vector(const WinogradInput &tile, int64_t c) {
 
 /* The last vector of channels overlaps the one before rather than being cut. */
 template <int M>
-void winograd_input(const WinogradInput &tile) {
+void winograd_2d_input(const Winograd2dInput &tile) {
   const bool is_inside = tile.top >= 0 && tile.left >= 0 && tile.top + M + 2 <= tile.height &&
                          tile.left + M + 2 <= tile.width;
   for (int64_t c = 0; c < tile.channels; c += kLanes) {
@@ -118,7 +118,7 @@ void winograd_input(const WinogradInput &tile) {
 }
 
 template <int M, typename Lanes>
-inline void output_vector(const WinogradOutput &tile, int64_t c, const Lanes &lanes) {
+inline void output_vector(const Winograd2dOutput &tile, int64_t c, const Lanes &lanes) {
   constexpr int kSide = M + 2;
   Floats s[kSide * kSide];
   for (int i = 0; i < kSide; ++i) {
@@ -150,7 +150,7 @@ inline void output_vector(const WinogradOutput &tile, int64_t c, const Lanes &la
 }
 
 template <int M>
-void winograd_output(const WinogradOutput &tile) {
+void winograd_2d_output(const Winograd2dOutput &tile) {
   int64_t c = 0;
   for (; c + kLanes <= tile.count; c += kLanes) output_vector<M>(tile, c, All{});
   if (c < tile.count) output_vector<M>(tile, c, First{tile.count - c});
@@ -158,13 +158,13 @@ void winograd_output(const WinogradOutput &tile) {
 
 }  // namespace
 
-void fill_winograd(Kernels &table) {
-  table.winograd_input[0] = winograd_input<2>;
-  table.winograd_input[1] = winograd_input<4>;
-  table.winograd_input[2] = winograd_input<6>;
-  table.winograd_output[0] = winograd_output<2>;
-  table.winograd_output[1] = winograd_output<4>;
-  table.winograd_output[2] = winograd_output<6>;
+void fill_winograd_2d(Kernels &table) {
+  table.winograd_2d_input[0] = winograd_2d_input<2>;
+  table.winograd_2d_input[1] = winograd_2d_input<4>;
+  table.winograd_2d_input[2] = winograd_2d_input<6>;
+  table.winograd_2d_output[0] = winograd_2d_output<2>;
+  table.winograd_2d_output[1] = winograd_2d_output<4>;
+  table.winograd_2d_output[2] = winograd_2d_output<6>;
 }
 
 }  // namespace CPUACC_LEVEL

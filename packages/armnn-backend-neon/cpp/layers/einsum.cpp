@@ -114,7 +114,7 @@ void lower_product(Lowering &l, const Equation &equation, const std::map<char, i
   const TensorId left = l.in(0, order_of(equation.terms[0], roles.batch + roles.rows + roles.depth));
   const TensorId right = l.in(1, order_of(right_term, roles.batch + matrix));
   const TensorId to = l.out(0, order_of(equation.output, roles.batch + roles.rows + roles.columns));
-  add_products(l, left, right, to, layout, count(roles.rows), count(roles.batch), false);
+  add_gemm(l, left, right, to, layout, count(roles.rows), count(roles.batch), false);
 }
 
 void lower_einsum(Lowering &l) {

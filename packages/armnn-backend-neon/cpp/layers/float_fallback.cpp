@@ -31,9 +31,9 @@ std::vector<double> bias_scales(const Value &data, const Value &weights) {
   return result;
 }
 
-bool is_lifted(armnn_data_type type) { return is_quantized(type) || is_half(type); }
+bool needs_float_fallback(armnn_data_type type) { return is_quantized(type) || is_half(type); }
 
-/* Whether float32 cannot hold all numbers of a type: what becomes a half by way of it is rounded twice. */
+/* Whether float32 cannot hold all numbers of a type: what becomes 16 bits by way of it is rounded twice. */
 bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
 
 bool has_bias_at(const Layer &layer, size_t i) {
@@ -45,11 +45,13 @@ bool has_bias_at(const Layer &layer, size_t i) {
 
 }  // namespace
 
-/* In integers if there are kernels for it, as the layer stands if it only moves elements, else in
+/* In integers if there are kernels for it, as the layer stands if it only copies elements, else in
  * floats.
  */
 void Lowering::lower(const Layer &layer) {
-  const auto is_stored = [&](int32_t number) { return number >= 0 && is_lifted(value(number).type); };
+  const auto is_stored = [&](int32_t number) {
+    return number >= 0 && needs_float_fallback(value(number).type);
+  };
   const bool has_stored = std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
                           std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored);
   if (!has_stored) return lower_as_it_is(layer, lower_of(layer.type));
@@ -59,7 +61,7 @@ void Lowering::lower(const Layer &layer) {
   if (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) && is_half(output().type)) {
     return lower_as_it_is(layer, lower_of(layer.type));
   }
-  if (!lower_if_taken(layer, lower_of(layer.type))) lower_in_floats(layer);
+  if (!lower_if_taken(layer, lower_of(layer.type))) lower_as_floats(layer);
 }
 
 bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
@@ -77,75 +79,75 @@ bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
   }
 }
 
-void Lowering::lower_in_floats(const Layer &layer) {
+void Lowering::lower_as_floats(const Layer &layer) {
   layer_ = &layer;
-  Layer lifted = layer;
+  Layer as_float = layer;
   for (size_t i = 0; i < layer.inputs.size(); ++i) {
-    if (has_input(i)) lifted.inputs[i] = lifted_input(layer, i);
+    if (has_input(i)) as_float.inputs[i] = float_input(layer, i);
   }
   std::vector<size_t> stored_outputs;
   for (size_t i = 0; i < layer.outputs.size(); ++i) {
     const Value &to = output(i);
-    if (!is_lifted(to.type)) continue;
+    if (!needs_float_fallback(to.type)) continue;
     require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
     Value real = to;
     real.stored_type = to.type;
     real.steps = to.quantization;
     real.type = ARMNN_FLOAT32;
     real.quantization = {};
-    lifted.outputs[i] = add_lifted(std::move(real));
+    as_float.outputs[i] = add_float_value(std::move(real));
     stored_outputs.push_back(i);
   }
-  lower_as_it_is(lifted, lower_of(lifted.type));
+  lower_as_it_is(as_float, lower_of(as_float.type));
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
-    const Form made = forms_.at(lifted.outputs[i]).front();
+    const Form made = forms_.at(as_float.outputs[i]).front();
     const armnn_data_type type = output(i).type;
     const TensorId to = out(i, made.order);
     if (is_half(type)) {
-      add<Narrow>(made.tensor, to, half_of(type));
+      add<Float32ToHalf>(made.tensor, to, half_format_of(type));
     } else {
       add<Quantize>(made.tensor, to);
     }
   }
 }
 
-int32_t Lowering::lifted_input(const Layer &layer, size_t i) {
+int32_t Lowering::float_input(const Layer &layer, size_t i) {
   const int32_t number = layer.inputs[i];
   const Value &from = value(number);
   const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i) &&
                        (is_quantized(input(0).type) || is_quantized(input(1).type));
-  if (!is_bias && !is_lifted(from.type)) return number;
-  if (from.is_constant() && is_half(from.type)) return lifted_halves(from);
+  if (!is_bias && !needs_float_fallback(from.type)) return number;
+  if (from.is_constant() && is_half(from.type)) return float_of_halves(from);
   if (from.is_constant()) {
     const Quantization &own = from.quantization;
-    return lifted_constant(from, is_bias ? bias_scales(input(0), input(1))
-                                         : std::vector<double>(own.scales.begin(), own.scales.end()));
+    return float_constant(from, is_bias ? bias_scales(input(0), input(1))
+                                        : std::vector<double>(own.scales.begin(), own.scales.end()));
   }
   require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
   require(is_half(from.type) || from.quantization.scales.size() == 1, "computed values must have one scale",
           static_cast<int32_t>(i));
-  const auto known = lifted_of_.find(number);
-  if (known != lifted_of_.end()) return known->second;
+  const auto known = float_values_of_.find(number);
+  if (known != float_values_of_.end()) return known->second;
   const Form source = forms_.at(number).front();
   const armnn_data_type type = from.type;
   Value real = from;
   real.stored_type = type;
   real.type = ARMNN_FLOAT32;
   real.quantization = {};
-  const int32_t lifted = add_lifted(std::move(real));
+  const int32_t as_float = add_float_value(std::move(real));
   const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
   if (is_half(type)) {
-    add<Widen>(source.tensor, made, half_of(type));
+    add<HalfToFloat32>(source.tensor, made, half_format_of(type));
   } else {
     add<Dequantize>(source.tensor, made);
   }
-  forms_[lifted] = {{source.order, made}};
-  lifted_of_[number] = lifted;
-  return lifted;
+  forms_[as_float] = {{source.order, made}};
+  float_values_of_[number] = as_float;
+  return as_float;
 }
 
-int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &scales) {
+int32_t Lowering::float_constant(const Value &from, const std::vector<double> &scales) {
   const int64_t count = elements(from.shape);
   const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
   auto *real = static_cast<float *>(memory.get());
@@ -159,32 +161,32 @@ int32_t Lowering::lifted_constant(const Value &from, const std::vector<double> &
     const int64_t zero_point = own.zero_points.size() > index ? own.zero_points[index] : 0;
     real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
   }
-  Value lifted = from;
-  lifted.stored_type = from.type;
-  lifted.type = ARMNN_FLOAT32;
-  lifted.quantization = {};
-  lifted.address = memory.get();
-  lifted.memory = memory;
-  return add_lifted(std::move(lifted));
+  Value as_float = from;
+  as_float.stored_type = from.type;
+  as_float.type = ARMNN_FLOAT32;
+  as_float.quantization = {};
+  as_float.address = memory.get();
+  as_float.memory = memory;
+  return add_float_value(std::move(as_float));
 }
 
-int32_t Lowering::lifted_halves(const Value &from) {
+int32_t Lowering::float_of_halves(const Value &from) {
   const int64_t count = elements(from.shape);
   const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
   const auto *bits = static_cast<const uint16_t *>(from.read());
   auto *real = static_cast<float *>(memory.get());
-  for (int64_t i = 0; i < count; ++i) real[i] = widened(bits[i], half_of(from.type));
-  Value lifted = from;
-  lifted.stored_type = from.type;
-  lifted.type = ARMNN_FLOAT32;
-  lifted.address = memory.get();
-  lifted.memory = memory;
-  return add_lifted(std::move(lifted));
+  for (int64_t i = 0; i < count; ++i) real[i] = float32_of(bits[i], half_format_of(from.type));
+  Value as_float = from;
+  as_float.stored_type = from.type;
+  as_float.type = ARMNN_FLOAT32;
+  as_float.address = memory.get();
+  as_float.memory = memory;
+  return add_float_value(std::move(as_float));
 }
 
-int32_t Lowering::add_lifted(Value value) {
-  lifted_.push_back(std::move(value));
-  return static_cast<int32_t>(values_.size() + lifted_.size() - 1);
+int32_t Lowering::add_float_value(Value value) {
+  float_values_.push_back(std::move(value));
+  return static_cast<int32_t>(values_.size() + float_values_.size() - 1);
 }
 
 }  // namespace cpuacc

@@ -16,13 +16,13 @@ void lower_fully_connected(Lowering &l) {
   const size_t column_axis = is_transposed ? 0 : 1;
   const int64_t columns = weights[column_axis];
   const int64_t depth = weights[1 - column_axis];
-  Int8Sums sums = int8_sums_of(l, column_axis, columns, l.has_input(2));
+  Int8Params params = int8_params_of(l, column_axis, columns, l.has_input(2));
   const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
   const WeightLayout layout = is_transposed ? WeightLayout{1, 0, depth, 1, columns, depth}
                                             : WeightLayout{1, 0, depth, columns, columns, 1};
   const TensorId left = l.in(0);
   const TensorId right = l.in(1);
-  l.add<Int8Product>(left, right, l.out(), layout, rows, Shape{}, Shape{}, Shape{}, std::move(sums));
+  l.add<Int8Gemm>(left, right, l.out(), layout, rows, Shape{}, Shape{}, Shape{}, std::move(params));
 }
 
 /* How many matrices further one goes along each axis of the output's batch. */
@@ -56,7 +56,7 @@ void lower_batch_mat_mul(Lowering &l) {
   const int64_t rows = out[out.size() - 2];
   const int64_t columns = out[out.size() - 1];
   const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
-  Int8Sums sums = int8_sums_of(l, y.size() - (transposes_y ? 2 : 1), columns, false);
+  Int8Params params = int8_params_of(l, y.size() - (transposes_y ? 2 : 1), columns, false);
   Order left_order = plain_order(x.size());
   const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
   if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
@@ -64,13 +64,13 @@ void lower_batch_mat_mul(Lowering &l) {
                                            : WeightLayout{1, 0, depth, columns, columns, 1};
   const TensorId left = l.in(0, left_order);
   const TensorId right = l.in(1);
-  l.add<Int8Product>(left, right, l.out(), layout, rows, batch, steps_of(x, batch), steps_of(y, batch),
-                     std::move(sums));
+  l.add<Int8Gemm>(left, right, l.out(), layout, rows, batch, steps_of(x, batch), steps_of(y, batch),
+                  std::move(params));
 }
 
 }  // namespace
 
-std::vector<LayerType> int8_product_layers() {
+std::vector<LayerType> int8_matmul_layers() {
   return {{ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul}, {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected}};
 }
 

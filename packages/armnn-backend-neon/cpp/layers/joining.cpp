@@ -13,15 +13,15 @@ void lower_concat(Lowering &l) {
       place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CONCAT_AXIS)), order.size()));
   const Shape to = strides_of(in_memory(l.output().shape, order));
   std::vector<TensorId> sources;
-  std::vector<Move> moves;
+  std::vector<CopyBox> boxes;
   int64_t begin = 0;
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape shape = in_memory(l.input(i).shape, order);
-    moves.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
+    boxes.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
     sources.push_back(requantized(l, i, order));
     begin += shape[axis];
   }
-  l.add<Moves>(std::move(sources), l.out(0, order), std::move(moves));
+  l.add<CopyBoxes>(std::move(sources), l.out(0, order), std::move(boxes));
 }
 
 void lower_stack(Lowering &l) {
@@ -32,13 +32,13 @@ void lower_stack(Lowering &l) {
   Shape to = all;
   to.erase(to.begin() + static_cast<Shape::difference_type>(axis));
   std::vector<TensorId> sources;
-  std::vector<Move> moves;
+  std::vector<CopyBox> boxes;
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape &each = l.input(i).shape;
-    moves.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
+    boxes.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
     sources.push_back(requantized(l, i, plain_order(each.size())));
   }
-  l.add<Moves>(std::move(sources), l.out(), std::move(moves));
+  l.add<CopyBoxes>(std::move(sources), l.out(), std::move(boxes));
 }
 
 void lower_splitter(Lowering &l) {
@@ -56,8 +56,8 @@ void lower_splitter(Lowering &l) {
                 part.quantization.zero_points == input.quantization.zero_points,
             "the parts must have the input's data type and quantisation");
     const Shape shape = in_memory(part.shape, order);
-    const Move move{shape, from, strides_of(shape), begin * from[axis], 0};
-    l.add<Moves>(std::vector<TensorId>{source}, l.out(i, order), std::vector<Move>{move});
+    const CopyBox box{shape, from, strides_of(shape), begin * from[axis], 0};
+    l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(i, order), std::vector<CopyBox>{box});
     begin += shape[axis];
   }
 }

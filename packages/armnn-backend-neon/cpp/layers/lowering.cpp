@@ -72,7 +72,7 @@ TensorId Lowering::deliver(int32_t value) {
 
 const Value &Lowering::value(int32_t number) const {
   const auto at = static_cast<size_t>(number);
-  return at < values_.size() ? values_[at] : lifted_[at - values_.size()];
+  return at < values_.size() ? values_[at] : float_values_[at - values_.size()];
 }
 
 void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {

@@ -112,7 +112,7 @@ constexpr bool are_alike(std::initializer_list<Parameter> parameters) {
 /* What a program may compute less exactly. */
 struct FastMath {
   bool is_allowed = false;
-  bool has_bfloat16 = false; /* the kernels do: products are made of it */
+  bool has_bfloat16 = false; /* the kernels do: a gemm multiplies it */
 };
 
 class Lowering;
@@ -182,11 +182,11 @@ class Lowering {
   const Value &value(int32_t number) const;
   void lower_as_it_is(const Layer &layer, Lower lower);
   bool lower_if_taken(const Layer &layer, Lower lower);
-  void lower_in_floats(const Layer &layer);
-  int32_t lifted_input(const Layer &layer, size_t i);
-  int32_t lifted_constant(const Value &from, const std::vector<double> &scales);
-  int32_t lifted_halves(const Value &from);
-  int32_t add_lifted(Value value);
+  void lower_as_floats(const Layer &layer);
+  int32_t float_input(const Layer &layer, size_t i);
+  int32_t float_constant(const Value &from, const std::vector<double> &scales);
+  int32_t float_of_halves(const Value &from);
+  int32_t add_float_value(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);
 
@@ -195,8 +195,8 @@ class Lowering {
   FastMath fast_math_;
   const Layer *layer_ = nullptr;
   std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
-  std::deque<Value> lifted_; /* numbered after values_: quantised values and halves as floats */
-  std::map<int32_t, int32_t> lifted_of_;
+  std::deque<Value> float_values_; /* numbered after values_: quantised values and those of 16 bits as floats */
+  std::map<int32_t, int32_t> float_values_of_;
 };
 
 /* Refuses unless it holds. */

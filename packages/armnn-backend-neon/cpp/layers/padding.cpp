@@ -42,7 +42,7 @@ std::vector<std::byte> filler_of(const Value &like, double value) {
 }
 
 /* The boxes of one axis: the input itself, and its mirror images before and behind it. */
-struct Stretch {
+struct MirrorBox {
   int64_t size;
   int64_t from; /* the first element */
   int64_t step;
@@ -50,9 +50,9 @@ struct Stretch {
 };
 
 /* Args: edge: 1 if the outermost element is not repeated, else 0. */
-std::vector<Stretch> mirrored(int64_t size, int64_t before, int64_t behind, int64_t edge) {
+std::vector<MirrorBox> mirrored(int64_t size, int64_t before, int64_t behind, int64_t edge) {
   require(std::max(before, behind) <= std::max<int64_t>(size - edge, 0), "the padding is larger than its axis");
-  std::vector<Stretch> all{{size, 0, 1, before}};
+  std::vector<MirrorBox> all{{size, 0, 1, before}};
   if (before > 0) all.push_back({before, before - 1 + edge, -1, 0});
   if (behind > 0) all.push_back({behind, size - 1 - edge, -1, before + size});
   return all;
@@ -62,37 +62,37 @@ void lower_mirrored(Lowering &l, const Order &order, const std::vector<int64_t> 
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape strides = strides_of(from);
   const Shape targets = strides_of(in_memory(l.output().shape, order));
-  std::vector<Move> moves(1);
+  std::vector<CopyBox> boxes(1);
   for (size_t i = 0; i < order.size(); ++i) {
     const auto axis = static_cast<size_t>(2 * order[i]);
-    std::vector<Move> wider;
-    for (const Stretch &stretch : mirrored(from[i], pads[axis], pads[axis + 1], edge)) {
-      for (Move move : moves) {
-        move.shape.push_back(stretch.size);
-        move.from.push_back(stretch.step * strides[i]);
-        move.to.push_back(targets[i]);
-        move.from_offset += stretch.from * strides[i];
-        move.to_offset += stretch.to * targets[i];
-        wider.push_back(std::move(move));
+    std::vector<CopyBox> split;
+    for (const MirrorBox &part : mirrored(from[i], pads[axis], pads[axis + 1], edge)) {
+      for (CopyBox box : boxes) {
+        box.shape.push_back(part.size);
+        box.from.push_back(part.step * strides[i]);
+        box.to.push_back(targets[i]);
+        box.from_offset += part.from * strides[i];
+        box.to_offset += part.to * targets[i];
+        split.push_back(std::move(box));
       }
     }
-    moves = std::move(wider);
+    boxes = std::move(split);
   }
-  const std::vector<TensorId> sources(moves.size(), l.in(0, order));
-  l.add<Moves>(sources, l.out(0, order), std::move(moves));
+  const std::vector<TensorId> sources(boxes.size(), l.in(0, order));
+  l.add<CopyBoxes>(sources, l.out(0, order), std::move(boxes));
 }
 
 void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> &pads) {
   const double value = l.layer().real(ARMNN_PARAMETER(ARMNN_PAD_PAD_VALUE));
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
-  Move move{from, strides_of(from), strides_of(to), 0, 0};
+  CopyBox box{from, strides_of(from), strides_of(to), 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
-    move.to_offset += pads[static_cast<size_t>(2 * order[i])] * move.to[i];
+    box.to_offset += pads[static_cast<size_t>(2 * order[i])] * box.to[i];
   }
   const TensorId source = l.in(0, order);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move},
-               filler_of(l.input(0), value));
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box},
+                   filler_of(l.input(0), value));
 }
 
 void lower_pad(Lowering &l) {

@@ -20,20 +20,20 @@ std::vector<LayerType> block_layers();
 std::vector<LayerType> casting_layers();
 std::vector<LayerType> comparing_layers();
 std::vector<LayerType> convolution_layers();
-std::vector<LayerType> cumulating_layers();
-std::vector<LayerType> dynamic_layers();
+std::vector<LayerType> scan_layers();
+std::vector<LayerType> dynamic_quantise_layers();
 std::vector<LayerType> einsum_layers();
 std::vector<LayerType> elementwise_layers();
-std::vector<LayerType> extreme_layers();
+std::vector<LayerType> argminmax_layers();
 std::vector<LayerType> image_normalization_layers();
 std::vector<LayerType> indexing_layers();
-std::vector<LayerType> integer_product_layers();
+std::vector<LayerType> integer_gemm_layers();
 std::vector<LayerType> joining_layers();
 std::vector<LayerType> lstm_layers();
 std::vector<LayerType> normalization_layers();
 std::vector<LayerType> padding_layers();
 std::vector<LayerType> pooling_layers();
-std::vector<LayerType> product_layers();
+std::vector<LayerType> gemm_layers();
 std::vector<LayerType> quantizing_layers();
 std::vector<LayerType> reduction_layers();
 std::vector<LayerType> reshaping_layers();
@@ -47,7 +47,7 @@ std::vector<LayerType> transposed_convolution_layers();
 std::vector<LayerType> int8_convolution_layers();
 std::vector<LayerType> int8_elementwise_layers();
 std::vector<LayerType> int8_pooling_layers();
-std::vector<LayerType> int8_product_layers();
+std::vector<LayerType> int8_matmul_layers();
 
 }  // namespace cpuacc
 

@@ -15,15 +15,15 @@ void lower_reshape(Lowering &l) {
 static_assert(are_alike({{ARMNN_PERMUTE_DIM_MAPPINGS, 0}, {ARMNN_TRANSPOSE_DIM_MAPPINGS, 0}}));
 
 /* Moves nothing: the output is the input's memory in another order of axes. */
-void lower_transposition(Lowering &l, bool is_said_from_input) {
+void lower_transposition(Lowering &l, bool maps_from_input) {
   require_alike(l);
-  const std::vector<int64_t> said = l.layer().integers(ARMNN_PERMUTE_DIM_MAPPINGS);
+  const std::vector<int64_t> mappings = l.layer().integers(ARMNN_PERMUTE_DIM_MAPPINGS);
   const Order order = l.order(0);
-  require(said.size() == order.size(), "dim_mappings must have a number for each axis");
-  Order axes(said.size()); /* axis i of the input is axis axes[i] of the output */
-  for (size_t i = 0; i < said.size(); ++i) {
-    const auto other = static_cast<size_t>(whole_axis(said[i], said.size()));
-    (is_said_from_input ? axes[i] : axes[other]) = static_cast<int32_t>(is_said_from_input ? other : i);
+  require(mappings.size() == order.size(), "dim_mappings must have a number for each axis");
+  Order axes(mappings.size()); /* axis i of the input is axis axes[i] of the output */
+  for (size_t i = 0; i < mappings.size(); ++i) {
+    const auto other = static_cast<size_t>(whole_axis(mappings[i], mappings.size()));
+    (maps_from_input ? axes[i] : axes[other]) = static_cast<int32_t>(maps_from_input ? other : i);
   }
   Order result(order.size());
   for (size_t i = 0; i < order.size(); ++i) result[i] = axes[static_cast<size_t>(order[i])];
@@ -36,13 +36,13 @@ void lower_broadcast(Lowering &l) {
   const Shape &from = l.input(0).shape;
   const Shape &to = l.output().shape;
   const Shape strides = strides_of(from);
-  Move move{to, Shape(to.size(), 0), strides_of(to), 0, 0};
+  CopyBox box{to, Shape(to.size(), 0), strides_of(to), 0, 0};
   for (size_t i = 0; i < from.size(); ++i) {
     const size_t axis = to.size() - from.size() + i;
-    if (from[i] != 1) move.from[axis] = strides[i];
+    if (from[i] != 1) box.from[axis] = strides[i];
   }
   const TensorId source = l.in(0);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(), std::vector<Move>{move});
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(), std::vector<CopyBox>{box});
 }
 
 /* An axis seen as [groups, members] becomes [members, groups]. */
@@ -58,11 +58,13 @@ void lower_channel_shuffle(Lowering &l) {
   const int64_t outer = elements(shape, 0, axis);
   const int64_t inner = elements(shape, axis + 1, shape.size());
   const int64_t size = shape[axis] * inner;
-  const Move move{{outer, members, groups, inner},
-                  {size, inner, members * inner, 1},
-                  {size, groups * inner, inner, 1}, 0, 0};
+  const CopyBox box{{outer, members, groups, inner},
+                    {size, inner, members * inner, 1},
+                    {size, groups * inner, inner, 1},
+                    0,
+                    0};
   const TensorId source = l.in(0, order);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
 }
 
 }  // namespace

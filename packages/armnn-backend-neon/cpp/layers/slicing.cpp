@@ -16,30 +16,30 @@ void lower_slice(Lowering &l) {
   require(begin.size() == order.size(), "begin must have a number for each axis");
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
-  Move move{to, strides_of(from), strides_of(to), 0, 0};
+  CopyBox box{to, strides_of(from), strides_of(to), 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t first = begin[static_cast<size_t>(order[i])];
     require(first >= 0 && first <= from[i], "the box begins outside of the input");
-    move.from_offset += begin[static_cast<size_t>(order[i])] * move.from[i];
+    box.from_offset += begin[static_cast<size_t>(order[i])] * box.from[i];
   }
   const TensorId source = l.in(0, order);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
 }
 
 constexpr int64_t kFarthest = int64_t{1} << 31;
 
 /* One axis of the input along which a strided slice walks. */
-struct Walk {
+struct AxisRange {
   int64_t first;
   int64_t step;
 };
 
-Walk walk_of(const Layer &layer, size_t place, int64_t size) {
+AxisRange range_of(const Layer &layer, size_t place, int64_t size) {
   const int64_t step = layer.integers(ARMNN_STRIDED_SLICE_STRIDE).at(place);
   const int64_t bit = int64_t{1} << place;
   if (layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_BEGIN_MASK)) & bit) return {step > 0 ? 0 : size - 1, step};
-  const int64_t said = layer.integers(ARMNN_STRIDED_SLICE_BEGIN).at(place);
-  const int64_t begin = said < 0 ? said + size : said;
+  const int64_t given = layer.integers(ARMNN_STRIDED_SLICE_BEGIN).at(place);
+  const int64_t begin = given < 0 ? given + size : given;
   return {step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1), step};
 }
 
@@ -49,25 +49,25 @@ struct Slicing {
   Shape strides;
   const Shape &out;
   size_t axis = 0; /* of the input */
-  Move move{};
+  CopyBox box{};
 
-  void walk(const Walk &walk) {
-    require(move.shape.size() < out.size(), "the output's rank does not fit to the slice");
-    move.from_offset += walk.first * strides[axis];
-    move.shape.push_back(out[move.shape.size()]);
-    move.from.push_back(walk.step * strides[axis++]);
+  void take(const AxisRange &range) {
+    require(box.shape.size() < out.size(), "the output's rank does not fit to the slice");
+    box.from_offset += range.first * strides[axis];
+    box.shape.push_back(out[box.shape.size()]);
+    box.from.push_back(range.step * strides[axis++]);
   }
-  void walk_whole(size_t count) {
-    while (count-- > 0) walk({0, 1});
+  void take_whole(size_t count) {
+    while (count-- > 0) take({0, 1});
   }
-  void pick(int64_t said) {
-    const int64_t place = said < 0 ? said + shape[axis] : said;
+  void pick(int64_t given) {
+    const int64_t place = given < 0 ? given + shape[axis] : given;
     require(place >= 0 && place < shape[axis], "the slice begins outside of the input");
-    move.from_offset += place * strides[axis++];
+    box.from_offset += place * strides[axis++];
   }
   void insert() {
-    move.shape.push_back(1);
-    move.from.push_back(0);
+    box.shape.push_back(1);
+    box.from.push_back(0);
   }
 };
 
@@ -98,21 +98,21 @@ void lower_strided_slice(Lowering &l) {
   Slicing slicing{shape, strides_of(shape), l.output().shape};
   for (size_t i = 0; i < count; ++i) {
     if (bit(ellipsis, i)) {
-      slicing.walk_whole(shape.size() - named);
+      slicing.take_whole(shape.size() - named);
     } else if (!is_axis(i)) {
       slicing.insert();
     } else if (bit(shrink_axis, i)) {
       slicing.pick(begin[i]);
     } else {
-      slicing.walk(walk_of(layer, i, shape[slicing.axis]));
+      slicing.take(range_of(layer, i, shape[slicing.axis]));
     }
   }
-  if (!has_ellipsis) slicing.walk_whole(shape.size() - named);
-  require(slicing.move.shape.size() == l.output().shape.size() && slicing.axis == shape.size(),
+  if (!has_ellipsis) slicing.take_whole(shape.size() - named);
+  require(slicing.box.shape.size() == l.output().shape.size() && slicing.axis == shape.size(),
           "the output's rank does not fit to the slice");
-  slicing.move.to = strides_of(slicing.move.shape);
+  slicing.box.to = strides_of(slicing.box.shape);
   const TensorId source = l.in(0);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(), std::vector<Move>{slicing.move});
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(), std::vector<CopyBox>{slicing.box});
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Windows windows_of(const Lowering &lowering, const Order &order, int64_t usual_s
   return windows;
 }
 
-Windows lying(const Windows &windows) {
+Windows column_as_row(const Windows &windows) {
   Windows w = windows;
   const bool is_column = w.width == 1 && w.output_width == 1 && w.window_width == 1 && w.pad_left == 0;
   if (!is_column) return w;

@@ -27,7 +27,7 @@ Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 /* The same windows with height and width exchanged, if all that they see is one column: kernels take
  * outputs of a row side by side.
  */
-Windows lying(const Windows &windows);
+Windows column_as_row(const Windows &windows);
 
 /* The same windows as kernels of depthwise convolutions take them. */
 DepthwiseShape depthwise_shape(const Windows &windows);

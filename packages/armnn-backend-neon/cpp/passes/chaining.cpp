@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which linewise operations become one walk over memory. */
+/* Pointwise operations that become one loop over memory. */
 #include <algorithm>
 
 #include "operations/pointwise/chain.h"
@@ -49,12 +49,12 @@ class Chaining {
 
   bool can_be_link(size_t position) const {
     const Operation &operation = *graph_.operations[position];
-    const Linewise *lines = operation.as_linewise();
+    const Pointwise *lines = operation.as_pointwise();
     if (lines == nullptr || count(position) == 0 || graph_[made_by(position)].alias != kNone) return false;
     for (size_t i = 0; i < operation.inputs.size(); ++i) {
-      const std::optional<Walk> walk = lines->walk(graph_, i);
-      if (!walk) return false;
-      if (walk->period > 1 && walk->inner > 1 && walk->inner < kShortestRun) return false;
+      const std::optional<AccessPattern> pattern = lines->access_pattern(graph_, i);
+      if (!pattern) return false;
+      if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < kShortestRun) return false;
     }
     return true;
   }
@@ -89,7 +89,7 @@ class Chaining {
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
       const size_t maker = makers_[owner(reader.inputs[i])];
       if (maker == kNowhere || !is_member(maker)) continue;
-      if (!reader.as_linewise()->walk(graph_, i)->is_dense(count(position))) return false;
+      if (!reader.as_pointwise()->access_pattern(graph_, i)->is_dense(count(position))) return false;
     }
     return true;
   }

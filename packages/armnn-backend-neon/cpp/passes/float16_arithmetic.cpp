@@ -23,7 +23,7 @@ class Halving {
 
   void run() {
     for (auto &operation : graph_.operations) {
-      if (!operation->narrows_to_float16()) continue;
+      if (!operation->encodes_float16()) continue;
       std::unique_ptr<Operation> halved = halved_maker(*operation);
       if (halved == nullptr) continue;
       halved->node = operation->node;
@@ -35,7 +35,7 @@ class Halving {
  private:
   std::unique_ptr<Operation> halved_maker(const Operation &narrow) {
     const Operation *maker = makers_[static_cast<size_t>(narrow.inputs[0])];
-    if (maker == nullptr || maker->as_linewise() == nullptr) return nullptr;
+    if (maker == nullptr || maker->as_pointwise() == nullptr) return nullptr;
     std::vector<TensorId> halves;
     for (const TensorId id : maker->inputs) {
       halves.push_back(halves_of(id));
@@ -44,12 +44,12 @@ class Halving {
     return maker->in_float16(kernels_, halves, narrow.outputs[0]);
   }
 
-  /* The tensor of halves whose float32 a tensor is; kNone: there is none. */
+  /* The Float16 tensor whose float32 a tensor is; kNone: there is none. */
   TensorId halves_of(TensorId id) {
     if (id == kNone) return kNone;
     if (graph_[id].constant != nullptr) return constant_halves(id);
     const Operation *maker = makers_[static_cast<size_t>(id)];
-    return maker != nullptr && maker->widens_float16() ? maker->inputs[0] : kNone;
+    return maker != nullptr && maker->decodes_float16() ? maker->inputs[0] : kNone;
   }
 
   TensorId constant_halves(TensorId id) {
@@ -61,7 +61,8 @@ class Halving {
     const auto fits = [&](float number) { return is_float16(kernels_, number); };
     if (tensor.type != ARMNN_FLOAT32 || !std::all_of(numbers, numbers + count, fits)) return kNone;
     const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(uint16_t));
-    kernels_.narrow[static_cast<int>(Half::float16)](numbers, static_cast<uint16_t *>(memory.get()), count);
+    kernels_.float32_to_half[static_cast<int>(HalfFormat::float16)](
+        numbers, static_cast<uint16_t *>(memory.get()), count);
     tensor.type = ARMNN_FLOAT16;
     tensor.constant = memory.get();
     tensor.memory = memory;
@@ -74,7 +75,7 @@ class Halving {
   Graph &graph_;
   const Kernels &kernels_;
   std::vector<const Operation *> makers_; /* of each tensor */
-  std::map<TensorId, TensorId> constants_; /* of float32: as halves */
+  std::map<TensorId, TensorId> constants_; /* of float32: as Float16 */
 };
 
 }  // namespace

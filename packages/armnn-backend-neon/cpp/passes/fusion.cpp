@@ -8,7 +8,7 @@
 
 namespace cpuacc {
 
-/* What lowering turned into something else may have no reader left. */
+/* What lowering swapped into something else may have no reader left. */
 void drop_unread(Graph &graph) {
   std::vector<bool> is_read(graph.tensors.size());
   const auto read = [&](TensorId id) { is_read[static_cast<size_t>(graph.owner(id))] = true; };
@@ -83,28 +83,28 @@ class Fusion {
         if (maker != nullptr && maker->absorb_sum(other)) return replace(position, *maker);
       }
     }
-    return merge_line(operation, position) || merge_step(operation, position) ||
+    return merge_bias(operation, position) || merge_dequantise_step(operation, position) ||
            merge_table(operation, position) || merge_pair(operation, position) ||
-           merge_byte_sum(operation, position) || merge_reorder(operation, position);
+           merge_int8_addition(operation, position) || merge_reorder(operation, position);
   }
 
  private:
-  bool merge_line(const Operation &operation, size_t position) {
+  bool merge_bias(const Operation &operation, size_t position) {
     for (const size_t side : {size_t{0}, size_t{1}}) {
-      const int64_t count = operation.summed_line(side);
+      const int64_t count = operation.added_row(side);
       Operation *maker = count == 0 ? nullptr : uses_.only_maker(operation.inputs[1 - side]);
-      if (maker != nullptr && maker->absorb_line(operation.inputs[side], count)) {
+      if (maker != nullptr && maker->absorb_bias(operation.inputs[side], count)) {
         return replace(position, *maker);
       }
     }
     return false;
   }
 
-  bool merge_step(Operation &operation, size_t position) {
-    const SumsStep step = operation.as_sums_step(graph_);
-    if (step.kind == SumsStep::Kind::none) return false;
+  bool merge_dequantise_step(Operation &operation, size_t position) {
+    const DequantiseStep step = operation.as_dequantise_step(graph_);
+    if (step.kind == DequantiseStep::Kind::none) return false;
     Operation *maker = uses_.only_maker(operation.inputs[step.data]);
-    return maker != nullptr && maker->absorb_sums_step(step) && replace(position, *maker);
+    return maker != nullptr && maker->absorb_dequantise_step(step) && replace(position, *maker);
   }
 
   bool merge_table(Operation &operation, size_t position) {
@@ -135,15 +135,15 @@ class Fusion {
     return false;
   }
 
-  bool merge_byte_sum(const Operation &operation, size_t position) {
-    const std::optional<Int8Sum> sum = operation.as_byte_sum();
-    if (!sum) return false;
-    Int8Sum turned = *sum;
-    std::swap(turned.x_factor, turned.y_factor);
+  bool merge_int8_addition(const Operation &operation, size_t position) {
+    const std::optional<Int8Addition> addition = operation.as_int8_addition();
+    if (!addition) return false;
+    Int8Addition swapped = *addition;
+    std::swap(swapped.x_factor, swapped.y_factor);
     for (const size_t side : {size_t{0}, size_t{1}}) {
       Operation *maker = uses_.only_maker(operation.inputs[side]);
       const TensorId other = operation.inputs[1 - side];
-      if (maker != nullptr && maker->absorb_byte_sum(side == 0 ? *sum : turned, other)) {
+      if (maker != nullptr && maker->absorb_int8_addition(side == 0 ? *addition : swapped, other)) {
         return replace(position, *maker);
       }
     }

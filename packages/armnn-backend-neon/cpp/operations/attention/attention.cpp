@@ -14,7 +14,7 @@
 namespace cpuacc {
 namespace {
 
-size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* softmax(scale * query * key^T + mask) * value, some queries of a head at a time. */
 class Attention final : public Operation {
@@ -42,16 +42,17 @@ class Attention final : public Operation {
     value_layout_ = {1, 0, sizes_.keys, sizes_.width, sizes_.width, 1};
     is_bfloat16_ = gains_by_bfloat16(setup, key_layout_) && gains_by_bfloat16(setup, value_layout_);
     const auto bytes_of = [&](const WeightLayout &layout) {
-      return whole_lines(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels) : packed_bytes(layout, kernels));
+      return aligned_bytes(is_bfloat16_ ? packed_bfloat16_bytes(layout, kernels)
+                                        : packed_bytes(layout, kernels));
     };
     key_bytes_ = bytes_of(key_layout_);
     value_bytes_ = bytes_of(value_layout_);
     has_truth_ = inputs[3] != kNone && setup[inputs[3]].type == ARMNN_BOOLEAN;
-    score_bytes_ = whole_lines(static_cast<size_t>(rows_ * sizes_.keys) * sizeof(float));
-    pointer_bytes_ = pointer_bytes(cut(rows_, sizes_.keys, kernels), key_layout_);
+    score_bytes_ = aligned_bytes(static_cast<size_t>(rows_ * sizes_.keys) * sizeof(float));
+    pointer_bytes_ = pointer_bytes(tiling(rows_, sizes_.keys, kernels), key_layout_);
     const int64_t rounded = is_bfloat16_ ? rows_ * std::max(sizes_.keys, sizes_.depth) : 0;
-    thread_bytes_ = score_bytes_ + pointer_bytes_ +
-                    whole_lines(static_cast<size_t>(rounded) * sizeof(Bfloat16));
+    thread_bytes_ =
+        score_bytes_ + pointer_bytes_ + aligned_bytes(static_cast<size_t>(rounded) * sizeof(Bfloat16));
     const auto heads = static_cast<size_t>(sizes_.batch * sizes_.groups);
     return heads * (key_bytes_ + value_bytes_) + thread_bytes_ * static_cast<size_t>(setup.threads);
   }
@@ -78,7 +79,7 @@ class Attention final : public Operation {
   }
 
  private:
-  static Cut cut(int64_t rows, int64_t columns, const Kernels &kernels) {
+  static Tiling tiling(int64_t rows, int64_t columns, const Kernels &kernels) {
     const auto whole = [](int64_t count, int64_t part) { return (count + part - 1) / part * part; };
     return {rows, columns, whole(rows, kernels.rows), whole(columns, kernels.columns)};
   }
@@ -126,11 +127,10 @@ class Attention final : public Operation {
   void multiply_as(const Frame &frame, const WeightLayout &layout, int64_t count, const Number *left,
                    const std::byte *packed, float *to, std::byte *memory) const {
     const Epilogue nothing{nullptr, nullptr, {Function::identity, 0.0f, 0.0f}};
-    const ProductTask<Number> task{layout, reinterpret_cast<const Number *>(packed), to, layout.columns,
-                                   nothing};
-    run_task(task, cut(count, layout.columns, frame.kernels), 0, frame.kernels,
-             reinterpret_cast<const Number **>(memory),
-             [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });
+    const GemmTask<Number> task{layout, reinterpret_cast<const Number *>(packed), to, layout.columns, nothing};
+    run_gemm_task(task, tiling(count, layout.columns, frame.kernels), 0, frame.kernels,
+                  reinterpret_cast<const Number **>(memory),
+                  [&](int64_t row, const Number **pointer, int64_t) { *pointer = left + row * layout.depth; });
   }
 
   /* Turns the scores of one query into the weights of its keys; those that it does not see weigh 0. */
@@ -149,7 +149,7 @@ class Attention final : public Operation {
                                           : Elementwise{Function::tanh, cap, rules_.scale / cap};
     kernels.elementwise(scale, scores, scores, seen);
     if (inputs[3] != kNone) add_mask(frame, head, query, scores, seen);
-    if (kernels.reduce_line(Reduction::maximum, scores, seen) == -std::numeric_limits<float>::infinity()) {
+    if (kernels.reduce_row(Reduction::maximum, scores, seen) == -std::numeric_limits<float>::infinity()) {
       std::fill(scores, scores + seen, 0.0f);
     } else {
       kernels.softmax(scores, scores, seen, 1.0f, false);

@@ -21,11 +21,11 @@ namespace {
 constexpr double kStoredNs = 0.15; /* an output beside its sum of products */
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
-class Convolution final : public WithEpilogue {
+class IndirectConvolution final : public WithEpilogue {
  public:
   /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
-  Convolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
-              WeightLayout layout, int64_t groups, int64_t group_stride)
+  IndirectConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
+                      WeightLayout layout, int64_t groups, int64_t group_stride)
       : WithEpilogue({input, weights, bias}, {out}),
         windows_(windows),
         layout_(layout),
@@ -36,24 +36,24 @@ class Convolution final : public WithEpilogue {
 
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
-    cut_ = cut_product(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
-                       setup);
+    tiling_ =
+        gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
     copies_rows_ = !gains_by_bfloat16(setup, layout_) && layout_.taps == 1 &&
                    layout_.columns > setup.kernels.columns &&
                    windows_.channels * windows_.stride_x % kCrowding == 0;
-    int64_t most_rows = cut_.rows + setup.kernels.rows;
+    int64_t most_rows = tiling_.rows + setup.kernels.rows;
     if (copies_rows_) {
       const int64_t tiles = kCopiedFloats / layout_.depth / setup.kernels.rows;
       most_rows = std::max<int64_t>(1, tiles) * setup.kernels.rows;
-      cut_.rows_per_task = std::min(cut_.rows_per_task, most_rows);
+      tiling_.rows_per_task = std::min(tiling_.rows_per_task, most_rows);
     }
     const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
-    panels_ = panels_for(setup, weights, layout_, recipe, most_rows, cut_);
-    if (panels_ == Panels::bfloat16) {
-      image_ = RoundedLines(windows_.batch * windows_.height * windows_.width, windows_.channels);
+    panels_ = panel_storage(setup, weights, layout_, recipe, most_rows, tiling_);
+    if (panels_ == PanelStorage::bfloat16) {
+      image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     group_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
-    widened_bytes_ = widened_bytes(panels_, layout_, setup.kernels);
+    float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
     const auto fill = [&](void *memory) {
       pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(memory));
     };
@@ -69,7 +69,7 @@ class Convolution final : public WithEpilogue {
 
   void run(const Frame &frame) const override {
     const float *image = frame.in<float>(inputs[0]);
-    if (panels_ != Panels::bfloat16) return run_all(frame, windows_, image);
+    if (panels_ != PanelStorage::bfloat16) return run_all(frame, windows_, image);
     std::byte *memory = frame.scratch() + thread_bytes() * static_cast<size_t>(frame.pool.threads());
     auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
@@ -88,12 +88,13 @@ class Convolution final : public WithEpilogue {
   template <typename Number>
   void run_all(const Frame &frame, const Windows &windows, const Number *image) const {
     const size_t bytes = thread_bytes();
-    const int64_t tasks = cut_.tasks();
-    frame.pool.run(groups_ * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table =
-          reinterpret_cast<const Number **>(frame.scratch() + bytes * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) run_one(frame, windows, image, table, i / tasks, i % tasks);
-    });
+    const int64_t tasks = tiling_.tasks();
+    frame.pool.run(
+        groups_ * tasks, gemm_task_ns(tiling_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+          auto *table =
+              reinterpret_cast<const Number **>(frame.scratch() + bytes * static_cast<size_t>(thread));
+          for (int64_t i = begin; i < end; ++i) run_one(frame, windows, image, table, i / tasks, i % tasks);
+        });
   }
 
   /* Channels whose rows lie so that each begins in the same set of the nearest cache, or in one of two. */
@@ -101,8 +102,8 @@ class Convolution final : public WithEpilogue {
   static constexpr int64_t kCopiedFloats = 64 * 1024; /* of one task */
 
   size_t thread_bytes() const {
-    const int64_t copies = copies_rows_ ? cut_.rows_per_task * (layout_.depth + CopiedRows::kFiller) : 0;
-    return pointer_bytes(cut_, layout_) + widened_bytes_ + static_cast<size_t>(copies) * sizeof(float);
+    const int64_t copies = copies_rows_ ? tiling_.rows_per_task * (layout_.depth + CopiedRows::kFiller) : 0;
+    return pointer_bytes(tiling_, layout_) + float32_panel_bytes_ + static_cast<size_t>(copies) * sizeof(float);
   }
 
   template <typename Number>
@@ -114,35 +115,38 @@ class Convolution final : public WithEpilogue {
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + first : nullptr;
     const auto *packed = static_cast<const std::byte *>(packed_.get()) +
                          static_cast<size_t>(group) * group_bytes_;
-    ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(packed),
-                                frame.out<float>(outputs[0]) + first, channels,
-                                {bias, residual, function_}};
-    std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_);
-    if (panels_ == Panels::float16) {
-      product.halves = reinterpret_cast<const uint16_t *>(packed);
-      product.widened = reinterpret_cast<float *>(behind);
+    GemmTask<Number> gemm{layout_,
+                          reinterpret_cast<const Number *>(packed),
+                          frame.out<float>(outputs[0]) + first,
+                          channels,
+                          {bias, residual, function_}};
+    std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
+    if (panels_ == PanelStorage::float16) {
+      gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
+      gemm.float32_panel = reinterpret_cast<float *>(behind);
     }
-    WindowPointers<Number> found(windows, image + group * layout_.depth,
-                                 static_cast<const Number *>(zeros_.get()));
+    Indirection<Number> found(windows, image + group * layout_.depth,
+                              static_cast<const Number *>(zeros_.get()));
     if constexpr (std::is_same_v<Number, float>) {
       if (copies_rows_) {
-        auto *copies = reinterpret_cast<float *>(behind + widened_bytes_);
-        return run_task(product, cut_, task, frame.kernels, table, CopiedRows(found, copies, layout_.depth));
+        auto *copies = reinterpret_cast<float *>(behind + float32_panel_bytes_);
+        return run_gemm_task(gemm, tiling_, task, frame.kernels, table,
+                             CopiedRows(found, copies, layout_.depth));
       }
     }
-    run_task(product, cut_, task, frame.kernels, table, found);
+    run_gemm_task(gemm, tiling_, task, frame.kernels, table, found);
   }
 
   Windows windows_;
   WeightLayout layout_;
   int64_t groups_;
   int64_t group_stride_;
-  Cut cut_{};
-  Panels panels_ = Panels::float32;
-  RoundedLines image_; /* in bfloat16, a line for each pixel */
+  Tiling tiling_{};
+  PanelStorage panels_ = PanelStorage::float32;
+  RoundedRows image_; /* in bfloat16, a line for each pixel */
   bool copies_rows_ = false;
   size_t group_bytes_ = 0;
-  size_t widened_bytes_ = 0; /* of a thread */
+  size_t float32_panel_bytes_ = 0; /* of a thread */
   std::shared_ptr<const void> packed_;
   std::shared_ptr<const void> zeros_;
 };
@@ -151,7 +155,7 @@ class Convolution final : public WithEpilogue {
 class Depthwise final : public WithEpilogue {
  public:
   Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows)
-      : WithEpilogue({input, weights, bias}, {out}), windows_(lying(windows)) {}
+      : WithEpilogue({input, weights, bias}, {out}), windows_(column_as_row(windows)) {}
 
   bool absorb_sum(TensorId) override { return false; }
 
@@ -259,13 +263,14 @@ void lower_depthwise(Lowering &l) {
           "the weights' channels must be a multiple of the input's", 1);
   const int64_t multiplier = channels / windows.channels;
   const TensorId right = l.in(1);
-  if (windows.channels == 1 && slides(windows)) {
+  if (windows.channels == 1 && suits_direct(windows)) {
     const WeightLayout layout = single_channel_layout(windows, channels);
-    add_sliding(l, input, right, bias, l.out(0, order), windows, layout);
+    add_direct(l, input, right, bias, l.out(0, order), windows, layout);
     return;
   }
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
-  l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels, multiplier);
+  l.add<IndirectConvolution>(input, right, bias, l.out(0, order), windows, layout, windows.channels,
+                             multiplier);
 }
 
 /* The image with zeros around it, channels last; order is that of the tensor before. */
@@ -280,12 +285,12 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   const Shape to{w.batch, height, width, w.channels};
   const Shape steps = strides_of(to);
   const Shape own = strides_of(in_memory(l.input(0).shape, from));
-  Move move{shape, {}, steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
-  for (const int32_t axis : order) move.from.push_back(own[place_of(from, axis)]);
+  CopyBox box{shape, {}, steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  for (const int32_t axis : order) box.from.push_back(own[place_of(from, axis)]);
   const TensorId image = l.in(0, from);
   const TensorId result = l.temporary(ARMNN_FLOAT32, to);
-  l.add<Moves>(std::vector<TensorId>{image}, result, std::vector<Move>{move},
-               std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(std::vector<TensorId>{image}, result, std::vector<CopyBox>{box},
+                   std::vector<std::byte>(sizeof(float)));
   w.height = height;
   w.width = width;
   w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
@@ -296,27 +301,27 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
 void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out,
                    Windows windows, int64_t columns) {
   const int64_t width = windows.window_width * windows.channels;
-  if (slides(windows) && l.fast_math().has_bfloat16 && columns >= kProductLanes) {
+  if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= kGemmLanes) {
     /* The numbers of a tap lie side by side once the padding is there. */
     const WeightLayout layout{windows.window_height, width, width, 1, columns, windows.window_height * width};
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
-    l.add<Convolution>(image, weights, bias, out, windows, layout, 1, 0);
+    l.add<IndirectConvolution>(image, weights, bias, out, windows, layout, 1, 0);
     return;
   }
-  if (slides(windows)) {
+  if (suits_direct(windows)) {
     /* An image that has to be reordered gets its padding on the way. */
     const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
-    add_sliding(l, image, weights, bias, out, windows, sliding_layout(windows, columns));
+    add_direct(l, image, weights, bias, out, windows, direct_layout(windows, columns));
     return;
   }
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  l.add<Convolution>(l.in(0, order), weights, bias, out, windows, layout, 1, 0);
+  l.add<IndirectConvolution>(l.in(0, order), weights, bias, out, windows, layout, 1, 0);
 }
 
-void lower_sliding(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
+void lower_direct(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
   const int64_t columns = l.input(1).shape[0];
   const int64_t taps = windows.window_height * windows.window_width;
   const TensorId bias = bias_of(l);
@@ -329,12 +334,11 @@ void lower_sliding(Lowering &l, const Order &order, const Windows &windows, bool
 }
 
 /* Several outputs side by side at once; what reaches beyond the image is cut off. */
-void lower_widened(Lowering &l, const Order &order, const Windows &windows, bool is_last,
-                   int64_t together) {
+void lower_blocked(Lowering &l, const Order &order, const Windows &windows, bool is_last, int64_t together) {
   const int64_t columns = l.input(1).shape[0];
-  const TensorId weights = widened_weights(l, windows, windows.channels, is_last, together);
+  const TensorId weights = blocked_weights(l, windows, windows.channels, is_last, together);
   const TensorId bias = repeated_bias(l, columns, together);
-  const Windows wide = widened(windows, together);
+  const Windows wide = blocked_windows(windows, together);
   const int64_t width = wide.output_width * together;
   if (width == windows.output_width) {
     add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
@@ -344,8 +348,8 @@ void lower_widened(Lowering &l, const Order &order, const Windows &windows, bool
   const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
   add_ungrouped(l, order, weights, bias, made, wide, together * columns);
   const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
-  l.add<Moves>(std::vector<TensorId>{made}, l.out(0, order),
-               std::vector<Move>{{kept, strides_of(shape), strides_of(kept), 0, 0}});
+  l.add<CopyBoxes>(std::vector<TensorId>{made}, l.out(0, order),
+                   std::vector<CopyBox>{{kept, strides_of(shape), strides_of(kept), 0, 0}});
 }
 
 void lower_convolution(Lowering &l) {
@@ -364,18 +368,18 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = windows.channels / depth;
   require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
   const int64_t columns = weights[0] / groups;
-  const int64_t lanes = slides(windows) ? kSlidingLanes : kProductLanes;
-  const int64_t together = groups == 1 ? outputs_together(windows, columns, lanes) : 1;
-  if (together > 1) return lower_widened(l, order, windows, is_last, together);
+  const int64_t lanes = suits_direct(windows) ? kDirectLanes : kGemmLanes;
+  const int64_t together = groups == 1 ? outputs_per_block(windows, columns, lanes) : 1;
+  if (together > 1) return lower_blocked(l, order, windows, is_last, together);
   const WeightLayout layout = is_last
                                   ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                   : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
-  const int64_t side = groups == 1 ? winograd_side(windows, layout, l.fast_math()) : 0;
+  const int64_t side = groups == 1 ? winograd_2d_side(windows, layout, l.fast_math()) : 0;
   /* A filter along one axis saves about what bfloat16 does, which needs no transformation. */
   const bool may_filter = groups == 1 && side == 0 && !l.fast_math().has_bfloat16;
-  const LineFilter filter = may_filter ? line_filter(windows, layout) : LineFilter{};
-  if (groups == 1 && filter.outputs == 0 && slides(windows)) {
-    return lower_sliding(l, order, windows, is_last);
+  const Winograd1dFilter filter = may_filter ? winograd_1d_filter(windows, layout) : Winograd1dFilter{};
+  if (groups == 1 && filter.outputs == 0 && suits_direct(windows)) {
+    return lower_direct(l, order, windows, is_last);
   }
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
@@ -387,15 +391,15 @@ void lower_convolution(Lowering &l) {
   }
   const TensorId right = l.in(1);
   if (side > 0) {
-    add_winograd(l, input, right, bias, l.out(0, order), windows, layout, side);
+    add_winograd_2d(l, input, right, bias, l.out(0, order), windows, layout, side);
     return;
   }
   if (filter.outputs > 0) {
-    add_line_filter(l, input, right, bias, l.out(0, order), windows, layout, filter);
+    add_winograd_1d(l, input, right, bias, l.out(0, order), windows, layout, filter);
     return;
   }
-  l.add<Convolution>(input, right, bias, l.out(0, order), windows, layout, groups,
-                     columns * taps * depth);
+  l.add<IndirectConvolution>(input, right, bias, l.out(0, order), windows, layout, groups,
+                             columns * taps * depth);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@ namespace {
 
 constexpr int64_t kMostChannels = 16;
 
-class Sliding final : public WithEpilogue {
+class DirectConvolution final : public WithEpilogue {
  public:
-  Sliding(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-          const WeightLayout &layout)
+  DirectConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+                    const WeightLayout &layout)
       : WithEpilogue({input, weights, bias}, {out}),
         windows_(windows),
         rows_(windows, 0.0f, true, 0),
@@ -52,39 +52,39 @@ class Sliding final : public WithEpilogue {
     const auto *packed = static_cast<const float *>(packed_.get());
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
-    SlidingLine line{};
-    line.image = seen.image;
-    line.count = seen.last - seen.first;
-    line.step = windows_.stride_x * windows_.channels;
-    line.taps = seen.taps;
-    line.tap_step = seen.tap_step;
-    line.depth = layout_.depth;
-    line.c_stride = columns;
-    line.residual_stride = columns;
-    line.function = function_;
+    DirectRow direct{};
+    direct.image = seen.image;
+    direct.count = seen.last - seen.first;
+    direct.step = windows_.stride_x * windows_.channels;
+    direct.taps = seen.taps;
+    direct.tap_step = seen.tap_step;
+    direct.depth = layout_.depth;
+    direct.c_stride = columns;
+    direct.residual_stride = columns;
+    direct.function = function_;
     for (int64_t column = 0; column < columns; column += width) {
-      line.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
-      line.column_count = static_cast<int32_t>(std::min(width, columns - column));
-      line.bias = bias == nullptr ? nullptr : bias + column;
-      line.residual = residual == nullptr ? nullptr : residual + column;
-      line.c = frame.out<float>(outputs[0]) + place + column;
-      frame.kernels.sliding_line(line);
+      direct.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
+      direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
+      direct.bias = bias == nullptr ? nullptr : bias + column;
+      direct.residual = residual == nullptr ? nullptr : residual + column;
+      direct.c = frame.out<float>(outputs[0]) + place + column;
+      frame.kernels.direct_row(direct);
     }
   }
 
   Windows windows_;
-  SlidingRows<float> rows_;
+  ImageRows<float> rows_;
   WeightLayout layout_;
   std::shared_ptr<const void> packed_;
 };
 
 }  // namespace
 
-bool slides(const Windows &w) {
+bool suits_direct(const Windows &w) {
   return w.channels <= kMostChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
 }
 
-WeightLayout sliding_layout(const Windows &w, int64_t columns) {
+WeightLayout direct_layout(const Windows &w, int64_t columns) {
   const int64_t depth = w.window_width * w.channels;
   return {w.window_height, depth, depth, 1, columns, w.window_height * depth};
 }
@@ -93,9 +93,9 @@ WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
   return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
 }
 
-void add_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                 const Windows &windows, const WeightLayout &layout) {
-  lowering.add<Sliding>(input, weights, bias, out, windows, layout);
+void add_direct(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                const Windows &windows, const WeightLayout &layout) {
+  lowering.add<DirectConvolution>(input, weights, bias, out, windows, layout);
 }
 
 }  // namespace cpuacc

@@ -26,12 +26,12 @@ struct SeenOutputs {
 };
 
 template <typename T>
-class SlidingRows {
+class ImageRows {
  public:
   /* Args: outside: what surrounds the image. skips_rows: whether rows of a window that lie outside of
    * the image are left out. overreads: elements behind a window that are read and do not count.
    */
-  SlidingRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
+  ImageRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
       : w_(windows), outside_(outside), skips_rows_(skips_rows), overreads_(overreads) {
     const int64_t room = w_.width + w_.pad_left - w_.window_width;
     first_ = std::min((w_.pad_left + w_.stride_x - 1) / w_.stride_x, w_.output_width);

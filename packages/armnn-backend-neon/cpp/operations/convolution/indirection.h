@@ -11,9 +11,9 @@ namespace cpuacc {
 
 /* Where the taps of windows begin, asked for window after window; outside of the image stand zeros. */
 template <typename Number>
-class WindowPointers {
+class Indirection {
  public:
-  WindowPointers(const Windows &windows, const Number *input, const Number *zeros)
+  Indirection(const Windows &windows, const Number *input, const Number *zeros)
       : w_(windows),
         input_(input),
         zeros_(zeros),
@@ -89,7 +89,7 @@ class WindowPointers {
  */
 class CopiedRows {
  public:
-  CopiedRows(WindowPointers<float> found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
+  CopiedRows(Indirection<float> found, float *to, int64_t depth) : found_(found), to_(to), depth_(depth) {}
 
   void operator()(int64_t row, const float **pointers, int64_t stride) {
     found_(row, pointers, stride);
@@ -101,7 +101,7 @@ class CopiedRows {
   static constexpr int64_t kFiller = 16;
 
  private:
-  WindowPointers<float> found_;
+  Indirection<float> found_;
   float *to_;
   int64_t depth_;
 };

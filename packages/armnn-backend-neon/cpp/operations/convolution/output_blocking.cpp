@@ -21,7 +21,7 @@ double cost(const Windows &w, int64_t columns, int64_t lanes, int64_t together) 
 
 }  // namespace
 
-int64_t outputs_together(const Windows &w, int64_t columns, int64_t lanes) {
+int64_t outputs_per_block(const Windows &w, int64_t columns, int64_t lanes) {
   if (w.dilation_x != 1 || w.window_width == 1 || columns == 0 || w.stride_x == 0) return 1;
   const int64_t most = std::min(kMostColumns / columns, w.output_width);
   const double alone = w.output_width > 0 ? cost(w, columns, lanes, 1) : 0.0;
@@ -36,7 +36,7 @@ int64_t outputs_together(const Windows &w, int64_t columns, int64_t lanes) {
   return best;
 }
 
-Windows widened(const Windows &windows, int64_t together) {
+Windows blocked_windows(const Windows &windows, int64_t together) {
   Windows w = windows;
   w.window_width += (together - 1) * w.stride_x;
   w.output_width = (w.output_width + together - 1) / together;
@@ -46,8 +46,7 @@ Windows widened(const Windows &windows, int64_t together) {
   return w;
 }
 
-TensorId widened_weights(Lowering &l, const Windows &w, int64_t depth, bool is_depth_last,
-                         int64_t together) {
+TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_depth_last, int64_t together) {
   const float *weights = l.constant(1, "the weights");
   const int64_t columns = l.input(1).shape[0];
   const int64_t taps = w.window_height * w.window_width;

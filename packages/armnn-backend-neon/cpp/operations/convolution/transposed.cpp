@@ -56,7 +56,7 @@ struct Part {
   Phase y, x;
   int64_t block_height, block_width;
   WeightLayout layout;
-  Cut cut;
+  Tiling tiling;
   std::shared_ptr<const void> packed;
 };
 
@@ -113,11 +113,11 @@ class TransposedConvolution final : public WithEpilogue {
       part.packed = setup.packed.get(weights.constant, recipe,
                                      packed_bytes(part.layout, setup.kernels), fill);
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
-      part.cut = cut_product(rows, part.layout, 1, setup);
+      part.tiling = gemm_tiling(rows, part.layout, 1, setup);
       const int64_t panels = (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns;
-      part.cut.columns_per_task = panels * setup.kernels.columns;
-      pointers = std::max(pointers, pointer_bytes(part.cut, part.layout));
-      const int64_t sums = part.cut.rows_per_task * part.layout.columns;
+      part.tiling.columns_per_task = panels * setup.kernels.columns;
+      pointers = std::max(pointers, pointer_bytes(part.tiling, part.layout));
+      const int64_t sums = part.tiling.rows_per_task * part.layout.columns;
       block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
     }
     inputs[1] = kNone;
@@ -132,7 +132,7 @@ class TransposedConvolution final : public WithEpilogue {
 
   void run(const Frame &frame) const override {
     for (const Part &part : parts_) {
-      frame.pool.run(part.cut.tasks(), task_ns(part.cut, part.layout),
+      frame.pool.run(part.tiling.tasks(), gemm_task_ns(part.tiling, part.layout),
                      [&](int64_t begin, int64_t end, int32_t thread) {
                        for (int64_t task = begin; task < end; ++task) run_one(frame, part, task, thread);
                      });
@@ -170,28 +170,31 @@ class TransposedConvolution final : public WithEpilogue {
   void run_one(const Frame &frame, const Part &part, int64_t task, int32_t thread) const {
     std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
     auto *block = reinterpret_cast<float *>(scratch + pointer_bytes_);
-    const int64_t first = task * part.cut.rows_per_task;
-    const Cut cut{std::min(part.cut.rows_per_task, part.cut.rows - first), part.cut.columns,
-                  part.cut.rows_per_task, part.cut.columns_per_task};
+    const int64_t first = task * part.tiling.rows_per_task;
+    const Tiling tiling{std::min(part.tiling.rows_per_task, part.tiling.rows - first), part.tiling.columns,
+                        part.tiling.rows_per_task, part.tiling.columns_per_task};
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     /* Where columns leave lanes idle, the function waits until they lie side by side. */
     const bool is_late = part.layout.columns < kNarrow && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
-    const ProductTask<float> product{part.layout, static_cast<const float *>(part.packed.get()), block,
-                              part.layout.columns, {bias, nullptr, early}};
+    const GemmTask<float> gemm{part.layout,
+                               static_cast<const float *>(part.packed.get()),
+                               block,
+                               part.layout.columns,
+                               {bias, nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);
     Places from(part.y, part.x, first);
-    run_task(product, cut, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
-             [&](int64_t, const float **pointers, int64_t stride) {
-               point(part, input, from, pointers, stride);
-               from.step();
-             });
+    run_gemm_task(gemm, tiling, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
+                  [&](int64_t, const float **pointers, int64_t stride) {
+                    point(part, input, from, pointers, stride);
+                    from.step();
+                  });
     if (is_late && function_.function != Function::identity) {
-      frame.kernels.elementwise(function_, block, block, cut.rows * part.layout.columns);
+      frame.kernels.elementwise(function_, block, block, tiling.rows * part.layout.columns);
     }
     float *out = frame.out<float>(outputs[0]);
     Places to(part.y, part.x, first);
-    for (int64_t row = 0; row < cut.rows; ++row) {
+    for (int64_t row = 0; row < tiling.rows; ++row) {
       scatter(part, block + row * part.layout.columns, to, out);
       to.step();
     }

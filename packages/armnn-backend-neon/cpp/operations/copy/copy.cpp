@@ -14,29 +14,29 @@ constexpr int64_t kFilledElements = 16384; /* that are worth a thread's while */
 constexpr int64_t kSlicedLines = 256; /* of a transposition, as above */
 
 template <size_t Bytes>
-void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
+void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     std::memcpy(to + i * to_step * static_cast<int64_t>(Bytes),
                 from + i * from_step * static_cast<int64_t>(Bytes), Bytes);
   }
 }
 
-void move_line(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n,
-               size_t bytes) {
+void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n,
+              size_t bytes) {
   if (from_step == 1 && to_step == 1) {
     std::memcpy(to, from, static_cast<size_t>(n) * bytes);
     return;
   }
   switch (bytes) {
-    case 1: return move_line<1>(from, from_step, to, to_step, n);
-    case 2: return move_line<2>(from, from_step, to, to_step, n);
-    case 4: return move_line<4>(from, from_step, to, to_step, n);
-    default: return move_line<8>(from, from_step, to, to_step, n);
+    case 1: return copy_row<1>(from, from_step, to, to_step, n);
+    case 2: return copy_row<2>(from, from_step, to, to_step, n);
+    case 4: return copy_row<4>(from, from_step, to, to_step, n);
+    default: return copy_row<8>(from, from_step, to, to_step, n);
   }
 }
 
 /* Whether all elements of a box are among the first count. */
-bool lies_inside(const Shape &shape, const Shape &steps, int64_t offset, int64_t count) {
+bool is_inside(const Shape &shape, const Shape &steps, int64_t offset, int64_t count) {
   __extension__ typedef __int128 Wide;
   Wide lowest = offset;
   Wide highest = offset;
@@ -54,26 +54,24 @@ struct Corner {
   int64_t to;
 };
 
-Corner corner(const Move &move, size_t outer_axes, int64_t number) {
-  Corner result{move.from_offset, move.to_offset};
+Corner corner(const CopyBox &box, size_t outer_axes, int64_t number) {
+  Corner result{box.from_offset, box.to_offset};
   for (size_t axis = outer_axes; axis-- > 0;) {
-    const int64_t index = number % move.shape[axis];
-    number /= move.shape[axis];
-    result.from += index * move.from[axis];
-    result.to += index * move.to[axis];
+    const int64_t index = number % box.shape[axis];
+    number /= box.shape[axis];
+    result.from += index * box.from[axis];
+    result.to += index * box.to[axis];
   }
   return result;
 }
 
 /* Whether its elements lie side by side, here and there; it is simplified. */
-bool is_stretch(const Move &move) {
-  return move.shape.size() == 1 && move.from[0] == 1 && move.to[0] == 1;
-}
+bool is_contiguous(const CopyBox &box) { return box.shape.size() == 1 && box.from[0] == 1 && box.to[0] == 1; }
 
 /* Whether the last two axes are a transposition. */
-bool is_transposition(const Move &move) {
-  const size_t rank = move.shape.size();
-  return rank >= 2 && move.to[rank - 1] == 1 && move.from[rank - 2] == 1;
+bool is_transposition(const CopyBox &box) {
+  const size_t rank = box.shape.size();
+  return rank >= 2 && box.to[rank - 1] == 1 && box.from[rank - 2] == 1;
 }
 
 /* to[i, j] = from[j, i], square by square: both sides stay in the cache. */
@@ -105,27 +103,27 @@ void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
-/* Whether kernels carry it line by line or square by square; it is simplified. */
-bool is_fast(const Move &move) {
-  return is_transposition(move) || (move.from.back() == 1 && move.to.back() == 1);
+/* Whether kernels copy it row by row or tile by tile; it is simplified. */
+bool is_fast(const CopyBox &box) {
+  return is_transposition(box) || (box.from.back() == 1 && box.to.back() == 1);
 }
 
 /* One reordering and then another, whose axes may be cut otherwise; nullopt: they do not fit together.
  * Axes of the memory in between, from the densest one on, are split where the other has a border.
  */
-std::optional<Move> joined(const Move &first, const Move &second) {
+std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
   if (elements(first.shape) == 0) return std::nullopt;
-  std::vector<size_t> made(first.shape.size()), read(second.shape.size());
-  std::iota(made.begin(), made.end(), size_t{0});
+  std::vector<size_t> written(first.shape.size()), read(second.shape.size());
+  std::iota(written.begin(), written.end(), size_t{0});
   std::iota(read.begin(), read.end(), size_t{0});
-  std::sort(made.begin(), made.end(), [&](size_t a, size_t b) { return first.to[a] < first.to[b]; });
+  std::sort(written.begin(), written.end(), [&](size_t a, size_t b) { return first.to[a] < first.to[b]; });
   std::sort(read.begin(), read.end(), [&](size_t a, size_t b) { return second.from[a] < second.from[b]; });
-  Move result;
+  CopyBox result;
   int64_t made_left = 1, read_left = 1, from = 0, to = 0;
   for (size_t i = 0, j = 0;;) {
-    if (made_left == 1 && i < made.size()) {
-      made_left = first.shape[made[i]];
-      from = first.from[made[i++]];
+    if (made_left == 1 && i < written.size()) {
+      made_left = first.shape[written[i]];
+      from = first.from[written[i++]];
     }
     if (read_left == 1 && j < read.size()) {
       read_left = second.shape[read[j]];
@@ -140,76 +138,76 @@ std::optional<Move> joined(const Move &first, const Move &second) {
     read_left /= size;
     from *= size;
     to *= size;
-    if (made_left == 1 && read_left == 1 && i == made.size() && j == read.size()) return simplified(result);
+    if (made_left == 1 && read_left == 1 && i == written.size() && j == read.size()) return simplified(result);
   }
 }
 
-/* A move as items for threads: boxes along the outer axes, and slices along the next one. */
-struct Cut {
+/* A box as items for threads: boxes along the outer axes, and slices along the next one. */
+struct Split {
   size_t outer_axes;
   int64_t slice; /* elements along the axis that is sliced */
   int64_t slices;
   int64_t items;
 };
 
-Cut cut_of(const Move &move) {
-  const size_t rank = move.shape.size();
-  const bool is_transposed = is_transposition(move);
+Split split_of(const CopyBox &box) {
+  const size_t rank = box.shape.size();
+  const bool is_transposed = is_transposition(box);
   const size_t outer_axes = rank - (is_transposed ? 2 : 1);
-  const int64_t length = move.shape[outer_axes];
+  const int64_t length = box.shape[outer_axes];
   const int64_t slice = is_transposed ? kSlicedLines : kFilledElements;
   const int64_t slices = (length + slice - 1) / slice;
-  return {outer_axes, slice, slices, elements(move.shape, 0, outer_axes) * slices};
+  return {outer_axes, slice, slices, elements(box.shape, 0, outer_axes) * slices};
 }
 
 /* Some slices of transpositions. */
-void carry_squares(const Kernels *kernels, const Move &move, const Cut &cut, const std::byte *from,
-                   std::byte *to, size_t bytes, int64_t begin, int64_t end) {
-  const size_t axis = cut.outer_axes;
+void copy_tiles(const Kernels *kernels, const CopyBox &box, const Split &split, const std::byte *from,
+                std::byte *to, size_t bytes, int64_t begin, int64_t end) {
+  const size_t axis = split.outer_axes;
   const size_t last = axis + 1;
   const auto size = static_cast<int64_t>(bytes);
   for (int64_t i = begin; i < end; ++i) {
-    Corner at = corner(move, axis, i / cut.slices);
-    const int64_t first = i % cut.slices * cut.slice;
-    const int64_t count = std::min(cut.slice, move.shape[axis] - first);
+    Corner at = corner(box, axis, i / split.slices);
+    const int64_t first = i % split.slices * split.slice;
+    const int64_t count = std::min(split.slice, box.shape[axis] - first);
     at.from += first; /* side by side there */
-    at.to += first * move.to[axis];
+    at.to += first * box.to[axis];
     if (kernels != nullptr && bytes == 4) {
-      kernels->transpose(reinterpret_cast<const float *>(from) + at.from, move.from[last],
-                         reinterpret_cast<float *>(to) + at.to, move.to[axis], move.shape[last], count);
+      kernels->transpose(reinterpret_cast<const float *>(from) + at.from, box.from[last],
+                         reinterpret_cast<float *>(to) + at.to, box.to[axis], box.shape[last], count);
     } else {
-      transpose(from + at.from * size, move.from[last], to + at.to * size, move.to[axis], count,
-                move.shape[last], bytes);
+      transpose(from + at.from * size, box.from[last], to + at.to * size, box.to[axis], count, box.shape[last],
+                bytes);
     }
   }
 }
 
-/* Some slices of lines. */
-void carry_lines(const Move &move, const Cut &cut, const std::byte *from, std::byte *to, size_t bytes,
-                 int64_t begin, int64_t end) {
-  const size_t axis = cut.outer_axes;
+/* Some slices of rows. */
+void copy_rows(const CopyBox &box, const Split &split, const std::byte *from, std::byte *to, size_t bytes,
+               int64_t begin, int64_t end) {
+  const size_t axis = split.outer_axes;
   const auto size = static_cast<int64_t>(bytes);
-  const int64_t side = axis > 0 ? move.shape[axis - 1] * cut.slices : cut.slices;
+  const int64_t side = axis > 0 ? box.shape[axis - 1] * split.slices : split.slices;
   for (int64_t i = begin; i < end;) {
-    Corner at = corner(move, axis, i / cut.slices); /* divides, which takes longer than a short line */
+    Corner at = corner(box, axis, i / split.slices); /* divides, which takes longer than a short row */
     for (const int64_t last = std::min(end, (i / side + 1) * side); i < last; ++i) {
-      const int64_t first = cut.slices == 1 ? 0 : i % cut.slices * cut.slice;
-      const int64_t count = std::min(cut.slice, move.shape[axis] - first);
-      move_line(from + (at.from + first * move.from[axis]) * size, move.from[axis],
-                to + (at.to + first * move.to[axis]) * size, move.to[axis], count, bytes);
-      if (axis == 0 || first + count < move.shape[axis]) continue;
-      at.from += move.from[axis - 1];
-      at.to += move.to[axis - 1];
+      const int64_t first = split.slices == 1 ? 0 : i % split.slices * split.slice;
+      const int64_t count = std::min(split.slice, box.shape[axis] - first);
+      copy_row(from + (at.from + first * box.from[axis]) * size, box.from[axis],
+               to + (at.to + first * box.to[axis]) * size, box.to[axis], count, bytes);
+      if (axis == 0 || first + count < box.shape[axis]) continue;
+      at.from += box.from[axis - 1];
+      at.to += box.to[axis - 1];
     }
   }
 }
 
-void carry(const Kernels *kernels, const Move &move, const Cut &cut, const std::byte *from, std::byte *to,
-           size_t bytes, int64_t begin, int64_t end) {
-  if (cut.outer_axes + 1 < move.shape.size()) {
-    carry_squares(kernels, move, cut, from, to, bytes, begin, end);
+void copy_box(const Kernels *kernels, const CopyBox &box, const Split &split, const std::byte *from,
+              std::byte *to, size_t bytes, int64_t begin, int64_t end) {
+  if (split.outer_axes + 1 < box.shape.size()) {
+    copy_tiles(kernels, box, split, from, to, bytes, begin, end);
   } else {
-    carry_lines(move, cut, from, to, bytes, begin, end);
+    copy_rows(box, split, from, to, bytes, begin, end);
   }
 }
 
@@ -225,24 +223,24 @@ Shape strides_of(const Shape &shape) {
   return strides;
 }
 
-Move simplified(Move move) {
+CopyBox simplified(CopyBox box) {
   std::vector<size_t> axes;
-  for (size_t i = 0; i < move.shape.size(); ++i) {
-    if (move.shape[i] != 1) axes.push_back(i);
+  for (size_t i = 0; i < box.shape.size(); ++i) {
+    if (box.shape[i] != 1) axes.push_back(i);
   }
-  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return move.to[a] > move.to[b]; });
-  Move result{{}, {}, {}, move.from_offset, move.to_offset};
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return box.to[a] > box.to[b]; });
+  CopyBox result{{}, {}, {}, box.from_offset, box.to_offset};
   for (const size_t axis : axes) {
-    const int64_t size = move.shape[axis];
-    if (!result.shape.empty() && result.from.back() == move.from[axis] * size &&
-        result.to.back() == move.to[axis] * size) {
+    const int64_t size = box.shape[axis];
+    if (!result.shape.empty() && result.from.back() == box.from[axis] * size &&
+        result.to.back() == box.to[axis] * size) {
       result.shape.back() *= size;
-      result.from.back() = move.from[axis];
-      result.to.back() = move.to[axis];
+      result.from.back() = box.from[axis];
+      result.to.back() = box.to[axis];
     } else {
       result.shape.push_back(size);
-      result.from.push_back(move.from[axis]);
-      result.to.push_back(move.to[axis]);
+      result.from.push_back(box.from[axis]);
+      result.to.push_back(box.to[axis]);
     }
   }
   if (result.shape.empty()) {
@@ -263,32 +261,32 @@ Move simplified(Move move) {
   return result;
 }
 
-Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves)
-    : Moves(std::move(from), to, std::move(moves), {}) {}
+CopyBoxes::CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes)
+    : CopyBoxes(std::move(from), to, std::move(boxes), {}) {}
 
-Moves::Moves(std::vector<TensorId> from, TensorId to, std::vector<Move> moves,
-             std::vector<std::byte> filler)
-    : Operation(std::move(from), {to}), moves_(std::move(moves)), filler_(std::move(filler)) {}
+CopyBoxes::CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes,
+                     std::vector<std::byte> filler)
+    : Operation(std::move(from), {to}), boxes_(std::move(boxes)), filler_(std::move(filler)) {}
 
-void Moves::check(const Graph &graph) const {
+void CopyBoxes::check(const Graph &graph) const {
   const int64_t room = graph[outputs[0]].count();
-  for (size_t i = 0; i < moves_.size(); ++i) {
-    const Move &move = moves_[i];
-    if (!lies_inside(move.shape, move.from, move.from_offset, graph[inputs[i]].count()) ||
-        !lies_inside(move.shape, move.to, move.to_offset, room)) {
+  for (size_t i = 0; i < boxes_.size(); ++i) {
+    const CopyBox &box = boxes_[i];
+    if (!is_inside(box.shape, box.from, box.from_offset, graph[inputs[i]].count()) ||
+        !is_inside(box.shape, box.to, box.to_offset, room)) {
       throw Refusal{"the shape of the output does not fit to the parameters"};
     }
   }
 }
 
-size_t Moves::prepare(const Setup &setup) {
+size_t CopyBoxes::prepare(const Setup &setup) {
   element_bytes_ = element_bytes(setup[outputs[0]].type);
   output_count_ = static_cast<size_t>(setup[outputs[0]].count());
-  for (Move &move : moves_) move = simplified(std::move(move));
+  for (CopyBox &box : boxes_) box = simplified(std::move(box));
   return 0;
 }
 
-void Moves::fill(const Frame &frame, std::byte *to) const {
+void CopyBoxes::fill(const Frame &frame, std::byte *to) const {
   const auto count = static_cast<int64_t>(output_count_);
   const int64_t pieces = (count + kFilledElements - 1) / kFilledElements;
   frame.pool.run(pieces, kFilledElements * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
@@ -302,54 +300,54 @@ void Moves::fill(const Frame &frame, std::byte *to) const {
   });
 }
 
-void Moves::run(const Frame &frame) const {
+void CopyBoxes::run(const Frame &frame) const {
   std::byte *to = frame.out<std::byte>(outputs[0]);
   const auto size = static_cast<int64_t>(element_bytes_);
   if (!filler_.empty()) fill(frame, to);
-  for (size_t i = 0; i < moves_.size(); ++i) {
-    const Move &move = moves_[i];
-    if (elements(move.shape) == 0) continue;
+  for (size_t i = 0; i < boxes_.size(); ++i) {
+    const CopyBox &box = boxes_[i];
+    if (elements(box.shape) == 0) continue;
     const std::byte *from = frame.in<std::byte>(inputs[i]);
-    if (is_stretch(move) && from + move.from_offset * size == to + move.to_offset * size) continue;
-    const Cut cut = cut_of(move);
-    const double item_ns = static_cast<double>(elements(move.shape) / cut.items) * kElementNs;
-    frame.pool.run(cut.items, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      carry(&frame.kernels, move, cut, from, to, element_bytes_, begin, end);
+    if (is_contiguous(box) && from + box.from_offset * size == to + box.to_offset * size) continue;
+    const Split split = split_of(box);
+    const double item_ns = static_cast<double>(elements(box.shape) / split.items) * kElementNs;
+    frame.pool.run(split.items, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+      copy_box(&frame.kernels, box, split, from, to, element_bytes_, begin, end);
     });
   }
 }
 
-std::vector<Stretch> Moves::stretches() const {
-  std::vector<Stretch> result;
+std::vector<CopiedRange> CopyBoxes::copied_ranges() const {
+  std::vector<CopiedRange> result;
   if (!filler_.empty()) return result;
-  for (size_t i = 0; i < moves_.size(); ++i) {
-    const Move &move = moves_[i];
-    if (!is_stretch(move) || move.shape[0] == 0) continue;
-    result.push_back({i, static_cast<size_t>(move.from_offset) * element_bytes_,
-                      static_cast<size_t>(move.to_offset) * element_bytes_,
-                      static_cast<size_t>(move.shape[0]) * element_bytes_});
+  for (size_t i = 0; i < boxes_.size(); ++i) {
+    const CopyBox &box = boxes_[i];
+    if (!is_contiguous(box) || box.shape[0] == 0) continue;
+    result.push_back({i, static_cast<size_t>(box.from_offset) * element_bytes_,
+                      static_cast<size_t>(box.to_offset) * element_bytes_,
+                      static_cast<size_t>(box.shape[0]) * element_bytes_});
   }
   return result;
 }
 
 Reorder::Reorder(TensorId from, TensorId to, Order steps)
-    : Moves({from}, to, {Move{}}), steps_(std::move(steps)) {}
+    : CopyBoxes({from}, to, {CopyBox{}}), steps_(std::move(steps)) {}
 
-Move Reorder::move(const std::vector<Tensor> &tensors) const {
-  if (joined_) return *joined_;
-  return simplified(reordering(tensors[static_cast<size_t>(inputs[0])].shape, steps_));
+CopyBox Reorder::box(const std::vector<Tensor> &tensors) const {
+  if (composed_) return *composed_;
+  return simplified(reorder_box(tensors[static_cast<size_t>(inputs[0])].shape, steps_));
 }
 
 bool Reorder::absorb_reorder(const Graph &graph, const Reorder &later) {
-  std::optional<Move> both = joined(move(graph.tensors), later.move(graph.tensors));
+  std::optional<CopyBox> both = composed(box(graph.tensors), later.box(graph.tensors));
   if (!both || !is_fast(*both)) return false;
-  joined_ = std::move(both);
+  composed_ = std::move(both);
   return true;
 }
 
 size_t Reorder::prepare(const Setup &setup) {
-  set_move(move(setup.tensors));
-  return Moves::prepare(setup);
+  set_box(box(setup.tensors));
+  return CopyBoxes::prepare(setup);
 }
 
 size_t Copy::prepare(const Setup &setup) {
@@ -370,28 +368,28 @@ void require_alike(const Lowering &l) {
   require(in.axis < 0 && out.axis < 0, "scales per axis are not carried here", 0);
 }
 
-Move reordering(const Shape &from, const Order &steps) {
+CopyBox reorder_box(const Shape &from, const Order &steps) {
   const Shape strides = strides_of(from);
-  Move move;
+  CopyBox box;
   for (const int32_t axis : steps) {
-    move.shape.push_back(from[static_cast<size_t>(axis)]);
-    move.from.push_back(strides[static_cast<size_t>(axis)]);
+    box.shape.push_back(from[static_cast<size_t>(axis)]);
+    box.from.push_back(strides[static_cast<size_t>(axis)]);
   }
-  move.to = strides_of(move.shape);
-  return move;
+  box.to = strides_of(box.shape);
+  return box;
 }
 
 bool keeps_memory(const Shape &from, const Order &steps) {
-  const Move move = simplified(reordering(from, steps));
-  return elements(from) == 0 || (move.shape.size() == 1 && move.from[0] == move.to[0]);
+  const CopyBox box = simplified(reorder_box(from, steps));
+  return elements(from) == 0 || (box.shape.size() == 1 && box.from[0] == box.to[0]);
 }
 
 void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes) {
   if (elements(shape) == 0) return;
-  const Move move = simplified(reordering(shape, steps));
-  const Cut cut = cut_of(move);
-  carry(nullptr, move, cut, static_cast<const std::byte *>(from), static_cast<std::byte *>(to),
-        element_bytes, 0, cut.items);
+  const CopyBox box = simplified(reorder_box(shape, steps));
+  const Split split = split_of(box);
+  copy_box(nullptr, box, split, static_cast<const std::byte *>(from), static_cast<std::byte *>(to),
+           element_bytes, 0, split.items);
 }
 
 }  // namespace cpuacc

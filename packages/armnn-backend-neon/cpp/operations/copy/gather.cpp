@@ -31,8 +31,8 @@ class Gather final : public Operation {
     check_indices(indices);
     frame.pool.run(outer_ * count_, static_cast<double>(inner_bytes_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t said = index(indices, i % count_);
-        const int64_t place = said < 0 ? said + size_ : said;
+        const int64_t given = index(indices, i % count_);
+        const int64_t place = given < 0 ? given + size_ : given;
         std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
                     static_cast<size_t>(inner_bytes_));
       }
@@ -42,9 +42,9 @@ class Gather final : public Operation {
  private:
   void check_indices(const std::byte *indices) const {
     for (int64_t i = 0; i < count_; ++i) {
-      const int64_t said = index(indices, i);
-      if (said < -size_ || said >= size_) {
-        throw std::out_of_range("the index " + std::to_string(said) + " is outside of an axis of " +
+      const int64_t given = index(indices, i);
+      if (given < -size_ || given >= size_) {
+        throw std::out_of_range("the index " + std::to_string(given) + " is outside of an axis of " +
                                 std::to_string(size_) + " elements");
       }
     }

@@ -16,12 +16,12 @@ void Indices::require_type(const Value &value, int32_t input) {
 }
 
 int64_t Indices::place(int64_t i, int64_t size) const {
-  const int64_t said = (*this)[i];
-  if (said < -size || said >= size) {
-    throw std::out_of_range("the index " + std::to_string(said) + " is outside of an axis of " +
+  const int64_t given = (*this)[i];
+  if (given < -size || given >= size) {
+    throw std::out_of_range("the index " + std::to_string(given) + " is outside of an axis of " +
                             std::to_string(size) + " elements");
   }
-  return said < 0 ? said + size : said;
+  return given < 0 ? given + size : given;
 }
 
 }  // namespace cpuacc

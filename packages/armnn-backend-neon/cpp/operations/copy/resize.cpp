@@ -238,9 +238,9 @@ void lower_block(Lowering &l, bool is_deep_before) {
                       is_crd ? side * side : 1};
   const Shape in_flat{flat_steps[0], flat_steps[1] * side, flat_steps[1], flat_steps[2] * side,
                       flat_steps[2], 1};
-  const Move move{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
+  const CopyBox box{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
   const TensorId source = l.in(0, order);
-  l.add<Moves>(std::vector<TensorId>{source}, l.out(0, order), std::vector<Move>{move});
+  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
 }
 
 }  // namespace

@@ -145,8 +145,8 @@ class OneHot final : public Operation {
     const auto count = static_cast<size_t>(along_.outer * along_.size * along_.inner);
     for (size_t i = 0; i < count; ++i) std::memcpy(to + i * bytes_, values, bytes_);
     for (int64_t i = 0; i < along_.outer * along_.inner; ++i) {
-      const int64_t said = indices[i];
-      const int64_t place = said < 0 && wraps_ ? said + along_.size : said;
+      const int64_t given = indices[i];
+      const int64_t place = given < 0 && wraps_ ? given + along_.size : given;
       if (place < 0 || place >= along_.size) continue;
       const int64_t at = (i / along_.inner * along_.size + place) * along_.inner + i % along_.inner;
       std::memcpy(to + static_cast<size_t>(at) * bytes_, values + bytes_, bytes_);

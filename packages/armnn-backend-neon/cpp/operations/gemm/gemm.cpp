@@ -50,7 +50,7 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
 namespace {
 
 /* Each sum of products, each number that is stored, each weight that is read. */
-double product_ns(int64_t rows, int64_t columns, int64_t depth) {
+double gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
   constexpr int64_t kLeastLanes = 8; /* columns that take as long as one */
   constexpr double kStoredNs = 0.15;
   constexpr double kWeightNs = 0.12;
@@ -64,11 +64,11 @@ double product_ns(int64_t rows, int64_t columns, int64_t depth) {
 /* As many tasks as keep the threads busy to the end, but tasks of several tiles, which share a panel
  * of weights while it is in the nearest cache.
  */
-Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
+Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   constexpr int64_t kTilesPerTask = 8;
   const Kernels &kernels = setup.kernels;
   const int64_t columns = layout.columns;
-  const double one_ns = product_ns(rows, columns, layout.taps * layout.depth);
+  const double one_ns = gemm_ns(rows, columns, layout.taps * layout.depth);
   const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
   const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
   const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
@@ -85,14 +85,14 @@ Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const
           panels_per_task * kernels.columns};
 }
 
-double task_ns(const Cut &cut, const WeightLayout &layout) {
-  const int64_t rows = std::min(cut.rows, cut.rows_per_task);
-  const int64_t columns = std::min(cut.columns, cut.columns_per_task);
-  return product_ns(rows, columns, layout.taps * layout.depth);
+double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
+  const int64_t rows = std::min(tiling.rows, tiling.rows_per_task);
+  const int64_t columns = std::min(tiling.columns, tiling.columns_per_task);
+  return gemm_ns(rows, columns, layout.taps * layout.depth);
 }
 
-size_t pointer_bytes(const Cut &cut, const WeightLayout &layout) {
-  const size_t bytes = static_cast<size_t>(cut.rows_per_task * layout.taps) * sizeof(float *);
+size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout) {
+  const size_t bytes = static_cast<size_t>(tiling.rows_per_task * layout.taps) * sizeof(float *);
   return (bytes + 63) / 64 * 64;
 }
 
@@ -112,9 +112,9 @@ bool WithEpilogue::absorb(const Elementwise &function) {
   return true;
 }
 
-bool WithEpilogue::absorb_line(TensorId line, int64_t count) {
+bool WithEpilogue::absorb_bias(TensorId bias, int64_t count) {
   if (count != bias_count() || inputs[2] != kNone || function_.function != Function::identity) return false;
-  inputs[2] = line;
+  inputs[2] = bias;
   return true;
 }
 
@@ -128,13 +128,13 @@ bool WithEpilogue::absorb_sum(TensorId other) {
 namespace {
 
 /* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
-class Product final : public WithEpilogue {
+class Gemm final : public WithEpilogue {
  public:
   struct Side {
     Shape steps; /* of the batch axes, in matrices; 0 where it broadcasts */
   };
-  Product(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows,
-          Shape batch, Side left_side, Side right_side)
+  Gemm(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows,
+       Shape batch, Side left_side, Side right_side)
       : WithEpilogue({left, right, bias}, {out}),
         layout_(layout),
         rows_(rows),
@@ -147,13 +147,13 @@ class Product final : public WithEpilogue {
   size_t prepare(const Setup &setup) override {
     const Tensor &right = setup[inputs[1]];
     const int64_t batches = elements(batch_);
-    cut_ = cut_product(rows_, layout_, batches, setup);
+    tiling_ = gemm_tiling(rows_, layout_, batches, setup);
     const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
-    panels_ = panels_for(setup, right, layout_, recipe, rows_ + setup.kernels.rows, cut_);
+    panels_ = panel_storage(setup, right, layout_, recipe, rows_ + setup.kernels.rows, tiling_);
     panel_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
-    thread_bytes_ = pointer_bytes(cut_, layout_) + widened_bytes(panels_, layout_, setup.kernels);
-    if (panels_ == Panels::bfloat16) {
-      rounded_ = RoundedLines(setup[inputs[0]].count() / layout_.depth, layout_.depth);
+    thread_bytes_ = pointer_bytes(tiling_, layout_) + float32_panel_bytes(panels_, layout_, setup.kernels);
+    if (panels_ == PanelStorage::bfloat16) {
+      rounded_ = RoundedRows(setup[inputs[0]].count() / layout_.depth, layout_.depth);
     }
     matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
     if (right.constant != nullptr) {
@@ -181,7 +181,7 @@ class Product final : public WithEpilogue {
       packed = memory;
     }
     const float *left = frame.in<float>(inputs[0]);
-    if (panels_ == Panels::bfloat16) {
+    if (panels_ == PanelStorage::bfloat16) {
       auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
       rounded_.round(frame, left, rows);
       run_all(frame, rows, rounded_.stride, packed);
@@ -194,15 +194,17 @@ class Product final : public WithEpilogue {
   /* Args: stride: from one row of the left side to the next one. */
   template <typename Number>
   void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
-    const int64_t tasks = cut_.tasks();
-    frame.pool.run(elements(batch_) * tasks, task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table =
-          reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t matrix = matrix_of(left_, i / tasks);
-        run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
-      }
-    });
+    const int64_t tasks = tiling_.tasks();
+    frame.pool.run(
+        elements(batch_) * tasks, gemm_task_ns(tiling_, layout_),
+        [&](int64_t begin, int64_t end, int32_t thread) {
+          auto *table =
+              reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t matrix = matrix_of(left_, i / tasks);
+            run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
+          }
+        });
   }
 
   void pack_all(const float *right, std::byte *memory, const Kernels &kernels, int64_t begin,
@@ -230,16 +232,18 @@ class Product final : public WithEpilogue {
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
     const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
     const std::byte *own = packed + matrix * panel_bytes_;
-    ProductTask<Number> product{layout_, reinterpret_cast<const Number *>(own),
-                                frame.out<float>(outputs[0]) + place, layout_.columns,
-                                {bias, residual, function_}};
-    if (panels_ == Panels::float16) {
-      product.halves = reinterpret_cast<const uint16_t *>(own);
-      product.widened =
-          reinterpret_cast<float *>(reinterpret_cast<std::byte *>(table) + pointer_bytes(cut_, layout_));
+    GemmTask<Number> gemm{layout_,
+                          reinterpret_cast<const Number *>(own),
+                          frame.out<float>(outputs[0]) + place,
+                          layout_.columns,
+                          {bias, residual, function_}};
+    if (panels_ == PanelStorage::float16) {
+      gemm.float16_panels = reinterpret_cast<const uint16_t *>(own);
+      gemm.float32_panel =
+          reinterpret_cast<float *>(reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_));
     }
-    run_task(product, cut_, task, frame.kernels, table,
-             [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
+    run_gemm_task(gemm, tiling_, task, frame.kernels, table,
+                  [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
   }
 
   WeightLayout layout_;
@@ -247,9 +251,9 @@ class Product final : public WithEpilogue {
   Shape batch_;
   Side left_;
   Side right_;
-  Cut cut_{};
-  Panels panels_ = Panels::float32;
-  RoundedLines rounded_; /* the left side, in bfloat16 */
+  Tiling tiling_{};
+  PanelStorage panels_ = PanelStorage::float32;
+  RoundedRows rounded_; /* the left side, in bfloat16 */
   size_t panel_bytes_ = 0;
   size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
   int64_t matrices_ = 0;
@@ -271,12 +275,12 @@ void lower_fully_connected(Lowering &l) {
                                             : WeightLayout{1, 0, depth, columns, columns, 1};
   const TensorId left = l.in(0);
   const TensorId right = l.in(1);
-  l.add<Product>(left, right, bias, l.out(), layout, rows, Shape{}, Product::Side{}, Product::Side{});
+  l.add<Gemm>(left, right, bias, l.out(), layout, rows, Shape{}, Gemm::Side{}, Gemm::Side{});
 }
 
 /* How many matrices further one goes along each axis of the output's batch. */
-Product::Side side_of(const Shape &shape, const Shape &batch) {
-  Product::Side side{Shape(batch.size(), 0)};
+Gemm::Side side_of(const Shape &shape, const Shape &batch) {
+  Gemm::Side side{Shape(batch.size(), 0)};
   int64_t step = 1;
   for (size_t i = 0; i + 2 < shape.size(); ++i) {
     const size_t axis = shape.size() - 3 - i;
@@ -314,18 +318,18 @@ void lower_batch_mat_mul(Lowering &l) {
                                            : WeightLayout{1, 0, depth, columns, columns, 1};
   const TensorId left = l.in(0, left_order);
   const TensorId right = l.in(1);
-  l.add<Product>(left, right, kNone, l.out(), layout, rows, batch, side_of(x, batch), side_of(y, batch));
+  l.add<Gemm>(left, right, kNone, l.out(), layout, rows, batch, side_of(x, batch), side_of(y, batch));
 }
 
 }  // namespace
 
-void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
-                  const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared) {
-  lowering.add<Product>(left, right, kNone, to, layout, rows, Shape{matrices},
-                        Product::Side{{is_left_shared ? 0 : 1}}, Product::Side{{1}});
+void add_gemm(Lowering &lowering, TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
+              int64_t rows, int64_t matrices, bool is_left_shared) {
+  lowering.add<Gemm>(left, right, kNone, to, layout, rows, Shape{matrices},
+                     Gemm::Side{{is_left_shared ? 0 : 1}}, Gemm::Side{{1}});
 }
 
-std::vector<LayerType> product_layers() {
+std::vector<LayerType> gemm_layers() {
   return {{ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected}, {ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul}};
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of many rows with packed weights, tile by tile; convolutions are such products too. */
+/* gemm: many rows times packed weights, tile by tile; convolutions are a gemm as well. */
 #ifndef CPUACC_OPERATIONS_GEMM_GEMM_H_
 #define CPUACC_OPERATIONS_GEMM_GEMM_H_
 
@@ -25,16 +25,16 @@ struct WeightLayout {
   std::string recipe() const;
 };
 
-/* Panels of kernels.columns columns; in each, for every tap and k, one line. */
+/* Panels of kernels.columns columns; in each, for every tap and k, one row. */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
 
-/* Lines of numbers that a product reads of each tap: of two k's as one in bfloat16. */
+/* Rows of a panel per tap: bfloat16 has two k's in one. */
 inline int64_t packed_depth(int64_t depth, const float *) { return depth; }
 inline int64_t packed_depth(int64_t depth, const Bfloat16 *) { return (depth + 1) / 2 * 2; }
 
-/* The rows x columns of one product, cut into tasks. */
-struct Cut {
+/* The rows x columns of one gemm, split into tasks. */
+struct Tiling {
   int64_t rows;
   int64_t columns;
   int64_t rows_per_task; /* a multiple of kernels.rows */
@@ -46,8 +46,8 @@ struct Cut {
   }
 };
 
-/* Args: repeats: how many such products run together. */
-Cut cut_product(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
+/* Args: repeats: how many such gemms run together. */
+Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
 
 /* What follows the sum: bias, another tensor, a function. */
 struct Epilogue {
@@ -57,53 +57,53 @@ struct Epilogue {
 };
 
 template <typename Number>
-struct ProductTask {
+struct GemmTask {
   const WeightLayout &layout;
   const Number *packed;
   float *c;
   int64_t c_stride;
   Epilogue epilogue;
-  const uint16_t *halves = nullptr; /* instead of packed, if its panels are in float16 */
-  float *widened = nullptr; /* memory for one of those in float32 */
+  const uint16_t *float16_panels = nullptr; /* instead of packed, if its panels are in float16 */
+  float *float32_panel = nullptr; /* memory for one of those in float32 */
 };
 
 /* The panel that begins with a column. */
 template <typename Number>
-const Number *panel_of(const ProductTask<Number> &product, int64_t column, const Kernels &kernels) {
-  const int64_t line = product.layout.taps * packed_depth(product.layout.depth, product.packed);
+const Number *panel_of(const GemmTask<Number> &gemm, int64_t column, const Kernels &kernels) {
+  const int64_t column_numbers = gemm.layout.taps * packed_depth(gemm.layout.depth, gemm.packed);
   if constexpr (std::is_same_v<Number, float>) {
-    if (product.halves != nullptr) {
-      kernels.widen[static_cast<int>(Half::float16)](product.halves + column * line, product.widened,
-                                                     kernels.columns * line);
-      return product.widened;
+    if (gemm.float16_panels != nullptr) {
+      kernels.half_to_float32[static_cast<int>(HalfFormat::float16)](
+          gemm.float16_panels + column * column_numbers, gemm.float32_panel, kernels.columns * column_numbers);
+      return gemm.float32_panel;
     }
   }
-  return product.packed + column * line;
+  return gemm.packed + column * column_numbers;
 }
 
 /* What a task takes, roughly. */
-double task_ns(const Cut &cut, const WeightLayout &layout);
+double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout);
 
-/* Bytes of the pointers that run_task writes. */
-size_t pointer_bytes(const Cut &cut, const WeightLayout &layout);
+/* Bytes of the pointers that run_gemm_task writes. */
+size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout);
 
-inline void run_tile(const Kernels &kernels, const ProductTile &tile) { kernels.product_tile(tile); }
-inline void run_tile(const Kernels &kernels, const Bfloat16Tile &tile) { kernels.bfloat16_tile(tile); }
+inline void run_tile(const Kernels &kernels, const GemmTile &tile) { kernels.gemm_tile(tile); }
+inline void run_tile(const Kernels &kernels, const GemmTileBfloat16 &tile) { kernels.gemm_tile_bfloat16(tile); }
 
 /* Computes one task. point(row, pointers, stride) writes where the taps of a row begin, row after row:
  * tap t to pointers[t * stride].
  */
 template <typename Number, typename Point>
-void run_task(const ProductTask<Number> &product, const Cut &cut, int64_t task, const Kernels &kernels,
-              const Number **pointers, Point &&point) {
-  const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
-  const int64_t last_row = first_row + cut.rows_per_task < cut.rows ? first_row + cut.rows_per_task
-                                                                   : cut.rows;
-  const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
-  const int64_t last_column = first_column + cut.columns_per_task < cut.columns
-                                  ? first_column + cut.columns_per_task
-                                  : cut.columns;
-  const int64_t taps = product.layout.taps;
+void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
+                   const Number **pointers, Point &&point) {
+  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
+  const int64_t last_row =
+      first_row + tiling.rows_per_task < tiling.rows ? first_row + tiling.rows_per_task : tiling.rows;
+  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
+  const int64_t last_column = first_column + tiling.columns_per_task < tiling.columns
+                                  ? first_column + tiling.columns_per_task
+                                  : tiling.columns;
+  const int64_t taps = gemm.layout.taps;
   const int64_t height = kernels.rows;
   const Number **found = pointers;
   for (int64_t row = first_row, in_tile = 0; row < last_row; ++row) {
@@ -116,22 +116,21 @@ void run_task(const ProductTask<Number> &product, const Cut &cut, int64_t task, 
     TileOf<Number> tile{};
     tile.rows_stride = height;
     tile.taps = taps;
-    tile.depth = product.layout.depth;
-    tile.b = panel_of(product, column, kernels);
-    tile.c_stride = product.c_stride;
+    tile.depth = gemm.layout.depth;
+    tile.b = panel_of(gemm, column, kernels);
+    tile.c_stride = gemm.c_stride;
     tile.column_count =
         static_cast<int32_t>(last_column - column < kernels.columns ? last_column - column
                                                                     : kernels.columns);
-    tile.bias = product.epilogue.bias == nullptr ? nullptr : product.epilogue.bias + column;
-    tile.residual_stride = product.c_stride;
-    tile.function = product.epilogue.function;
+    tile.bias = gemm.epilogue.bias == nullptr ? nullptr : gemm.epilogue.bias + column;
+    tile.residual_stride = gemm.c_stride;
+    tile.function = gemm.epilogue.function;
     for (int64_t row = first_row; row < last_row; row += height) {
-      const int64_t place = row * product.c_stride + column;
+      const int64_t place = row * gemm.c_stride + column;
       tile.rows = pointers + (row - first_row) / height * taps * height;
       tile.row_count = static_cast<int32_t>(last_row - row < height ? last_row - row : height);
-      tile.c = product.c + place;
-      tile.residual =
-          product.epilogue.residual == nullptr ? nullptr : product.epilogue.residual + place;
+      tile.c = gemm.c + place;
+      tile.residual = gemm.epilogue.residual == nullptr ? nullptr : gemm.epilogue.residual + place;
       run_tile(kernels, tile);
     }
   }
@@ -142,8 +141,8 @@ class Lowering;
 /* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
  * [matrices, rows, columns].
  */
-void add_products(Lowering &lowering, TensorId left, TensorId right, TensorId to,
-                  const WeightLayout &layout, int64_t rows, int64_t matrices, bool is_left_shared);
+void add_gemm(Lowering &lowering, TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
+              int64_t rows, int64_t matrices, bool is_left_shared);
 
 /* An operation with an epilogue: what it may absorb. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
@@ -154,10 +153,10 @@ class WithEpilogue : public Operation {
   bool absorb_sum(TensorId other) override;
   /* A tile reads of the tensor that is added what lies where it then writes. */
   bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
-  bool absorb_line(TensorId line, int64_t count) override;
+  bool absorb_bias(TensorId bias, int64_t count) override;
 
  protected:
-  /* Numbers of its bias; what has other lines takes over none. */
+  /* Numbers of its bias; kNone: it takes over none. */
   virtual int64_t bias_count() const { return kNone; }
   /* Whether its kernels look at the function's scale and shift. */
   virtual bool has_scale() const { return true; }

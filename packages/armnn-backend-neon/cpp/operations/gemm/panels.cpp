@@ -10,11 +10,11 @@
 namespace cpuacc {
 namespace {
 
-constexpr int kFloat16 = static_cast<int>(Half::float16);
+constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
 constexpr int64_t kLeastTasks = 8; /* per thread */
-constexpr int64_t kLeastRows = 160; /* of a task: widening a panel takes some 2 % of multiplying by it then */
+constexpr int64_t kLeastRows = 160; /* of a task: converting a panel takes some 2 % of multiplying by it then */
 
-size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * kernels.columns;
@@ -27,28 +27,28 @@ bool fit_float16(const float *numbers, int64_t count, const Kernels &kernels) {
   float again[kPiece];
   for (int64_t i = 0; i < count; i += kPiece) {
     const int64_t n = std::min(kPiece, count - i);
-    kernels.narrow[kFloat16](numbers + i, halves, n);
-    kernels.widen[kFloat16](halves, again, n);
+    kernels.float32_to_half[kFloat16](numbers + i, halves, n);
+    kernels.half_to_float32[kFloat16](halves, again, n);
     if (std::memcmp(numbers + i, again, static_cast<size_t>(n) * sizeof(float)) != 0) return false;
   }
   return true;
 }
 
 /* Tasks of enough rows, and of fewer columns for that, unless threads would have too few of them. */
-Cut cut_for_widening(const Cut &cut, const Setup &setup, int64_t most_rows) {
-  const int64_t row_tasks = std::max<int64_t>(1, cut.rows / kLeastRows);
+Tiling tiling_for_float16(const Tiling &tiling, const Setup &setup, int64_t most_rows) {
+  const int64_t row_tasks = std::max<int64_t>(1, tiling.rows / kLeastRows);
   const int64_t height = setup.kernels.rows;
-  const int64_t tiles = ((cut.rows + row_tasks - 1) / row_tasks + height - 1) / height;
-  Cut wide = cut;
-  wide.rows_per_task = std::min(std::max(tiles * height, cut.rows_per_task), most_rows);
+  const int64_t tiles = ((tiling.rows + row_tasks - 1) / row_tasks + height - 1) / height;
+  Tiling wide = tiling;
+  wide.rows_per_task = std::min(std::max(tiles * height, tiling.rows_per_task), most_rows);
   if (setup.threads == 1) return wide;
-  const int64_t panels = (cut.columns + setup.kernels.columns - 1) / setup.kernels.columns;
+  const int64_t panels = (tiling.columns + setup.kernels.columns - 1) / setup.kernels.columns;
   const int64_t least_tasks = kLeastTasks * setup.threads;
   const int64_t column_tasks = std::clamp<int64_t>((least_tasks + row_tasks - 1) / row_tasks, 1,
                                                    std::max<int64_t>(1, panels));
   wide.columns_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks) *
                           setup.kernels.columns;
-  return wide.tasks() < least_tasks ? cut : wide;
+  return wide.tasks() < least_tasks ? tiling : wide;
 }
 
 void pack_float16(const float *weights, const WeightLayout &layout, const Kernels &kernels,
@@ -59,61 +59,60 @@ void pack_float16(const float *weights, const WeightLayout &layout, const Kernel
   for (int64_t first = 0; first < layout.columns; first += kernels.columns, packed += numbers) {
     panel.columns = std::min<int64_t>(kernels.columns, layout.columns - first);
     pack_weights(weights + first * layout.column_stride, panel, kernels, wide.data());
-    kernels.narrow[kFloat16](wide.data(), packed, numbers);
+    kernels.float32_to_half[kFloat16](wide.data(), packed, numbers);
   }
 }
 
 }  // namespace
 
-Panels panels_for(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
-                  const std::string &recipe, int64_t most_rows, Cut &cut) {
-  if (gains_by_bfloat16(setup, layout)) return Panels::bfloat16;
-  if (weights.constant == nullptr) return Panels::float32;
-  const Cut wide = cut_for_widening(cut, setup, most_rows);
-  const bool gains =
-      setup.kernels.widens_float16 && std::min(wide.rows_per_task, cut.rows) >= kLeastRows;
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
+                           const std::string &recipe, int64_t most_rows, Tiling &tiling) {
+  if (gains_by_bfloat16(setup, layout)) return PanelStorage::bfloat16;
+  if (weights.constant == nullptr) return PanelStorage::float32;
+  const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
+  const bool gains = setup.kernels.converts_float16 && std::min(wide.rows_per_task, tiling.rows) >= kLeastRows;
   const auto fits = [&] {
     const auto *numbers = static_cast<const float *>(weights.constant);
     return gains && fit_float16(numbers, weights.count(), setup.kernels);
   };
   /* What was stored may be for another number of threads. */
-  const std::string full = recipe + recipe_of(Panels::float16);
-  if (!setup.packed.is_packed_as(weights.constant, full, fits)) return Panels::float32;
-  if (gains) cut = wide;
-  return Panels::float16;
+  const std::string full = recipe + recipe_of(PanelStorage::float16);
+  if (!setup.packed.is_packed_as(weights.constant, full, fits)) return PanelStorage::float32;
+  if (gains) tiling = wide;
+  return PanelStorage::float16;
 }
 
-std::string recipe_of(Panels panels) {
+std::string recipe_of(PanelStorage panels) {
   switch (panels) {
-    case Panels::float16: return " float16";
-    case Panels::bfloat16: return " bfloat16";
+    case PanelStorage::float16: return " float16";
+    case PanelStorage::bfloat16: return " bfloat16";
     default: return "";
   }
 }
 
-size_t packed_bytes(Panels panels, const WeightLayout &layout, const Kernels &kernels) {
+size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
   switch (panels) {
-    case Panels::float16:
-      return whole_lines(packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t));
-    case Panels::bfloat16: return whole_lines(packed_bfloat16_bytes(layout, kernels));
-    default: return whole_lines(packed_bytes(layout, kernels));
+    case PanelStorage::float16:
+      return aligned_bytes(packed_bytes(layout, kernels) / sizeof(float) * sizeof(uint16_t));
+    case PanelStorage::bfloat16: return aligned_bytes(packed_bfloat16_bytes(layout, kernels));
+    default: return aligned_bytes(packed_bytes(layout, kernels));
   }
 }
 
-void pack_weights(Panels panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
+void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed) {
   switch (panels) {
-    case Panels::float16:
+    case PanelStorage::float16:
       return pack_float16(weights, layout, kernels, reinterpret_cast<uint16_t *>(packed));
-    case Panels::bfloat16:
+    case PanelStorage::bfloat16:
       return pack_weights(weights, layout, kernels, reinterpret_cast<Bfloat16 *>(packed));
     default: return pack_weights(weights, layout, kernels, reinterpret_cast<float *>(packed));
   }
 }
 
-size_t widened_bytes(Panels panels, const WeightLayout &layout, const Kernels &kernels) {
-  if (panels != Panels::float16) return 0;
-  return whole_lines(static_cast<size_t>(numbers_of_panel(layout, kernels)) * sizeof(float));
+size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {
+  if (panels != PanelStorage::float16) return 0;
+  return aligned_bytes(static_cast<size_t>(numbers_of_panel(layout, kernels)) * sizeof(float));
 }
 
 }  // namespace cpuacc

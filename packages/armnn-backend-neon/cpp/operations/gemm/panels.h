@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers that weights of products are packed as: float32, or 16 bits where that gains. */
+/* How packed weights are stored: float32, or 16 bits where that gains. */
 #ifndef CPUACC_OPERATIONS_GEMM_PANELS_H_
 #define CPUACC_OPERATIONS_GEMM_PANELS_H_
 
@@ -10,28 +10,28 @@
 
 namespace cpuacc {
 
-/* bfloat16 numbers are multiplied as they are; who reads a panel in float16 widens it into memory of
- * its own.
+/* bfloat16 numbers are multiplied as they are; a task converts a float16 panel to float32 in
+ * memory of its own.
  */
-enum class Panels { float32, float16, bfloat16 };
+enum class PanelStorage { float32, float16, bfloat16 };
 
 /* As what weights are packed: float16 only if it holds each of them to the last bit and a task has so
- * many rows that widening takes next to no time.
+ * many rows that the conversion takes next to no time.
  *
  * Args: recipe: of the packed weights, but for what they are packed as; most_rows: that a task may be
  * given for that.
  */
-Panels panels_for(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
-                  const std::string &recipe, int64_t most_rows, Cut &cut);
+PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
+                           const std::string &recipe, int64_t most_rows, Tiling &tiling);
 /* What the recipe of packed weights ends with. */
-std::string recipe_of(Panels panels);
+std::string recipe_of(PanelStorage panels);
 
 /* A multiple of 64. */
-size_t packed_bytes(Panels panels, const WeightLayout &layout, const Kernels &kernels);
-void pack_weights(Panels panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
+size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
+void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed);
-/* Memory of a thread for the panel that it widens; a multiple of 64, 0 if it widens none. */
-size_t widened_bytes(Panels panels, const WeightLayout &layout, const Kernels &kernels);
+/* Memory of a thread for a panel converted to float32; a multiple of 64, 0 if there is none. */
+size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
 
 }  // namespace cpuacc
 

@@ -155,22 +155,22 @@ struct ShiftRight {
 };
 
 template <typename F>
-Line of_numbers(armnn_data_type type) {
-  return visit_number(type, [](auto tag) -> Line {
+SpanFunction of_numbers(armnn_data_type type) {
+  return visit_number(type, [](auto tag) -> SpanFunction {
     using T = typename decltype(tag)::Type;
-    return pair_line<T, T, F>;
+    return binary_span<T, T, F>;
   });
 }
 
 template <typename F>
-Line of_integers(armnn_data_type type) {
-  return visit_integer(type, [](auto tag) -> Line {
+SpanFunction of_integers(armnn_data_type type) {
+  return visit_integer(type, [](auto tag) -> SpanFunction {
     using T = typename decltype(tag)::Type;
-    return pair_line<T, T, F>;
+    return binary_span<T, T, F>;
   });
 }
 
-Line line_of(int64_t operation, armnn_data_type type) {
+SpanFunction function_of(int64_t operation, armnn_data_type type) {
   switch (operation) {
     case ARMNN_BINARY_OPERATION_ADD: return of_numbers<Add>(type);
     case ARMNN_BINARY_OPERATION_DIV: return of_numbers<Divide>(type);
@@ -210,8 +210,9 @@ void lower_other_arithmetic(Lowering &l, int64_t operation) {
   require_one_type(l);
   require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
   const bool adds_whole = operation == ARMNN_BINARY_OPERATION_ADD && l.input(0).type == ARMNN_SIGNED32;
-  lower_line(l, line_of(operation, l.input(0).type), is_costly(operation) ? 10 * kFunctionNs : kElementNs,
-             adds_whole ? LineKind::whole_sum : LineKind::plain);
+  lower_span_function(l, function_of(operation, l.input(0).type),
+                      is_costly(operation) ? 10 * kFunctionNs : kElementNs,
+                      adds_whole ? SpanKind::whole_sum : SpanKind::plain);
 }
 
 }  // namespace cpuacc

@@ -46,20 +46,20 @@ Broadcast merged(const Shape &shape, const Shape &x, const Shape &y) {
 
 }  // namespace
 
-bool Pairs::may_overwrite(size_t input) const {
+bool Binary::may_overwrite(size_t input) const {
   return (input == 0 ? broadcast_.x : broadcast_.y) == strides_of(broadcast_.shape);
 }
 
-int32_t Pairs::repeated_side() const {
+int32_t Binary::repeated_side() const {
   const Broadcast &b = broadcast_;
   for (const int32_t side : {0, 1}) {
-    const int64_t line = b.line_of(static_cast<size_t>(side));
+    const int64_t line = b.row_of(static_cast<size_t>(side));
     if (line > 0 && 2 * line * element_bytes_ <= kRepeatedBytes) return side;
   }
   return -1;
 }
 
-void Pairs::run_repeated(const Frame &frame, int32_t side) const {
+void Binary::run_repeated(const Frame &frame, int32_t side) const {
   const std::byte *operands[] = {frame.in<std::byte>(inputs[0]), frame.in<std::byte>(inputs[1])};
   auto *z = frame.out<std::byte>(outputs[0]);
   const int64_t lines = broadcast_.shape[0];
@@ -82,7 +82,7 @@ void Pairs::run_repeated(const Frame &frame, int32_t side) const {
   });
 }
 
-void Pairs::run(const Frame &frame) const {
+void Binary::run(const Frame &frame) const {
   if (const int32_t side = repeated_side(); side >= 0) return run_repeated(frame, side);
   const auto *x = frame.in<std::byte>(inputs[0]);
   const auto *y = frame.in<std::byte>(inputs[1]);

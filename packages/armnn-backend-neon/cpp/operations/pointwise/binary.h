@@ -15,8 +15,8 @@ struct Broadcast {
   Shape y;
 
   bool is_plain() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
-  /* The numbers of an operand that is the same line for all lines of the other one; else 0. */
-  int64_t line_of(size_t side) const {
+  /* The numbers of an operand that is the same row for all rows of the other one; else 0. */
+  int64_t row_of(size_t side) const {
     if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
     const int64_t own = side == 0 ? x[0] : y[0];
     const int64_t other = side == 0 ? y[0] : x[0];
@@ -24,19 +24,19 @@ struct Broadcast {
   }
 };
 
-/* Walks over the pairs line by line; what is computed of a line follows. */
-class Pairs : public Linewise {
+/* A function of two operands, span by span. */
+class Binary : public Pointwise {
  public:
-  Pairs(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
-      : Linewise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
+  Binary(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
+      : Pointwise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
   /* An operand whose elements lie as the output's do. */
   bool may_overwrite(size_t input) const override;
-  std::optional<Walk> walk(const Graph &, size_t input) const override {
-    return walk_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);
+  std::optional<AccessPattern> access_pattern(const Graph &, size_t input) const override {
+    return access_pattern_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);
   }
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override {
     compute(kernels, operands[0], steps[0], operands[1], steps[1], to, n);
   }
@@ -48,9 +48,9 @@ class Pairs : public Linewise {
   Broadcast broadcast_;
 
  private:
-  /* Which operand is one short line, the same for all lines of the other; -1: neither. */
+  /* Which operand is one short row, the same for all rows of the other; -1: neither. */
   int32_t repeated_side() const;
-  /* Many lines at once, beside copies of the repeated one. */
+  /* Many rows at once, beside copies of the repeated one. */
   void run_repeated(const Frame &frame, int32_t side) const;
 
   int64_t element_bytes_;

@@ -53,21 +53,21 @@ Iteration merged(const Iteration &from) {
   return result;
 }
 
-class Lines final : public Linewise {
+class BroadcastFunction final : public Pointwise {
  public:
-  Lines(std::vector<TensorId> operands, TensorId to, Iteration iteration, Line line, double element_ns,
-        LineKind kind)
-      : Linewise(std::move(operands), {to}),
+  BroadcastFunction(std::vector<TensorId> operands, TensorId to, Iteration iteration, SpanFunction function,
+                    double element_ns, SpanKind kind)
+      : Pointwise(std::move(operands), {to}),
         iteration_(std::move(iteration)),
-        line_(line),
+        function_(function),
         element_ns_(element_ns),
         kind_(kind) {}
 
-  SumsStep as_sums_step(const Graph &) const override {
-    if (kind_ != LineKind::whole_sum) return {};
+  DequantiseStep as_dequantise_step(const Graph &) const override {
+    if (kind_ != SpanKind::whole_sum) return {};
     for (const size_t data : {size_t{0}, size_t{1}}) {
       if (adds_to_columns(iteration_.shape, iteration_.strides[data], iteration_.strides[1 - data])) {
-        return {SumsStep::Kind::add_whole, data, inputs[1 - data]};
+        return {DequantiseStep::Kind::add_whole, data, inputs[1 - data]};
       }
     }
     return {};
@@ -95,12 +95,12 @@ class Lines final : public Linewise {
   bool may_overwrite(size_t input) const override {
     return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
   }
-  std::optional<Walk> walk(const Graph &, size_t input) const override {
-    return walk_of(iteration_.shape, iteration_.strides[input]);
+  std::optional<AccessPattern> access_pattern(const Graph &, size_t input) const override {
+    return access_pattern_of(iteration_.shape, iteration_.strides[input]);
   }
-  void compute_line(const Kernels &, const void *const *operands, const int64_t *steps, void *to,
+  void compute_span(const Kernels &, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override {
-    line_(operands, steps, to, n);
+    function_(operands, steps, to, n);
   }
   double element_ns() const override { return element_ns_; }
 
@@ -122,13 +122,13 @@ class Lines final : public Linewise {
       steps[k] = strides[last];
     }
     std::byte *to = frame.out<std::byte>(outputs[0]) + (number * shape[last] + first) * to_bytes_;
-    line_(operands, steps, to, std::min(kChunk, shape[last] - first));
+    function_(operands, steps, to, std::min(kChunk, shape[last] - first));
   }
 
   Iteration iteration_;
-  Line line_;
+  SpanFunction function_;
   double element_ns_;
-  LineKind kind_;
+  SpanKind kind_;
   std::vector<int64_t> bytes_; /* of an element of each operand */
   int64_t to_bytes_ = 0;
 };
@@ -145,9 +145,9 @@ bool broadcasts(const Shape &shape, const Shape &to) {
 
 }  // namespace
 
-void lower_line(Lowering &l, Line line, double element_ns, LineKind kind) {
+void lower_span_function(Lowering &l, SpanFunction function, double element_ns, SpanKind kind) {
   const Shape &shape = l.output().shape;
-  require(line != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
+  require(function != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const Order order = l.common_order();
   Iteration iteration{in_memory(shape, order), {}};
   std::vector<TensorId> operands;
@@ -156,9 +156,9 @@ void lower_line(Lowering &l, Line line, double element_ns, LineKind kind) {
     require(broadcasts(given, shape), "it does not broadcast to the output", static_cast<int32_t>(i));
     const Order own = given.size() == shape.size() ? order : plain_order(given.size());
     iteration.strides.push_back(strides_along(given, own, order));
-    operands.push_back(kind == LineKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
+    operands.push_back(kind == SpanKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
   }
-  l.add<Lines>(std::move(operands), l.out(0, order), merged(iteration), line, element_ns, kind);
+  l.add<BroadcastFunction>(std::move(operands), l.out(0, order), merged(iteration), function, element_ns, kind);
 }
 
 void require_one_type(const Lowering &l) {

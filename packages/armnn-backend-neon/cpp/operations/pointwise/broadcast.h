@@ -10,23 +10,24 @@ namespace cpuacc {
 /* Computes n elements that lie side by side; a step of an operand is how many of its elements apart
  * two neighbours read.
  */
-using Line = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
+using SpanFunction = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
 
-/* What a line function is beside a function of elements: the sum of two Signed32, or one of bytes in
+/* What a span function is beside a function of elements: the sum of two Signed32, or one of bytes in
  * steps of the output.
  */
-enum class LineKind { plain, whole_sum, in_output_steps };
+enum class SpanKind { plain, whole_sum, in_output_steps };
 
-/* Lowers a layer to a line function over all its inputs; refuses if there is none. Element_ns is what
+/* Lowers a layer to a span function over all its inputs; refuses if there is none. Element_ns is what
  * an element takes.
  */
-void lower_line(Lowering &lowering, Line line, double element_ns, LineKind kind = LineKind::plain);
+void lower_span_function(Lowering &lowering, SpanFunction function, double element_ns,
+                         SpanKind kind = SpanKind::plain);
 
 /* Refuses operands of other types than the first. */
 void require_one_type(const Lowering &lowering);
 
 template <typename To, typename From, typename F>
-void unary_line(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
+void unary_span(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
   const auto *x = static_cast<const From *>(operands[0]);
   auto *z = static_cast<To *>(to);
   for (int64_t i = 0; i < n; ++i) z[i] = F::of(x[i * steps[0]]);
@@ -34,7 +35,7 @@ void unary_line(const void *const *operands, const int64_t *steps, void *to, int
 
 /* The usual steps have loops of their own, which the compiler turns into vector instructions. */
 template <typename To, typename From, typename F>
-void pair_line(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
+void binary_span(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
   const auto *x = static_cast<const From *>(operands[0]);
   const auto *y = static_cast<const From *>(operands[1]);
   auto *z = static_cast<To *>(to);

@@ -77,18 +77,18 @@ Convert converter(armnn_data_type from, armnn_data_type to) {
   }
 }
 
-class Cast final : public OneToOne {
+class Cast final : public Unary {
  public:
-  Cast(TensorId from, TensorId to, Convert convert) : OneToOne(from, to), convert_(convert) {}
+  Cast(TensorId from, TensorId to, Convert convert) : Unary(from, to), convert_(convert) {}
 
-  void compute_line(const Kernels &, const void *const *operands, const int64_t *, void *to,
+  void compute_span(const Kernels &, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
     convert_(operands[0], to, n);
   }
 
-  SumsStep as_sums_step(const Graph &) const override {
+  DequantiseStep as_dequantise_step(const Graph &) const override {
     const bool is_real = convert_ == convert<int32_t, float>;
-    return {is_real ? SumsStep::Kind::to_float : SumsStep::Kind::none, 0, kNone};
+    return {is_real ? DequantiseStep::Kind::to_float : DequantiseStep::Kind::none, 0, kNone};
   }
 
  private:
@@ -127,13 +127,13 @@ Convert converter_to_odd(armnn_data_type from) {
 }
 
 /* Whether one side is a half and the other one of more bits. */
-bool lower_half(Lowering &l) {
+bool lower_to_or_from_half(Lowering &l) {
   const armnn_data_type from_type = l.input(0).type;
   const armnn_data_type to_type = l.output().type;
   const Order order = l.order(0);
   if (is_half(from_type) && to_type == ARMNN_FLOAT32) {
     const TensorId from = l.in(0, order);
-    l.add<Widen>(from, l.out(0, order), half_of(from_type));
+    l.add<HalfToFloat32>(from, l.out(0, order), half_format_of(from_type));
     return true;
   }
   const Convert to_odd = converter_to_odd(from_type);
@@ -144,13 +144,13 @@ bool lower_half(Lowering &l) {
     l.add<Cast>(from, rounded, to_odd);
     from = rounded;
   }
-  l.add<Narrow>(from, l.out(0, order), half_of(to_type));
+  l.add<Float32ToHalf>(from, l.out(0, order), half_format_of(to_type));
   return true;
 }
 
 void lower_cast(Lowering &l) {
   require(l.input(0).shape == l.output().shape, "input and output must have the same shape");
-  if (lower_half(l)) return;
+  if (lower_to_or_from_half(l)) return;
   const Convert convert = converter(l.input(0).type, l.output().type);
   require(convert != nullptr, std::string(type_name(l.input(0).type)) + " is not cast to " +
                                   type_name(l.output().type) + " here");

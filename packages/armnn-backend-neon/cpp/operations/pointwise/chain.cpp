@@ -12,14 +12,14 @@ constexpr int64_t kMostBytes = 4096; /* of one buffer */
 constexpr int64_t kLeastBytes = 512;
 
 template <typename T>
-void fill_runs(const void *from, void *to, const Walk &walk, int64_t first, int64_t n) {
+void fill_runs(const void *from, void *to, const AccessPattern &pattern, int64_t first, int64_t n) {
   const auto *x = static_cast<const T *>(from);
   auto *y = static_cast<T *>(to);
-  int64_t run = first / walk.inner % walk.period;
-  int64_t end = walk.inner - first % walk.inner;
-  for (int64_t i = 0; i < n; i = end, end += walk.inner) {
+  int64_t run = first / pattern.inner % pattern.period;
+  int64_t end = pattern.inner - first % pattern.inner;
+  for (int64_t i = 0; i < n; i = end, end += pattern.inner) {
     std::fill(y + i, y + std::min(end, n), x[run]);
-    run = run + 1 == walk.period ? 0 : run + 1;
+    run = run + 1 == pattern.period ? 0 : run + 1;
   }
 }
 
@@ -36,16 +36,16 @@ void copy_periods(const std::byte *from, std::byte *to, int64_t period, int64_t 
 }
 
 /* n elements from first on, as the output meets them. */
-void copy_repeated(const std::byte *from, std::byte *to, const Walk &walk, int64_t bytes, int64_t first,
-                   int64_t n) {
-  if (walk.inner == 1) {
-    return copy_periods(from, to, walk.period * bytes, first % walk.period * bytes, n * bytes);
+void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pattern, int64_t bytes,
+                   int64_t first, int64_t n) {
+  if (pattern.inner == 1) {
+    return copy_periods(from, to, pattern.period * bytes, first % pattern.period * bytes, n * bytes);
   }
   switch (bytes) {
-    case 1: return fill_runs<uint8_t>(from, to, walk, first, n);
-    case 2: return fill_runs<uint16_t>(from, to, walk, first, n);
-    case 4: return fill_runs<uint32_t>(from, to, walk, first, n);
-    default: return fill_runs<uint64_t>(from, to, walk, first, n);
+    case 1: return fill_runs<uint8_t>(from, to, pattern, first, n);
+    case 2: return fill_runs<uint16_t>(from, to, pattern, first, n);
+    case 4: return fill_runs<uint32_t>(from, to, pattern, first, n);
+    default: return fill_runs<uint64_t>(from, to, pattern, first, n);
   }
 }
 
@@ -57,7 +57,7 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links,
   std::vector<TensorId> made;
   for (std::unique_ptr<Operation> &operation : links) {
     const TensorId to = operation->outputs[0];
-    Link link{nullptr, operation->as_linewise(), {}, Place::buffer, 0, 0};
+    Link link{nullptr, operation->as_pointwise(), {}, Place::buffer, 0, 0};
     link.operation = std::move(operation);
     link.bytes = static_cast<int64_t>(element_bytes(graph[to].type));
     const auto output = std::find(this->outputs.begin(), this->outputs.end(), to);
@@ -91,9 +91,9 @@ void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> 
     auto input = std::find(inputs.begin(), inputs.end(), id);
     if (input == inputs.end()) input = inputs.insert(inputs.end(), id);
     const auto number = static_cast<size_t>(input - inputs.begin());
-    const Walk walk = *link.lines->walk(graph, i);
-    const bool is_repeated = walk.period > 1 && !walk.is_dense(count_);
-    link.operands.push_back({Place::input, number, walk, bytes, is_repeated});
+    const AccessPattern pattern = *link.lines->access_pattern(graph, i);
+    const bool is_repeated = pattern.period > 1 && !pattern.is_dense(count_);
+    link.operands.push_back({Place::input, number, pattern, bytes, is_repeated});
   }
 }
 
@@ -140,7 +140,7 @@ void Chain::choose_block() {
   block_ = std::min(buffer_bytes_ / widest, count_);
   for (const Link &link : links_) {
     for (const Operand &operand : link.operands) {
-      const int64_t length = operand.walk.inner * operand.walk.period;
+      const int64_t length = operand.pattern.inner * operand.pattern.period;
       if (operand.is_repeated && length <= block_) longest = std::max(longest, length);
     }
   }
@@ -148,7 +148,7 @@ void Chain::choose_block() {
   buffer_bytes_ = (block_ * widest + 63) / 64 * 64;
   for (Link &link : links_) {
     for (Operand &operand : link.operands) {
-      const int64_t length = operand.walk.inner * operand.walk.period;
+      const int64_t length = operand.pattern.inner * operand.pattern.period;
       operand.is_lasting = operand.is_repeated && block_ % length == 0;
     }
   }
@@ -171,35 +171,35 @@ const void *Chain::read(const Blocks &blocks, const Operand &operand, int64_t fi
   }
   const auto *from = blocks.frame.in<std::byte>(inputs[operand.index]);
   if (!operand.is_repeated) {
-    step = operand.walk.period > 1 ? 1 : 0;
+    step = operand.pattern.period > 1 ? 1 : 0;
     return from + step * first * operand.bytes;
   }
-  const Walk &walk = operand.walk;
-  if (walk.inner == 1 && first % walk.period + n <= walk.period) {
-    return from + first % walk.period * operand.bytes;
+  const AccessPattern &pattern = operand.pattern;
+  if (pattern.inner == 1 && first % pattern.period + n <= pattern.period) {
+    return from + first % pattern.period * operand.bytes;
   }
-  if (first % walk.inner + n <= walk.inner) {
+  if (first % pattern.inner + n <= pattern.inner) {
     step = 0;
-    return from + first / walk.inner % walk.period * operand.bytes;
+    return from + first / pattern.inner % pattern.period * operand.bytes;
   }
   std::byte *copy = buffer(operand.copy);
   if (!operand.is_lasting || first == blocks.first) {
-    copy_repeated(from, copy, operand.walk, operand.bytes, first, n);
+    copy_repeated(from, copy, operand.pattern, operand.bytes, first, n);
   }
   return copy;
 }
 
 void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
   for (const Link &link : links_) {
-    const void *operands[Linewise::kMostOperands];
-    int64_t steps[Linewise::kMostOperands];
+    const void *operands[Pointwise::kMostOperands];
+    int64_t steps[Pointwise::kMostOperands];
     for (size_t i = 0; i < link.operands.size(); ++i) {
       operands[i] = read(blocks, link.operands[i], first, n, steps[i]);
     }
     std::byte *to = link.place == Place::buffer
                         ? blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_
                         : blocks.frame.out<std::byte>(outputs[link.index]) + first * link.bytes;
-    link.lines->compute_line(blocks.frame.kernels, operands, steps, to, n);
+    link.lines->compute_span(blocks.frame.kernels, operands, steps, to, n);
   }
 }
 
@@ -208,7 +208,7 @@ bool Chain::may_overwrite(size_t input) const {
   for (const Link &link : links_) {
     for (const Operand &operand : link.operands) {
       if (operand.place != Place::input || operand.index != input) continue;
-      if (is_written || !operand.walk.is_dense(count_)) return false;
+      if (is_written || !operand.pattern.is_dense(count_)) return false;
     }
     is_written = is_written || (link.place == Place::output && link.index == 0);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linewise operations in one walk over memory: what passes between them stays in the nearest cache. */
+/* Pointwise operations in one loop over memory: intermediate values stay in the nearest cache. */
 #ifndef CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
 #define CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
 
@@ -15,7 +15,7 @@ namespace cpuacc {
  */
 class Chain final : public Operation {
  public:
-  /* Args: links: operations that are linewise, of one number of elements, each behind those that it
+  /* Args: links: operations that are pointwise, of one number of elements, each behind those that it
    * reads; outputs: what others read of theirs.
    */
   Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links, std::vector<TensorId> outputs);
@@ -30,7 +30,7 @@ class Chain final : public Operation {
   struct Operand {
     Place place;
     size_t index; /* of the input, output or buffer */
-    Walk walk;
+    AccessPattern pattern;
     int64_t bytes; /* of an element */
     bool is_repeated; /* an input that is neither as long as the output nor one number */
     size_t copy = 0; /* the buffer for a block of what is repeated */
@@ -38,7 +38,7 @@ class Chain final : public Operation {
   };
   struct Link {
     std::unique_ptr<Operation> operation;
-    const Linewise *lines;
+    const Pointwise *lines;
     std::vector<Operand> operands;
     Place place;
     size_t index; /* of the output or buffer */

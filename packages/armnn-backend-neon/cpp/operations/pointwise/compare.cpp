@@ -19,10 +19,10 @@ struct Holds {
 };
 
 template <template <typename> class Relation>
-Line comparison(armnn_data_type type) {
-  if (type == ARMNN_BOOLEAN) return pair_line<Truth, Truth, Holds<Relation>>;
-  return visit_number(type, [](auto tag) -> Line {
-    return pair_line<Truth, typename decltype(tag)::Type, Holds<Relation>>;
+SpanFunction comparison(armnn_data_type type) {
+  if (type == ARMNN_BOOLEAN) return binary_span<Truth, Truth, Holds<Relation>>;
+  return visit_number(type, [](auto tag) -> SpanFunction {
+    return binary_span<Truth, typename decltype(tag)::Type, Holds<Relation>>;
   });
 }
 
@@ -30,7 +30,7 @@ void require_truth(const Lowering &l) {
   require(l.output().type == ARMNN_BOOLEAN, "the output must be Boolean");
 }
 
-Line relation_of(int64_t number, armnn_data_type type) {
+SpanFunction relation_of(int64_t number, armnn_data_type type) {
   switch (number) {
     case ARMNN_COMPARISON_OPERATION_EQUAL: return comparison<std::equal_to>(type);
     case ARMNN_COMPARISON_OPERATION_GREATER: return comparison<std::greater>(type);
@@ -46,7 +46,7 @@ void lower_comparison(Lowering &l) {
   require_one_type(l);
   require_truth(l);
   const int64_t number = l.layer().integer(ARMNN_PARAMETER(ARMNN_COMPARISON_OPERATION));
-  lower_line(l, relation_of(number, l.input(0).type), kElementNs);
+  lower_span_function(l, relation_of(number, l.input(0).type), kElementNs);
 }
 
 struct Or {
@@ -59,11 +59,11 @@ struct Xor {
   static Truth of(Truth x, Truth y) { return {static_cast<uint8_t>(x ^ y)}; }
 };
 
-Line logic_of(int64_t number) {
+SpanFunction logic_of(int64_t number) {
   switch (number) {
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND: return pair_line<Truth, Truth, And>;
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR: return pair_line<Truth, Truth, Or>;
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR: return pair_line<Truth, Truth, Xor>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND: return binary_span<Truth, Truth, And>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR: return binary_span<Truth, Truth, Or>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR: return binary_span<Truth, Truth, Xor>;
     default: throw Refusal{"this function is not computed here"};
   }
 }
@@ -72,11 +72,12 @@ void lower_logic(Lowering &l) {
   require_one_type(l);
   require_truth(l);
   require(l.input(0).type == ARMNN_BOOLEAN, "the operands must be Boolean", 0);
-  lower_line(l, logic_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))), kElementNs);
+  lower_span_function(l, logic_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))),
+                      kElementNs);
 }
 
 template <typename T>
-void choose(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
+void select(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
   const auto *condition = static_cast<const Truth *>(operands[0]);
   const auto *x = static_cast<const T *>(operands[1]);
   const auto *y = static_cast<const T *>(operands[2]);
@@ -86,12 +87,12 @@ void choose(const void *const *operands, const int64_t *steps, void *to, int64_t
   }
 }
 
-Line choice(size_t element_bytes) {
+SpanFunction selection(size_t element_bytes) {
   switch (element_bytes) {
-    case 1: return choose<uint8_t>;
-    case 2: return choose<uint16_t>;
-    case 4: return choose<uint32_t>;
-    default: return choose<uint64_t>;
+    case 1: return select<uint8_t>;
+    case 2: return select<uint16_t>;
+    case 4: return select<uint32_t>;
+    default: return select<uint64_t>;
   }
 }
 
@@ -105,7 +106,7 @@ void lower_where(Lowering &l) {
                 operand.quantization.axis < 0,
             "it must have the output's data type and quantisation", i);
   }
-  lower_line(l, choice(element_bytes(l.output().type)), 4 * kElementNs);
+  lower_span_function(l, selection(element_bytes(l.output().type)), 4 * kElementNs);
 }
 
 struct IsNan {
@@ -126,10 +127,11 @@ template <typename F>
 void lower_test(Lowering &l) {
   require_truth(l);
   const armnn_data_type type = l.input(0).type;
-  lower_line(l, type == ARMNN_FLOAT32   ? unary_line<Truth, float, F>
-                : type == ARMNN_FLOAT64 ? unary_line<Truth, double, F>
-                                        : nullptr,
-             kElementNs);
+  lower_span_function(l,
+                      type == ARMNN_FLOAT32   ? unary_span<Truth, float, F>
+                      : type == ARMNN_FLOAT64 ? unary_span<Truth, double, F>
+                                              : nullptr,
+                      kElementNs);
 }
 
 void lower_is_infinite(Lowering &l) {

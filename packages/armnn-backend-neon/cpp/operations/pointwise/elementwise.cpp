@@ -12,11 +12,11 @@
 namespace cpuacc {
 namespace {
 
-class Apply final : public OneToOne {
+class Apply final : public Unary {
  public:
-  Apply(TensorId from, TensorId to, Elementwise function) : OneToOne(from, to), function_(function) {}
+  Apply(TensorId from, TensorId to, Elementwise function) : Unary(from, to), function_(function) {}
 
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
     kernels.elementwise(function_, static_cast<const float *>(operands[0]), static_cast<float *>(to), n);
   }
@@ -32,17 +32,17 @@ class Apply final : public OneToOne {
   Elementwise function_;
 };
 
-class Combine final : public Pairs {
+class Combine final : public Binary {
  public:
   Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
-      : Pairs(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
+      : Binary(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
 
   bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain(); }
-  int64_t summed_line(size_t side) const override {
-    return operation_ == Arithmetic::add ? broadcast_.line_of(side) : 0;
+  int64_t added_row(size_t side) const override {
+    return operation_ == Arithmetic::add ? broadcast_.row_of(side) : 0;
   }
 
-  SumsStep as_sums_step(const Graph &graph) const override {
+  DequantiseStep as_dequantise_step(const Graph &graph) const override {
     const bool is_product = operation_ == Arithmetic::multiply;
     if (!is_product && operation_ != Arithmetic::add) return {};
     for (const size_t data : {size_t{0}, size_t{1}}) {
@@ -50,7 +50,7 @@ class Combine final : public Pairs {
       const bool fits = is_product ? graph[operand].count() == 1
                                    : adds_to_columns(broadcast_.shape, data == 0 ? broadcast_.x : broadcast_.y,
                                                      data == 0 ? broadcast_.y : broadcast_.x);
-      const SumsStep::Kind kind = is_product ? SumsStep::Kind::multiply : SumsStep::Kind::add;
+      const DequantiseStep::Kind kind = is_product ? DequantiseStep::Kind::multiply : DequantiseStep::Kind::add;
       if (fits && graph[inputs[data]].count() == graph[outputs[0]].count()) return {kind, data, operand};
     }
     return {};
@@ -70,10 +70,10 @@ class Combine final : public Pairs {
   Arithmetic operation_;
 };
 
-class Slopes final : public Pairs {
+class Slopes final : public Binary {
  public:
   Slopes(TensorId x, TensorId y, TensorId to, Broadcast broadcast)
-      : Pairs(x, y, to, std::move(broadcast), sizeof(float)) {}
+      : Binary(x, y, to, std::move(broadcast), sizeof(float)) {}
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,

@@ -8,12 +8,12 @@
 namespace cpuacc {
 namespace {
 
-class ApplyFloat16 final : public OneToOne {
+class ApplyFloat16 final : public Unary {
  public:
   ApplyFloat16(TensorId from, TensorId to, const Elementwise &function)
-      : OneToOne(from, to), function_(function) {}
+      : Unary(from, to), function_(function) {}
 
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
     kernels.float16_elementwise(function_, static_cast<const uint16_t *>(operands[0]),
                                 static_cast<uint16_t *>(to), n);
@@ -23,10 +23,10 @@ class ApplyFloat16 final : public OneToOne {
   Elementwise function_;
 };
 
-class CombineFloat16 final : public Pairs {
+class CombineFloat16 final : public Binary {
  public:
   CombineFloat16(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast, Arithmetic operation)
-      : Pairs(x, y, to, broadcast, sizeof(uint16_t)), operation_(operation) {}
+      : Binary(x, y, to, broadcast, sizeof(uint16_t)), operation_(operation) {}
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
@@ -57,8 +57,8 @@ bool is_exact(const Kernels &kernels, const Elementwise &f) {
 
 bool is_float16(const Kernels &kernels, float number) {
   uint16_t bits;
-  kernels.narrow[static_cast<int>(Half::float16)](&number, &bits, 1);
-  return widened(bits, Half::float16) == number;
+  kernels.float32_to_half[static_cast<int>(HalfFormat::float16)](&number, &bits, 1);
+  return float32_of(bits, HalfFormat::float16) == number;
 }
 
 std::unique_ptr<Operation> float16_function(const Kernels &kernels, TensorId from, TensorId to,

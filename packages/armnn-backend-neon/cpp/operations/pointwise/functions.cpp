@@ -11,16 +11,16 @@ namespace cpuacc {
 namespace {
 
 /* The library's function of a floating point number. */
-template <double (*Wide)(double), float (*Narrow)(float)>
+template <double (*Double)(double), float (*Single)(float)>
 struct Library {
-  static double of(double x) { return Wide(x); }
-  static float of(float x) { return Narrow(x); }
+  static double of(double x) { return Double(x); }
+  static float of(float x) { return Single(x); }
 };
 
 template <typename F>
-Line of_floats(armnn_data_type type) {
-  if (type == ARMNN_FLOAT32) return unary_line<float, float, F>;
-  return type == ARMNN_FLOAT64 ? static_cast<Line>(unary_line<double, double, F>) : nullptr;
+SpanFunction of_floats(armnn_data_type type) {
+  if (type == ARMNN_FLOAT32) return unary_span<float, float, F>;
+  return type == ARMNN_FLOAT64 ? static_cast<SpanFunction>(unary_span<double, double, F>) : nullptr;
 }
 
 struct InverseRoot {
@@ -64,14 +64,14 @@ struct LogicalNot {
 };
 
 template <typename F>
-Line of_integers(armnn_data_type type) {
-  return visit_integer(type, [](auto tag) -> Line {
+SpanFunction of_integers(armnn_data_type type) {
+  return visit_integer(type, [](auto tag) -> SpanFunction {
     using T = typename decltype(tag)::Type;
-    return unary_line<T, T, F>;
+    return unary_span<T, T, F>;
   });
 }
 
-Line function_of_floats(int64_t operation, armnn_data_type type) {
+SpanFunction function_of_floats(int64_t operation, armnn_data_type type) {
   switch (operation) {
     case ARMNN_UNARY_OPERATION_ABS: return of_floats<Magnitude>(type);
     case ARMNN_UNARY_OPERATION_EXP: return of_floats<Library<std::exp, std::exp>>(type);
@@ -99,7 +99,7 @@ Line function_of_floats(int64_t operation, armnn_data_type type) {
   }
 }
 
-Line function_of_integers(int64_t operation, armnn_data_type type) {
+SpanFunction function_of_integers(int64_t operation, armnn_data_type type) {
   switch (operation) {
     case ARMNN_UNARY_OPERATION_ABS: return of_integers<Magnitude>(type);
     case ARMNN_UNARY_OPERATION_NEG: return of_integers<Negative>(type);
@@ -117,15 +117,15 @@ void lower_other_function(Lowering &l, int64_t operation) {
   const armnn_data_type type = l.input(0).type;
   require(l.output().type == type, "the output must have the data type of the input");
   constexpr int64_t kLogicalNot = 5;
-  Line line = nullptr;
+  SpanFunction function = nullptr;
   if (operation == kLogicalNot) {
-    if (type == ARMNN_BOOLEAN) line = unary_line<Truth, Truth, LogicalNot>;
+    if (type == ARMNN_BOOLEAN) function = unary_span<Truth, Truth, LogicalNot>;
   } else if (type == ARMNN_FLOAT32 || type == ARMNN_FLOAT64) {
-    line = function_of_floats(operation, type);
+    function = function_of_floats(operation, type);
   } else {
-    line = function_of_integers(operation, type);
+    function = function_of_integers(operation, type);
   }
-  lower_line(l, line, 10 * kFunctionNs);
+  lower_span_function(l, function, 10 * kFunctionNs);
 }
 
 }  // namespace cpuacc

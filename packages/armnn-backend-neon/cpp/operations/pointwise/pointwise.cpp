@@ -5,25 +5,25 @@
 
 namespace cpuacc {
 
-std::optional<Walk> walk_of(const Shape &shape, const Shape &strides) {
-  Walk walk{1, 1};
+std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &strides) {
+  AccessPattern pattern{1, 1};
   size_t axis = shape.size();
-  for (; axis > 0 && (strides[axis - 1] == 0 || shape[axis - 1] == 1); --axis) walk.inner *= shape[axis - 1];
-  for (; axis > 0 && strides[axis - 1] == walk.period; --axis) walk.period *= shape[axis - 1];
+  for (; axis > 0 && (strides[axis - 1] == 0 || shape[axis - 1] == 1); --axis) pattern.inner *= shape[axis - 1];
+  for (; axis > 0 && strides[axis - 1] == pattern.period; --axis) pattern.period *= shape[axis - 1];
   for (; axis > 0; --axis) {
     if (strides[axis - 1] != 0 && shape[axis - 1] != 1) return std::nullopt;
   }
-  return walk;
+  return pattern;
 }
 
-size_t OneToOne::prepare(const Setup &setup) {
+size_t Unary::prepare(const Setup &setup) {
   count_ = setup[inputs[0]].count();
   from_bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
   to_bytes_ = static_cast<int64_t>(element_bytes(setup[outputs[0]].type));
   return 0;
 }
 
-void OneToOne::run(const Frame &frame) const {
+void Unary::run(const Frame &frame) const {
   constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
   const auto *from = frame.in<std::byte>(inputs[0]);
   auto *to = frame.out<std::byte>(outputs[0]);
@@ -32,13 +32,13 @@ void OneToOne::run(const Frame &frame) const {
     constexpr int64_t kSteps[] = {1};
     const int64_t first = begin * kChunk;
     const void *const operands[] = {from + first * from_bytes_};
-    compute_line(frame.kernels, operands, kSteps, to + first * to_bytes_,
+    compute_span(frame.kernels, operands, kSteps, to + first * to_bytes_,
                  std::min(end * kChunk, count_) - first);
   });
 }
 
-std::optional<Walk> OneToOne::walk(const Graph &graph, size_t) const {
-  return Walk{1, graph[outputs[0]].count()};
+std::optional<AccessPattern> Unary::access_pattern(const Graph &graph, size_t) const {
+  return AccessPattern{1, graph[outputs[0]].count()};
 }
 
 }  // namespace cpuacc

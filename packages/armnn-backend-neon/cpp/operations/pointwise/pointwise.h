@@ -12,7 +12,7 @@
 namespace cpuacc {
 
 /* Which element of an operand goes with element i of the output: (i / inner) % period. */
-struct Walk {
+struct AccessPattern {
   int64_t inner;
   int64_t period;
 
@@ -20,35 +20,35 @@ struct Walk {
 };
 
 /* The walk of an operand with these strides over an output that lies densely, if it is one. */
-std::optional<Walk> walk_of(const Shape &shape, const Shape &strides);
+std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &strides);
 
-class Linewise : public Operation {
+class Pointwise : public Operation {
  public:
   static constexpr size_t kMostOperands = 3;
 
   using Operation::Operation;
 
-  const Linewise *as_linewise() const override { return this; }
+  const Pointwise *as_pointwise() const override { return this; }
   /* How it reads an operand; none: in another way. */
-  virtual std::optional<Walk> walk(const Graph &graph, size_t input) const = 0;
+  virtual std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const = 0;
   /* Computes n elements that lie side by side. A step is 1, or 0 for an operand that is one number
    * for all of them.
    */
-  virtual void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps,
-                            void *to, int64_t n) const = 0;
+  virtual void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+                            int64_t n) const = 0;
   /* What an element takes. */
   virtual double element_ns() const { return kElementNs; }
 };
 
 /* Each element from the one at the same place. */
-class OneToOne : public Linewise {
+class Unary : public Pointwise {
  public:
-  OneToOne(TensorId from, TensorId to) : Linewise({from}, {to}) {}
+  Unary(TensorId from, TensorId to) : Pointwise({from}, {to}) {}
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
   bool may_overwrite(size_t) const override { return true; }
-  std::optional<Walk> walk(const Graph &graph, size_t input) const override;
+  std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const override;
 
  private:
   int64_t count_ = 0;

@@ -7,7 +7,7 @@ namespace cpuacc {
 namespace {
 
 /* Real numbers to real numbers: what lifting has put on either side converts them. */
-bool lower_lifted(Lowering &l, bool converts) {
+bool lower_within_fallback(Lowering &l, bool converts) {
   if (!converts || l.input(0).type != ARMNN_FLOAT32 || l.output().type != ARMNN_FLOAT32) return false;
   const Order order = l.order(0);
   l.share(0, l.in(0, order), order);
@@ -15,7 +15,7 @@ bool lower_lifted(Lowering &l, bool converts) {
 }
 
 void lower_dequantize(Lowering &l) {
-  if (lower_lifted(l, l.input(0).stored_type != ARMNN_FLOAT32)) return;
+  if (lower_within_fallback(l, l.input(0).stored_type != ARMNN_FLOAT32)) return;
   const Value &in = l.input(0);
   require(is_quantized(in.type) && in.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are dequantised here", 0);
@@ -26,7 +26,7 @@ void lower_dequantize(Lowering &l) {
 }
 
 void lower_quantize(Lowering &l) {
-  if (lower_lifted(l, is_quantized(l.output().stored_type))) return;
+  if (lower_within_fallback(l, is_quantized(l.output().stored_type))) return;
   const Value &out = l.output();
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(is_quantized(out.type) && out.quantization.scales.size() == 1,
@@ -53,11 +53,11 @@ size_t Dequantize::prepare(const Setup &setup) {
   integer_ = integer_of(from.type);
   scale_ = from.quantization.scales[0];
   zero_point_ = from.quantization.zero_points[0];
-  return OneToOne::prepare(setup);
+  return Unary::prepare(setup);
 }
 
-void Dequantize::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *,
-                              void *to, int64_t n) const {
+void Dequantize::compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                              int64_t n) const {
   kernels.dequantize[static_cast<int>(integer_)](operands[0], static_cast<float *>(to), n, scale_,
                                                  zero_point_);
 }
@@ -67,11 +67,11 @@ size_t Quantize::prepare(const Setup &setup) {
   integer_ = integer_of(to.type);
   scale_ = to.quantization.scales[0];
   zero_point_ = to.quantization.zero_points[0];
-  return OneToOne::prepare(setup);
+  return Unary::prepare(setup);
 }
 
-void Quantize::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *,
-                            void *to, int64_t n) const {
+void Quantize::compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                            int64_t n) const {
   kernels.quantize[static_cast<int>(integer_)](static_cast<const float *>(operands[0]), to, n, scale_,
                                                zero_point_);
 }

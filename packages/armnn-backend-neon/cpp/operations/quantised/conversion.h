@@ -11,11 +11,11 @@ namespace cpuacc {
 bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
 
-class Dequantize final : public OneToOne {
+class Dequantize final : public Unary {
  public:
-  Dequantize(TensorId from, TensorId to) : OneToOne(from, to) {}
+  Dequantize(TensorId from, TensorId to) : Unary(from, to) {}
   size_t prepare(const Setup &setup) override;
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
  private:
@@ -24,11 +24,11 @@ class Dequantize final : public OneToOne {
   int32_t zero_point_ = 0;
 };
 
-class Quantize final : public OneToOne {
+class Quantize final : public Unary {
  public:
-  Quantize(TensorId from, TensorId to) : OneToOne(from, to) {}
+  Quantize(TensorId from, TensorId to) : Unary(from, to) {}
   size_t prepare(const Setup &setup) override;
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
  private:

@@ -29,8 +29,8 @@ class DynamicQuantize final : public Operation {
       for (int64_t i = begin; i < end; ++i) {
         const float *part = x + i * kChunk;
         float *pair = extremes + 2 * i;
-        pair[0] = frame.kernels.reduce_line(Reduction::minimum, part, length(i));
-        pair[1] = frame.kernels.reduce_line(Reduction::maximum, part, length(i));
+        pair[0] = frame.kernels.reduce_row(Reduction::minimum, part, length(i));
+        pair[1] = frame.kernels.reduce_row(Reduction::maximum, part, length(i));
         if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
       }
     });
@@ -89,6 +89,8 @@ void lower_dynamic_quantize(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> dynamic_layers() { return {{ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize}}; }
+std::vector<LayerType> dynamic_quantise_layers() {
+  return {{ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize}};
+}
 
 }  // namespace cpuacc

@@ -19,12 +19,12 @@ std::shared_ptr<const void> filled(size_t count, int32_t byte) {
 }
 
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. */
-class Int8Convolution final : public WithBounds {
+class Int8IndirectConvolution final : public WithInt8Epilogue {
  public:
   /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
-  Int8Convolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
-                  int64_t groups, int64_t group_stride, Int8Sums sums)
-      : WithBounds({input, weights}, out, std::move(sums)),
+  Int8IndirectConvolution(TensorId input, TensorId weights, TensorId out, Windows windows, WeightLayout layout,
+                          int64_t groups, int64_t group_stride, Int8Params params)
+      : WithInt8Epilogue({input, weights}, out, std::move(params)),
         windows_(windows),
         layout_(layout),
         groups_(groups),
@@ -33,13 +33,13 @@ class Int8Convolution final : public WithBounds {
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
     const Int8Kernels &kernels = setup.kernels.int8;
-    cut_ = cut_int8(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_,
-                    setup);
+    tiling_ = int8_gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_,
+                               groups_, setup);
     group_bytes_ = int8_packed_bytes(layout_, kernels);
     const auto *source = static_cast<const uint8_t *>(weights.constant);
     const auto fill = [&](void *memory) {
       for (int64_t g = 0; g < groups_; ++g) {
-        pack_int8(source + g * group_stride_, sums_.right_is_signed, layout_, kernels,
+        pack_int8(source + g * group_stride_, params_.right_is_signed, layout_, kernels,
                   static_cast<std::byte *>(memory) + static_cast<size_t>(g) * group_bytes_);
       }
     };
@@ -49,18 +49,19 @@ class Int8Convolution final : public WithBounds {
         group_bytes_ * static_cast<size_t>(groups_), fill);
     inputs[1] = kNone;
     fold(kernels);
-    zeros_ = filled(static_cast<size_t>(layout_.depth), sums_.left_zero_point);
-    return pointer_bytes(cut_, layout_) * static_cast<size_t>(setup.threads);
+    zeros_ = filled(static_cast<size_t>(layout_.depth), params_.left_zero_point);
+    return pointer_bytes(tiling_, layout_) * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
-    const size_t pointers = pointer_bytes(cut_, layout_);
-    const int64_t tasks = cut_.tasks();
-    frame.pool.run(groups_ * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table =
-          reinterpret_cast<const uint8_t **>(frame.scratch() + pointers * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
-    });
+    const size_t pointers = pointer_bytes(tiling_, layout_);
+    const int64_t tasks = tiling_.tasks();
+    frame.pool.run(
+        groups_ * tasks, int8_gemm_task_ns(tiling_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+          auto *table =
+              reinterpret_cast<const uint8_t **>(frame.scratch() + pointers * static_cast<size_t>(thread));
+          for (int64_t i = begin; i < end; ++i) run_one(frame, table, i / tasks, i % tasks);
+        });
   }
 
  private:
@@ -71,7 +72,7 @@ class Int8Convolution final : public WithBounds {
       const std::vector<float> scales = filled_multipliers(first, layout_.columns, kernels.columns);
       scales_.insert(scales_.end(), scales.begin(), scales.end());
       folded_.resize(folded_.size() + static_cast<size_t>(padded_columns_));
-      fold_int8(sums_, sums_.bias.empty() ? nullptr : sums_.bias.data() + first, layout_, kernels,
+      fold_int8(params_, params_.bias.empty() ? nullptr : params_.bias.data() + first, layout_, kernels,
                 static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(g) * group_bytes_,
                 folded_.data() + g * padded_columns_);
     }
@@ -81,23 +82,23 @@ class Int8Convolution final : public WithBounds {
     const uint8_t *input = frame.in<uint8_t>(inputs[0]) + group * layout_.depth;
     const auto *packed =
         static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(group) * group_bytes_;
-    const Int8Task product{layout_,
-                           sums_,
-                           packed,
-                           folded_.data() + group * padded_columns_,
-                           scales_.data() + group * padded_columns_,
-                           frame.out<std::byte>(outputs[0]) + group * layout_.columns,
-                           groups_ * layout_.columns,
-                           finish_of(frame)};
+    const Int8GemmTask gemm{layout_,
+                            params_,
+                            packed,
+                            folded_.data() + group * padded_columns_,
+                            scales_.data() + group * padded_columns_,
+                            frame.out<std::byte>(outputs[0]) + group * layout_.columns,
+                            groups_ * layout_.columns,
+                            epilogue_of(frame)};
     point(input, task, frame.kernels.int8.rows, table);
-    run_int8_tiles(product, cut_, task, frame.kernels.int8, table);
+    run_int8_gemm_tiles(gemm, tiling_, task, frame.kernels.int8, table);
   }
 
   /* Where the taps of a task's windows begin; outside of the image stand zero points. */
   void point(const uint8_t *input, int64_t task, int64_t height, const uint8_t **tile) const {
-    const int64_t first = task % cut_.row_tasks() * cut_.rows_per_task;
-    const int64_t last = std::min(first + cut_.rows_per_task, cut_.rows);
-    WindowPointers<uint8_t> found(windows_, input, static_cast<const uint8_t *>(zeros_.get()));
+    const int64_t first = task % tiling_.row_tasks() * tiling_.rows_per_task;
+    const int64_t last = std::min(first + tiling_.rows_per_task, tiling_.rows);
+    Indirection<uint8_t> found(windows_, input, static_cast<const uint8_t *>(zeros_.get()));
     for (int64_t row = first; row < last; row += height, tile += layout_.taps * height) {
       const int64_t count = std::min(height, last - row);
       for (int64_t r = 0; r < count; ++r) found(row + r, tile + r, height);
@@ -108,7 +109,7 @@ class Int8Convolution final : public WithBounds {
   WeightLayout layout_;
   int64_t groups_;
   int64_t group_stride_;
-  Cut cut_{};
+  Tiling tiling_{};
   size_t group_bytes_ = 0;
   int64_t padded_columns_ = 0;
   std::shared_ptr<const void> packed_;
@@ -123,8 +124,8 @@ const uint8_t *constant_weights(const Lowering &l) {
 }
 
 /* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */
-void require_narrow(const Int8Sums &sums) {
-  require(sums.right_zero_point == (sums.right_is_signed ? 0 : 128),
+void require_narrow(const Int8Params &params) {
+  require(params.right_zero_point == (params.right_is_signed ? 0 : 128),
           "the weights of a depthwise convolution must have their zero point in the middle", 1);
 }
 
@@ -137,26 +138,26 @@ void lower_depthwise(Lowering &l) {
   windows.window_width = weights[2];
   constant_weights(l);
   const int64_t channels = weights[3];
-  Int8Sums sums = int8_sums_of(l, 3, channels, l.has_input(2));
+  Int8Params params = int8_params_of(l, 3, channels, l.has_input(2));
   const TensorId input = l.in(0, order);
   const TensorId right = l.in(1);
   if (channels == windows.channels) {
-    require_narrow(sums);
+    require_narrow(params);
     const Int8WeightSteps steps{1, weights[2] * channels, channels};
-    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(params));
     return;
   }
   require(windows.channels > 0 && channels % windows.channels == 0,
           "the weights' channels must be a multiple of the input's", 1);
-  if (windows.channels == 1 && slides_int8(windows, sums)) {
+  if (windows.channels == 1 && suits_int8_direct(windows, params)) {
     const WeightLayout layout = single_channel_layout(windows, channels);
-    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
+    add_int8_direct(l, input, right, l.out(0, order), windows, layout, std::move(params));
     return;
   }
   const int64_t multiplier = channels / windows.channels;
   const WeightLayout layout{weights[1] * weights[2], channels, 1, 1, multiplier, 1};
-  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
-                         std::move(sums));
+  l.add<Int8IndirectConvolution>(input, right, l.out(0, order), windows, layout, windows.channels, multiplier,
+                                 std::move(params));
 }
 
 void lower_convolution(Lowering &l) {
@@ -174,27 +175,27 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = windows.channels / depth;
   require(groups > 0 && weights[0] % groups == 0, "the weights do not fit to the groups", 1);
   const int64_t columns = weights[0] / groups;
-  Int8Sums sums = int8_sums_of(l, 0, weights[0], l.has_input(2));
+  Int8Params params = int8_params_of(l, 0, weights[0], l.has_input(2));
   const TensorId input = l.in(0, order);
   if (groups > 1 && depth == 1 && columns == 1) {
-    require_narrow(sums);
+    require_narrow(params);
     const Int8WeightSteps steps{taps, windows.window_width, 1}; /* the same in both layouts */
     const TensorId right = l.in(1);
-    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(sums));
+    add_int8_depthwise(l, input, right, l.out(0, order), windows, steps, std::move(params));
     return;
   }
-  const bool is_sliding = groups == 1 && slides_int8(windows, sums);
+  const bool is_direct = groups == 1 && suits_int8_direct(windows, params);
   /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
-  const TensorId right = l.in(1, is_sliding && !is_last ? channels_last(4) : plain_order(4));
-  if (is_sliding) {
-    const WeightLayout layout = sliding_layout(windows, columns);
-    add_int8_sliding(l, input, right, l.out(0, order), windows, layout, std::move(sums));
+  const TensorId right = l.in(1, is_direct && !is_last ? channels_last(4) : plain_order(4));
+  if (is_direct) {
+    const WeightLayout layout = direct_layout(windows, columns);
+    add_int8_direct(l, input, right, l.out(0, order), windows, layout, std::move(params));
     return;
   }
   const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, columns, taps * depth}
                                       : WeightLayout{taps, 1, depth, taps, columns, taps * depth};
-  l.add<Int8Convolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
-                         std::move(sums));
+  l.add<Int8IndirectConvolution>(input, right, l.out(0, order), windows, layout, groups, columns * taps * depth,
+                                 std::move(params));
 }
 
 }  // namespace

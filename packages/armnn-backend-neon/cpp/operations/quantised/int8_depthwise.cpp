@@ -8,14 +8,16 @@
 namespace cpuacc {
 namespace {
 
-constexpr double kProductNs = 0.02;
+constexpr double kMultiplyAddNs8 = 0.02;
 constexpr double kStoredNs = 0.2;
 
-class Int8Depthwise final : public WithBounds {
+class Int8Depthwise final : public WithInt8Epilogue {
  public:
   Int8Depthwise(TensorId input, TensorId weights, TensorId out, const Windows &windows, Int8WeightSteps steps,
-                Int8Sums sums)
-      : WithBounds({input, weights}, out, std::move(sums)), windows_(lying(windows)), steps_(steps) {
+                Int8Params params)
+      : WithInt8Epilogue({input, weights}, out, std::move(params)),
+        windows_(column_as_row(windows)),
+        steps_(steps) {
     if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
   }
 
@@ -28,7 +30,7 @@ class Int8Depthwise final : public WithBounds {
     pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
     scales_ = filled_multipliers(0, w.channels, lanes);
     const int64_t outputs = w.batch * w.output_height * w.output_width;
-    cut(setup.threads_for(outputs_ns(outputs)));
+    choose_pieces(setup.threads_for(outputs_ns(outputs)));
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     gathered_step_ = std::max<int64_t>(1, std::gcd(w.stride_x, group_step));
     gathered_ = ((piece_ - 1) * w.stride_x + (groups_ - 1) * group_step) / gathered_step_ + 1;
@@ -47,10 +49,10 @@ class Int8Depthwise final : public WithBounds {
     static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
     shared.gathered = gathered_;
     shared.gathered_step = gathered_step_;
-    shared.is_signed = sums_.left_is_signed;
-    shared.zero_point = sums_.left_zero_point;
-    shared.requantization = {scales_.data(), sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
-    const Int8Finish finish = finish_of(frame);
+    shared.is_signed = params_.left_is_signed;
+    shared.zero_point = params_.left_zero_point;
+    shared.requantization = {scales_.data(), params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
+    const Int8Epilogue epilogue = epilogue_of(frame);
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     uint8_t *output = frame.out<uint8_t>(outputs[0]);
     const int64_t bands = (w.output_height + band_ - 1) / band_;
@@ -72,7 +74,7 @@ class Int8Depthwise final : public WithBounds {
         rows.left = x * w.stride_x - w.pad_left;
         frame.kernels.int8.depthwise_rows(rows);
         for (int64_t r = 0; r < rows.count; ++r) {
-          finish(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
+          epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
         }
       }
     });
@@ -81,13 +83,13 @@ class Int8Depthwise final : public WithBounds {
  private:
   double outputs_ns(int64_t count) const {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
-    return static_cast<double>(count * padded_channels_) * (taps * kProductNs + kStoredNs);
+    return static_cast<double>(count * padded_channels_) * (taps * kMultiplyAddNs8 + kStoredNs);
   }
 
   static constexpr int64_t kLongestPiece = 96; /* outputs whose gathered rows stay in the nearest cache */
 
   /* Into as few calls as keep the threads busy: each gathers the rows at its edges on its own. */
-  void cut(int32_t threads) {
+  void choose_pieces(int32_t threads) {
     const Windows &w = windows_;
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;
     const int64_t pieces = std::max<int64_t>(1, (w.output_width + kLongestPiece - 1) / kLongestPiece);
@@ -100,8 +102,8 @@ class Int8Depthwise final : public WithBounds {
 
   int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
     const uint8_t stored = weights[c * steps_.channel + i * steps_.row + j * steps_.column];
-    const int32_t number = sums_.right_is_signed ? static_cast<int8_t>(stored) : stored;
-    return number - sums_.right_zero_point;
+    const int32_t number = params_.right_is_signed ? static_cast<int8_t>(stored) : stored;
+    return number - params_.right_zero_point;
   }
 
   void pack(const uint8_t *weights, const Int8Kernels &kernels) {
@@ -111,8 +113,7 @@ class Int8Depthwise final : public WithBounds {
     const std::shared_ptr<void> memory = aligned_memory(bytes);
     auto *packed = static_cast<uint8_t *>(memory.get());
     std::memset(packed, 0, bytes);
-    const int32_t zero_point =
-        sums_.left_zero_point + kernels.read_offset[sums_.left_is_signed ? 1 : 0];
+    const int32_t zero_point = params_.left_zero_point + kernels.read_offset[params_.left_is_signed ? 1 : 0];
     folded_.assign(static_cast<size_t>(padded_channels_), 0);
     for (int64_t i = 0; i < w.window_height; ++i) {
       for (int64_t j = 0; j < w.window_width; ++j) {
@@ -125,7 +126,7 @@ class Int8Depthwise final : public WithBounds {
         }
       }
     }
-    for (size_t c = 0; c < sums_.bias.size(); ++c) folded_[c] += sums_.bias[c];
+    for (size_t c = 0; c < params_.bias.size(); ++c) folded_[c] += params_.bias[c];
     packed_ = memory;
   }
 
@@ -147,8 +148,8 @@ class Int8Depthwise final : public WithBounds {
 }  // namespace
 
 void add_int8_depthwise(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                        const Windows &windows, const Int8WeightSteps &steps, Int8Sums sums) {
-  lowering.add<Int8Depthwise>(input, weights, out, windows, steps, std::move(sums));
+                        const Windows &windows, const Int8WeightSteps &steps, Int8Params params) {
+  lowering.add<Int8Depthwise>(input, weights, out, windows, steps, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -14,7 +14,7 @@ struct Int8WeightSteps {
 };
 
 void add_int8_depthwise(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                        const Windows &windows, const Int8WeightSteps &steps, Int8Sums sums);
+                        const Windows &windows, const Int8WeightSteps &steps, Int8Params params);
 
 }  // namespace cpuacc
 

@@ -9,12 +9,12 @@
 
 namespace cpuacc {
 
-/* Whether these windows, of one group, are worth add_int8_sliding, and it takes these weights. */
-bool slides_int8(const Windows &windows, const Int8Sums &sums);
+/* Whether these windows, of one group, are worth add_int8_direct, and it takes these weights. */
+bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 
-/* A convolution of one group. Args: layout: as add_sliding takes it. */
-void add_int8_sliding(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                      const Windows &windows, const WeightLayout &layout, Int8Sums sums);
+/* A convolution of one group. Args: layout: as add_direct takes it. */
+void add_int8_direct(Lowering &lowering, TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                     const WeightLayout &layout, Int8Params params);
 
 }  // namespace cpuacc
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
 constexpr int64_t kMostRows = 16; /* of a tile */
 
-size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return (layout.columns + kernels.columns - 1) / kernels.columns;
@@ -19,7 +19,7 @@ int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
 int64_t fours_of(const WeightLayout &layout) { return (layout.depth + 3) / 4; }
 
 /* One panel without its sums. */
-int64_t line_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
+int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
   return layout.taps * fours_of(layout) * kernels.columns * 4;
 }
 
@@ -56,25 +56,25 @@ bool Bounds::absorb(const Elementwise &function) {
   return true;
 }
 
-Int8Sums int8_conversion_of(const Lowering &l) {
+Int8Params int8_io_params_of(const Lowering &l) {
   const Value &data = l.input(0);
   const Value &out = l.output();
   require(is_int8(data) && is_int8(out), "input and output must have 8 bits");
-  Int8Sums sums;
-  sums.left_zero_point = data.quantization.zero_points[0];
-  sums.left_is_signed = is_signed_int8(data.type);
-  sums.zero_point = out.quantization.zero_points[0];
-  sums.bounds = bounds_of(out.type);
-  return sums;
+  Int8Params params;
+  params.left_zero_point = data.quantization.zero_points[0];
+  params.left_is_signed = is_signed_int8(data.type);
+  params.zero_point = out.quantization.zero_points[0];
+  params.bounds = bounds_of(out.type);
+  return params;
 }
 
-Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bool has_bias) {
+Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns, bool has_bias) {
   const Value &data = l.input(0);
   const Value &weights = l.input(1);
   const Value &out = l.output();
   const Quantization &scale = weights.quantization;
   require(elements(weights.shape) > 0, "sums of nothing are not computed in 8 bits", 1);
-  Int8Sums sums = int8_conversion_of(l);
+  Int8Params params = int8_io_params_of(l);
   const bool is_byte = weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 ||
                        weights.type == ARMNN_QSYMM_S8;
   const size_t count = scale.scales.size();
@@ -86,27 +86,27 @@ Int8Sums int8_sums_of(const Lowering &l, size_t column_axis, int64_t columns, bo
   const bool is_alike = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
                                     [&](int32_t point) { return point == scale.zero_points[0]; });
   require(is_alike, "the weights must have one zero point", 1);
-  sums.right_zero_point = scale.zero_points[0];
-  sums.right_is_signed = is_signed_int8(weights.type);
+  params.right_zero_point = scale.zero_points[0];
+  params.right_is_signed = is_signed_int8(weights.type);
   for (int64_t i = 0; i < columns; ++i) {
     const float step = data.quantization.scales[0] * scale.scales[count == 1 ? 0 : static_cast<size_t>(i)];
-    sums.multipliers.push_back(step / out.quantization.scales[0]);
+    params.multipliers.push_back(step / out.quantization.scales[0]);
   }
-  if (!has_bias) return sums;
+  if (!has_bias) return params;
   const Value &bias = l.input(2);
   require(bias.type == ARMNN_SIGNED32 && bias.is_constant() && elements(bias.shape) == columns,
           "the bias must be constant and Signed32", 2);
   const auto *steps = static_cast<const int32_t *>(bias.read());
-  sums.bias.assign(steps, steps + columns);
-  return sums;
+  params.bias.assign(steps, steps + columns);
+  return params;
 }
 
 size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
-  return static_cast<size_t>(line_bytes(layout, kernels) + kernels.columns * 4);
+  return static_cast<size_t>(panel_weight_bytes(layout, kernels) + kernels.columns * 4);
 }
 
 size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
-  return whole_lines(int8_panel_bytes(layout, kernels) * static_cast<size_t>(panels_of(layout, kernels)));
+  return aligned_bytes(int8_panel_bytes(layout, kernels) * static_cast<size_t>(panels_of(layout, kernels)));
 }
 
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
@@ -114,8 +114,8 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
   const uint8_t turned = is_signed ? 0 : 0x80;
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
     auto *line = reinterpret_cast<int8_t *>(packed);
-    std::vector<int32_t> sums(static_cast<size_t>(kernels.columns), 0);
-    std::memset(line, 0, static_cast<size_t>(line_bytes(layout, kernels)));
+    std::vector<int32_t> column_sums(static_cast<size_t>(kernels.columns), 0);
+    std::memset(line, 0, static_cast<size_t>(panel_weight_bytes(layout, kernels)));
     const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
     for (int64_t t = 0; t < layout.taps; ++t) {
       for (int64_t k = 0; k < layout.depth; ++k) {
@@ -125,25 +125,24 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
         for (int64_t j = 0; j < width; ++j) {
           const auto weight = static_cast<int8_t>(source[j * layout.column_stride] ^ turned);
           to[j * 4] = weight;
-          sums[static_cast<size_t>(j)] += weight;
+          column_sums[static_cast<size_t>(j)] += weight;
         }
       }
       line += fours_of(layout) * kernels.columns * 4;
     }
-    std::memcpy(line, sums.data(), sums.size() * 4);
+    std::memcpy(line, column_sums.data(), column_sums.size() * 4);
     packed += int8_panel_bytes(layout, kernels);
   }
 }
 
 /* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a. */
-void fold_int8(const Int8Sums &sums, const int32_t *bias, const WeightLayout &layout,
+void fold_int8(const Int8Params &params, const int32_t *bias, const WeightLayout &layout,
                const Int8Kernels &kernels, const std::byte *packed, int32_t *folded) {
-  const int32_t left = sums.left_zero_point + kernels.read_offset[sums.left_is_signed ? 1 : 0];
-  const int32_t right = sums.right_zero_point - (sums.right_is_signed ? 0 : 128);
+  const int32_t left = params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0];
+  const int32_t right = params.right_zero_point - (params.right_is_signed ? 0 : 128);
   const auto count = static_cast<int32_t>(layout.taps * layout.depth);
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
-    const auto *column_sums =
-        reinterpret_cast<const int32_t *>(packed + line_bytes(layout, kernels));
+    const auto *column_sums = reinterpret_cast<const int32_t *>(packed + panel_weight_bytes(layout, kernels));
     for (int64_t j = 0; j < kernels.columns; ++j) {
       const bool has_bias = bias != nullptr && first + j < layout.columns;
       const int64_t own = has_bias ? bias[first + j] : 0;
@@ -154,7 +153,7 @@ void fold_int8(const Int8Sums &sums, const int32_t *bias, const WeightLayout &la
 }
 
 /* Each sum of products, each byte that is made of one, each weight that is read. */
-double int8_product_ns(int64_t rows, int64_t columns, int64_t depth) {
+double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
   constexpr int64_t kLeastLanes = 16; /* columns that take as long as one */
   constexpr double kProductNs = 0.005;
   constexpr double kStoredNs = 0.2;
@@ -164,18 +163,18 @@ double int8_product_ns(int64_t rows, int64_t columns, int64_t depth) {
   return sums * (static_cast<double>(depth) * kProductNs + kStoredNs) + weights * kWeightNs;
 }
 
-double int8_task_ns(const Cut &cut, const WeightLayout &layout) {
-  return int8_product_ns(std::min(cut.rows, cut.rows_per_task), std::min(cut.columns, cut.columns_per_task),
-                         layout.taps * layout.depth);
+double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
+  return int8_gemm_ns(std::min(tiling.rows, tiling.rows_per_task),
+                      std::min(tiling.columns, tiling.columns_per_task), layout.taps * layout.depth);
 }
 
-Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
+Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   constexpr int64_t kTilesPerTask = 8;
   constexpr double kTaskNs = 1000.0; /* what makes a task worth taking */
   const Int8Kernels &kernels = setup.kernels.int8;
   const int64_t tiles = std::max<int64_t>(1, (rows + kernels.rows - 1) / kernels.rows);
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
-  const double one_ns = int8_product_ns(rows, layout.columns, layout.taps * layout.depth);
+  const double one_ns = int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
   const double all_ns = one_ns * static_cast<double>(repeats);
   const int32_t threads = setup.threads_for(all_ns);
   const int64_t wanted =
@@ -193,40 +192,41 @@ Cut cut_int8(int64_t rows, const WeightLayout &layout, int64_t repeats, const Se
 namespace {
 
 /* Finishes what a task has stored. */
-void finish_task(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels) {
-  const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
-  const int64_t last_row = std::min(first_row + cut.rows_per_task, cut.rows);
-  const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
-  const int64_t columns = std::min(cut.columns_per_task, cut.columns - first_column);
-  auto *c = reinterpret_cast<uint8_t *>(product.c) + first_row * product.c_stride + first_column;
-  const bool is_dense = columns == product.c_stride;
+void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
+                       const Int8Kernels &kernels) {
+  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
+  const int64_t last_row = std::min(first_row + tiling.rows_per_task, tiling.rows);
+  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
+  const int64_t columns = std::min(tiling.columns_per_task, tiling.columns - first_column);
+  auto *c = reinterpret_cast<uint8_t *>(gemm.c) + first_row * gemm.c_stride + first_column;
+  const bool is_dense = columns == gemm.c_stride;
   const int64_t lines = is_dense ? 1 : last_row - first_row;
   const int64_t count = is_dense ? columns * (last_row - first_row) : columns;
-  for (int64_t i = 0; i < lines; ++i, c += product.c_stride) {
-    product.finish(kernels, c, count);
+  for (int64_t i = 0; i < lines; ++i, c += gemm.c_stride) {
+    gemm.epilogue(kernels, c, count);
   }
 }
 
 }  // namespace
 
-void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const Int8Kernels &kernels,
-                    const uint8_t *const *pointers) {
-  const int64_t first_row = task % cut.row_tasks() * cut.rows_per_task;
-  const int64_t last_row = std::min(first_row + cut.rows_per_task, cut.rows);
-  const int64_t first_column = task / cut.row_tasks() * cut.columns_per_task;
-  const int64_t last_column = std::min(first_column + cut.columns_per_task, cut.columns);
-  const Int8Sums &sums = product.sums;
-  const int64_t taps = product.layout.taps;
-  const int64_t size = product.scales == nullptr ? 4 : 1;
-  const size_t panel_bytes = int8_panel_bytes(product.layout, kernels);
-  Int8Tile tile{};
+void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
+                         const Int8Kernels &kernels, const uint8_t *const *pointers) {
+  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
+  const int64_t last_row = std::min(first_row + tiling.rows_per_task, tiling.rows);
+  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
+  const int64_t last_column = std::min(first_column + tiling.columns_per_task, tiling.columns);
+  const Int8Params &params = gemm.params;
+  const int64_t taps = gemm.layout.taps;
+  const int64_t size = gemm.scales == nullptr ? 4 : 1;
+  const size_t panel_bytes = int8_panel_bytes(gemm.layout, kernels);
+  Int8GemmTile tile{};
   tile.rows_stride = kernels.rows;
   tile.taps = taps;
-  tile.depth = product.layout.depth;
-  tile.is_signed = sums.left_is_signed;
-  tile.b_zero_point = sums.right_zero_point - (sums.right_is_signed ? 0 : 128);
-  tile.c_stride = product.c_stride;
-  tile.requantization = {nullptr, sums.zero_point, sums.bounds.lowest, sums.bounds.highest};
+  tile.depth = gemm.layout.depth;
+  tile.is_signed = params.left_is_signed;
+  tile.b_zero_point = params.right_zero_point - (params.right_is_signed ? 0 : 128);
+  tile.c_stride = gemm.c_stride;
+  tile.requantization = {nullptr, params.zero_point, params.bounds.lowest, params.bounds.highest};
   const bool sums_rows = tile.b_zero_point != 0;
   const int64_t most = kMostTiles * kernels.rows;
   int32_t row_sums[kMostTiles * kMostRows];
@@ -242,39 +242,39 @@ void run_int8_tiles(const Int8Task &product, const Cut &cut, int64_t task, const
       kernels.sum_rows(tile, row_sums + (row - top));
     }
     for (int64_t column = first_column; column < last_column; column += kernels.columns) {
-      tile.b = reinterpret_cast<const int8_t *>(
-          product.packed + static_cast<size_t>(column / kernels.columns) * panel_bytes);
-      tile.bias = product.bias + column;
-      tile.requantization.scales = product.scales == nullptr ? nullptr : product.scales + column;
+      tile.b = reinterpret_cast<const int8_t *>(gemm.packed +
+                                                static_cast<size_t>(column / kernels.columns) * panel_bytes);
+      tile.bias = gemm.bias + column;
+      tile.requantization.scales = gemm.scales == nullptr ? nullptr : gemm.scales + column;
       tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
       for (int64_t row = top; row < bottom; row += kernels.rows) {
         place(row);
-        tile.c = product.c + (row * product.c_stride + column) * size;
-        kernels.product_tile(tile);
+        tile.c = gemm.c + (row * gemm.c_stride + column) * size;
+        kernels.gemm_tile(tile);
       }
     }
   }
-  if (!product.finish.is_nothing()) finish_task(product, cut, task, kernels);
+  if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, tiling, task, kernels);
 }
 
-void Int8Finish::operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_t count) const {
+void Int8Epilogue::operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_t count) const {
   if (table != nullptr) kernels.look_up(table->data(), bytes, bytes, count);
-  if (sum != nullptr) kernels.sum(*sum, bytes, 1, other + (bytes - output), 1, bytes, count);
-  if (sum_table != nullptr) kernels.look_up(sum_table->data(), bytes, bytes, count);
+  if (addition != nullptr) kernels.add(*addition, bytes, 1, other + (bytes - output), 1, bytes, count);
+  if (addition_table != nullptr) kernels.look_up(addition_table->data(), bytes, bytes, count);
 }
 
-bool WithBounds::absorb(const Elementwise &function) {
-  if (sum_table_ || (table_ && !sum_)) return false;
-  if (!sum_) return sums_.bounds.absorb(function);
-  Bounds bounds{sum_->requantization.lowest, sum_->requantization.highest};
+bool WithInt8Epilogue::absorb(const Elementwise &function) {
+  if (addition_table_ || (table_ && !addition_)) return false;
+  if (!addition_) return params_.bounds.absorb(function);
+  Bounds bounds{addition_->requantization.lowest, addition_->requantization.highest};
   if (!bounds.absorb(function)) return false;
-  sum_->requantization.lowest = bounds.lowest;
-  sum_->requantization.highest = bounds.highest;
+  addition_->requantization.lowest = bounds.lowest;
+  addition_->requantization.highest = bounds.highest;
   return true;
 }
 
-bool WithBounds::absorb_table(const ByteTable &table) {
-  std::optional<ByteTable> &last = sum_ ? sum_table_ : table_;
+bool WithInt8Epilogue::absorb_table(const ByteTable &table) {
+  std::optional<ByteTable> &last = addition_ ? addition_table_ : table_;
   if (!last) {
     last = table;
   } else {
@@ -283,56 +283,59 @@ bool WithBounds::absorb_table(const ByteTable &table) {
   return true;
 }
 
-bool WithBounds::absorb_byte_sum(const Int8Sum &sum, TensorId other) {
-  if (sum_) return false;
-  sum_ = sum;
+bool WithInt8Epilogue::absorb_int8_addition(const Int8Addition &addition, TensorId other) {
+  if (addition_) return false;
+  addition_ = addition;
   inputs.push_back(other);
   return true;
 }
 
-Int8Finish WithBounds::finish_of(const Frame &frame) const {
-  Int8Finish finish{};
-  if (table_) finish.table = &*table_;
-  if (!sum_) return finish;
-  finish.sum = &*sum_;
-  finish.other = frame.in<uint8_t>(inputs.back());
-  finish.output = frame.out<uint8_t>(outputs[0]);
-  if (sum_table_) finish.sum_table = &*sum_table_;
-  return finish;
+Int8Epilogue WithInt8Epilogue::epilogue_of(const Frame &frame) const {
+  Int8Epilogue epilogue{};
+  if (table_) epilogue.table = &*table_;
+  if (!addition_) return epilogue;
+  epilogue.addition = &*addition_;
+  epilogue.other = frame.in<uint8_t>(inputs.back());
+  epilogue.output = frame.out<uint8_t>(outputs[0]);
+  if (addition_table_) epilogue.addition_table = &*addition_table_;
+  return epilogue;
 }
 
-std::vector<float> WithBounds::filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const {
-  if (sums_.multipliers.empty()) return {};
-  const auto begin = sums_.multipliers.begin() + first;
+std::vector<float> WithInt8Epilogue::filled_multipliers(int64_t first, int64_t columns,
+                                                        int64_t multiple) const {
+  if (params_.multipliers.empty()) return {};
+  const auto begin = params_.multipliers.begin() + first;
   std::vector<float> result(begin, begin + columns);
   result.resize(static_cast<size_t>((columns + multiple - 1) / multiple * multiple), 0.0f);
   return result;
 }
 
-struct Int8Product::Scratch {
+struct Int8Gemm::Scratch {
   std::byte *pointers;
   std::byte *packed;
   std::byte *folded;
 };
 
-size_t Int8Product::prepare(const Setup &setup) {
+size_t Int8Gemm::prepare(const Setup &setup) {
   const Tensor &right = setup[inputs[1]];
   const Int8Kernels &kernels = setup.kernels.int8;
   const int64_t batches = elements(batch_);
-  cut_ = cut_int8(rows_, layout_, batches, setup);
+  tiling_ = int8_gemm_tiling(rows_, layout_, batches, setup);
   matrix_bytes_ = int8_packed_bytes(layout_, kernels);
   matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
   const auto columns = static_cast<size_t>(panels_of(layout_, kernels) * kernels.columns);
-  folded_bytes_ = whole_lines(columns * sizeof(int32_t));
-  pointer_bytes_ = pointer_bytes(cut_, layout_);
-  scales_ = filled_multipliers(0, sums_.multipliers.empty() ? 0 : layout_.columns, kernels.columns);
+  folded_bytes_ = aligned_bytes(columns * sizeof(int32_t));
+  pointer_bytes_ = pointer_bytes(tiling_, layout_);
+  scales_ = filled_multipliers(0, params_.multipliers.empty() ? 0 : layout_.columns, kernels.columns);
   const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
   const auto count = static_cast<size_t>(matrices_);
   if (right.constant == nullptr) return pointers + (matrix_bytes_ + folded_bytes_) * count;
   const auto fill = [&](void *memory) {
     for (size_t i = 0; i < count; ++i) {
-      pack_int8(static_cast<const uint8_t *>(right.constant) + static_cast<int64_t>(i) * layout_.depth * layout_.columns,
-                sums_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory) + i * matrix_bytes_);
+      pack_int8(static_cast<const uint8_t *>(right.constant) +
+                    static_cast<int64_t>(i) * layout_.depth * layout_.columns,
+                params_.right_is_signed, layout_, kernels,
+                static_cast<std::byte *>(memory) + i * matrix_bytes_);
     }
   };
   packed_ = setup.packed.get(right.constant,
@@ -340,59 +343,65 @@ size_t Int8Product::prepare(const Setup &setup) {
                              fill);
   inputs[1] = kNone;
   folded_.resize(folded_bytes_ / sizeof(int32_t) * count);
-  const int32_t *bias = sums_.bias.empty() ? nullptr : sums_.bias.data();
+  const int32_t *bias = params_.bias.empty() ? nullptr : params_.bias.data();
   for (size_t i = 0; i < count; ++i) {
-    fold_int8(sums_, bias, layout_, kernels, static_cast<const std::byte *>(packed_.get()) + i * matrix_bytes_,
+    fold_int8(params_, bias, layout_, kernels,
+              static_cast<const std::byte *>(packed_.get()) + i * matrix_bytes_,
               folded_.data() + i * (folded_bytes_ / sizeof(int32_t)));
   }
   return pointers;
 }
 
-Int8Product::Scratch Int8Product::scratch_of(const Frame &frame) const {
+Int8Gemm::Scratch Int8Gemm::scratch_of(const Frame &frame) const {
   std::byte *packed = frame.scratch() + pointer_bytes_ * static_cast<size_t>(frame.pool.threads());
   return {frame.scratch(), packed, packed + matrix_bytes_ * static_cast<size_t>(matrices_)};
 }
 
-void Int8Product::pack_computed(const Frame &frame, const Scratch &scratch) const {
+void Int8Gemm::pack_computed(const Frame &frame, const Scratch &scratch) const {
   const auto *right = frame.in<uint8_t>(inputs[1]);
-  const int32_t *bias = sums_.bias.empty() ? nullptr : sums_.bias.data();
+  const int32_t *bias = params_.bias.empty() ? nullptr : params_.bias.data();
   const Int8Kernels &kernels = frame.kernels.int8;
   frame.pool.run(matrices_, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       std::byte *packed = scratch.packed + static_cast<size_t>(i) * matrix_bytes_;
-      pack_int8(right + i * layout_.depth * layout_.columns, sums_.right_is_signed, layout_, kernels, packed);
-      fold_int8(sums_, bias, layout_, kernels, packed,
+      pack_int8(right + i * layout_.depth * layout_.columns, params_.right_is_signed, layout_, kernels, packed);
+      fold_int8(params_, bias, layout_, kernels, packed,
                 reinterpret_cast<int32_t *>(scratch.folded + static_cast<size_t>(i) * folded_bytes_));
     }
   });
 }
 
-void Int8Product::run(const Frame &frame) const {
+void Int8Gemm::run(const Frame &frame) const {
   const Scratch scratch = scratch_of(frame);
   if (!packed_) pack_computed(frame, scratch);
   const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : scratch.packed;
   const auto *folded = packed_ ? reinterpret_cast<const std::byte *>(folded_.data()) : scratch.folded;
   const auto *left = frame.in<uint8_t>(inputs[0]);
-  const Int8Finish finish = finish_of(frame);
+  const Int8Epilogue epilogue = epilogue_of(frame);
   const int64_t size = scales_.empty() ? 4 : 1;
-  const int64_t tasks = cut_.tasks();
-  frame.pool.run(elements(batch_) * tasks, int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-    auto *pointers = reinterpret_cast<const uint8_t **>(scratch.pointers +
-                                                        pointer_bytes_ * static_cast<size_t>(thread));
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t batch = i / tasks;
-      const uint8_t *rows = left + matrix_of(left_steps_, batch_, batch) * rows_ * layout_.depth;
-      const auto matrix = static_cast<size_t>(matrix_of(right_steps_, batch_, batch));
-      const Int8Task product{layout_, sums_, packed + matrix * matrix_bytes_,
-                             reinterpret_cast<const int32_t *>(folded + matrix * folded_bytes_),
-                             scales_.empty() ? nullptr : scales_.data(),
-                             frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
-                             layout_.columns,
-                             finish};
-      run_int8_task(product, cut_, i % tasks, frame.kernels.int8, pointers,
-                    [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
-    }
-  });
+  const int64_t tasks = tiling_.tasks();
+  frame.pool.run(
+      elements(batch_) * tasks, int8_gemm_task_ns(tiling_, layout_),
+      [&](int64_t begin, int64_t end, int32_t thread) {
+        auto *pointers =
+            reinterpret_cast<const uint8_t **>(scratch.pointers + pointer_bytes_ * static_cast<size_t>(thread));
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t batch = i / tasks;
+          const uint8_t *rows = left + matrix_of(left_steps_, batch_, batch) * rows_ * layout_.depth;
+          const auto matrix = static_cast<size_t>(matrix_of(right_steps_, batch_, batch));
+          const Int8GemmTask gemm{layout_,
+                                  params_,
+                                  packed + matrix * matrix_bytes_,
+                                  reinterpret_cast<const int32_t *>(folded + matrix * folded_bytes_),
+                                  scales_.empty() ? nullptr : scales_.data(),
+                                  frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
+                                  layout_.columns,
+                                  epilogue};
+          run_int8_gemm_task(
+              gemm, tiling_, i % tasks, frame.kernels.int8, pointers,
+              [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
+        }
+      });
 }
 
 }  // namespace cpuacc

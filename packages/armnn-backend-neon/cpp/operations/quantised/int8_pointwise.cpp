@@ -22,11 +22,11 @@ constexpr double kLookUpNs = 0.4;
 using RealFunction = std::function<void(const Kernels &, float *)>;
 
 /* A function of bytes: all its values are computed in floats before it runs. */
-class LookUp final : public OneToOne {
+class LookUp final : public Unary {
  public:
   /* Args: bounding: what it does if it only bounds what is stored; else its function is identity. */
   LookUp(TensorId from, TensorId to, RealFunction function, Elementwise bounding)
-      : OneToOne(from, to), function_(std::move(function)), bounding_(bounding) {}
+      : Unary(from, to), function_(std::move(function)), bounding_(bounding) {}
 
   ByteTable *as_table(const Graph &graph, const Kernels &kernels) override {
     if (is_known_) return &table_;
@@ -51,7 +51,7 @@ class LookUp final : public OneToOne {
     return true;
   }
 
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
     kernels.int8.look_up(table_.data(), static_cast<const uint8_t *>(operands[0]),
                          static_cast<uint8_t *>(to), n);
@@ -137,12 +137,13 @@ void lower_activation(Lowering &l) {
 void lower_quantize(Lowering &l) { lower_function(l, {Function::identity, 0.0f, 0.0f}); }
 
 /* Pairs of bytes of one type. */
-class Int8Pairs : public Pairs {
+class Int8Binary : public Binary {
  public:
-  Int8Pairs(const Operands &operands, TensorId to, Int8Sums sums)
-      : Pairs(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1), sums_(std::move(sums)) {}
+  Int8Binary(const Operands &operands, TensorId to, Int8Params params)
+      : Binary(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1),
+        params_(std::move(params)) {}
 
-  bool absorb(const Elementwise &function) override { return sums_.bounds.absorb(function); }
+  bool absorb(const Elementwise &function) override { return params_.bounds.absorb(function); }
 
   bool pair_up(const Kernels &kernels, const ByteTable &x, const ByteTable &y, ByteTable &z) const override {
     compute(kernels, x.data(), 1, y.data(), 1, z.data(), 256);
@@ -151,42 +152,42 @@ class Int8Pairs : public Pairs {
 
  protected:
   Requantization requantization() const {
-    return {nullptr, sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
+    return {nullptr, params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
   }
 
-  Int8Sums sums_;
+  Int8Params params_;
 };
 
-class Int8PairSum final : public Int8Pairs {
+class Int8Add final : public Int8Binary {
  public:
-  Int8PairSum(const Operands &operands, TensorId to, Int8Sums sums, Int8Sum sum)
-      : Int8Pairs(operands, to, std::move(sums)), sum_(sum) {}
+  Int8Add(const Operands &operands, TensorId to, Int8Params params, Int8Addition addition)
+      : Int8Binary(operands, to, std::move(params)), addition_(addition) {}
 
-  std::optional<Int8Sum> as_byte_sum() const override {
+  std::optional<Int8Addition> as_int8_addition() const override {
     if (!broadcast_.is_plain()) return std::nullopt;
-    return bounded_sum();
+    return bounded_addition();
   }
 
  private:
-  Int8Sum bounded_sum() const {
-    Int8Sum sum = sum_;
-    sum.requantization = requantization();
-    return sum;
+  Int8Addition bounded_addition() const {
+    Int8Addition addition = addition_;
+    addition.requantization = requantization();
+    return addition;
   }
 
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
                void *z, int64_t n) const override {
-    kernels.int8.sum(bounded_sum(), static_cast<const uint8_t *>(x), x_step, static_cast<const uint8_t *>(y), y_step,
-                     static_cast<uint8_t *>(z), n);
+    kernels.int8.add(bounded_addition(), static_cast<const uint8_t *>(x), x_step,
+                     static_cast<const uint8_t *>(y), y_step, static_cast<uint8_t *>(z), n);
   }
 
-  Int8Sum sum_;
+  Int8Addition addition_;
 };
 
-class Int8PairProduct final : public Int8Pairs {
+class Int8Multiply final : public Int8Binary {
  public:
-  Int8PairProduct(const Operands &operands, TensorId to, Int8Sums sums, Int8Multiplication multiplication)
-      : Int8Pairs(operands, to, std::move(sums)), multiplication_(multiplication) {}
+  Int8Multiply(const Operands &operands, TensorId to, Int8Params params, Int8Multiplication multiplication)
+      : Int8Binary(operands, to, std::move(params)), multiplication_(multiplication) {}
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
@@ -201,50 +202,53 @@ class Int8PairProduct final : public Int8Pairs {
 };
 
 /* Refuses operands of another type than the output's. */
-Int8Sums pair_sums_of(const Lowering &l) {
-  Int8Sums sums = int8_conversion_of(l);
+Int8Params binary_params_of(const Lowering &l) {
+  Int8Params params = int8_io_params_of(l);
   const Value &other = l.input(1);
   require(is_int8(other) && other.type == l.output().type && l.input(0).type == l.output().type,
           "operands and output must have one type of 8 bits");
-  return sums;
+  return params;
 }
 
 /* The larger of the factors has 21 bits: sums of two such products fit into 32. */
-void lower_pair_sum(Lowering &l, int32_t sign) {
-  Int8Sums sums = pair_sums_of(l);
+void lower_addition(Lowering &l, int32_t sign) {
+  Int8Params params = binary_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
   const float x_scale = x.scales[0] / l.output().quantization.scales[0];
   const float y_scale = y.scales[0] / l.output().quantization.scales[0];
   const float larger = std::max(x_scale, y_scale);
   require(larger >= 1.0f / 1024.0f && larger < 256.0f, "the scales are too far apart");
-  Int8Sum sum{};
-  sum.shift = 20 - std::ilogb(larger);
-  sum.x_factor = static_cast<int32_t>(std::lrint(std::ldexp(x_scale, sum.shift)));
-  sum.y_factor = sign * static_cast<int32_t>(std::lrint(std::ldexp(y_scale, sum.shift)));
-  sum.bias = (1 << (sum.shift - 1)) - sum.x_factor * x.zero_points[0] - sum.y_factor * y.zero_points[0];
-  sum.is_signed = sums.left_is_signed;
+  Int8Addition addition{};
+  addition.shift = 20 - std::ilogb(larger);
+  addition.x_factor = static_cast<int32_t>(std::lrint(std::ldexp(x_scale, addition.shift)));
+  addition.y_factor = sign * static_cast<int32_t>(std::lrint(std::ldexp(y_scale, addition.shift)));
+  addition.bias =
+      (1 << (addition.shift - 1)) - addition.x_factor * x.zero_points[0] - addition.y_factor * y.zero_points[0];
+  addition.is_signed = params.left_is_signed;
   const Operands operands = operands_of(l);
-  l.add<Int8PairSum>(operands, l.out(0, operands.order), std::move(sums), sum);
+  l.add<Int8Add>(operands, l.out(0, operands.order), std::move(params), addition);
 }
 
-void lower_pair_product(Lowering &l) {
-  Int8Sums sums = pair_sums_of(l);
+void lower_binary_multiplication(Lowering &l) {
+  Int8Params params = binary_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
-  const Int8Multiplication multiplication{x.zero_points[0], y.zero_points[0],
+  const Int8Multiplication multiplication{x.zero_points[0],
+                                          y.zero_points[0],
                                           x.scales[0] * y.scales[0] / l.output().quantization.scales[0],
-                                          sums.left_is_signed, {}};
+                                          params.left_is_signed,
+                                          {}};
   const Operands operands = operands_of(l);
-  l.add<Int8PairProduct>(operands, l.out(0, operands.order), std::move(sums), multiplication);
+  l.add<Int8Multiply>(operands, l.out(0, operands.order), std::move(params), multiplication);
 }
 
 void lower_sum(Lowering &l, int32_t sign) {
-  if (!lower_with_number(l, sign > 0 ? Arithmetic::add : Arithmetic::subtract)) lower_pair_sum(l, sign);
+  if (!lower_with_number(l, sign > 0 ? Arithmetic::add : Arithmetic::subtract)) lower_addition(l, sign);
 }
 
 void lower_multiplication(Lowering &l) {
-  if (!lower_with_number(l, Arithmetic::multiply)) lower_pair_product(l);
+  if (!lower_with_number(l, Arithmetic::multiply)) lower_binary_multiplication(l);
 }
 
 /* What has kernels for one number beside bytes only. */
@@ -263,13 +267,13 @@ struct Smaller {
 };
 
 /* Of operands in steps of the output: rounding keeps the order of numbers. */
-template <typename Choice>
-void lower_choice(Lowering &l, Arithmetic operation) {
+template <typename Selection>
+void lower_min_max(Lowering &l, Arithmetic operation) {
   if (lower_with_number(l, operation)) return;
   require(is_int8(l.output()), "the output must have 8 bits");
-  const Line line = is_signed_int8(l.output().type) ? pair_line<int8_t, int8_t, Choice>
-                                                    : pair_line<uint8_t, uint8_t, Choice>;
-  lower_line(l, line, kElementNs, LineKind::in_output_steps);
+  const SpanFunction function = is_signed_int8(l.output().type) ? binary_span<int8_t, int8_t, Selection>
+                                                                : binary_span<uint8_t, uint8_t, Selection>;
+  lower_span_function(l, function, kElementNs, SpanKind::in_output_steps);
 }
 
 /* By the numbers of ElementwiseBinary. */
@@ -277,8 +281,8 @@ void lower_binary(Lowering &l) {
   switch (l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION))) {
     case ARMNN_BINARY_OPERATION_ADD: return lower_sum(l, 1);
     case ARMNN_BINARY_OPERATION_DIV: return lower_number(l, Arithmetic::divide);
-    case ARMNN_BINARY_OPERATION_MAXIMUM: return lower_choice<Larger>(l, Arithmetic::maximum);
-    case ARMNN_BINARY_OPERATION_MINIMUM: return lower_choice<Smaller>(l, Arithmetic::minimum);
+    case ARMNN_BINARY_OPERATION_MAXIMUM: return lower_min_max<Larger>(l, Arithmetic::maximum);
+    case ARMNN_BINARY_OPERATION_MINIMUM: return lower_min_max<Smaller>(l, Arithmetic::minimum);
     case ARMNN_BINARY_OPERATION_MUL: return lower_multiplication(l);
     case ARMNN_BINARY_OPERATION_SUB: return lower_sum(l, -1);
     case ARMNN_BINARY_OPERATION_SQ_DIFF: return lower_number(l, Arithmetic::squared_difference);
@@ -298,22 +302,22 @@ class Int8Softmax final : public Operation {
     from_type_ = static_cast<int>(integer_of(setup[inputs[0]].type));
     to_type_ = static_cast<int>(integer_of(setup[outputs[0]].type));
     length_ = setup[outputs[0]].shape.back();
-    lines_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
-    line_bytes_ = (static_cast<size_t>(length_) * sizeof(float) + 63) / 64 * 64;
-    return line_bytes_ * static_cast<size_t>(setup.threads);
+    rows_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
+    row_bytes_ = (static_cast<size_t>(length_) * sizeof(float) + 63) / 64 * 64;
+    return row_bytes_ * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
     const Kernels &kernels = frame.kernels;
     const auto *x = frame.in<uint8_t>(inputs[0]);
     auto *y = frame.out<uint8_t>(outputs[0]);
-    const double line_ns = static_cast<double>(length_) * kFunctionNs;
-    frame.pool.run(lines_, line_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *line = reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
+    const double row_ns = static_cast<double>(length_) * kFunctionNs;
+    frame.pool.run(rows_, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      auto *row = reinterpret_cast<float *>(frame.scratch() + row_bytes_ * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {
-        kernels.dequantize[from_type_](x + i * length_, line, length_, from_.scales[0], from_.zero_points[0]);
-        kernels.softmax(line, line, length_, beta_, takes_logarithm_);
-        kernels.quantize[to_type_](line, y + i * length_, length_, to_.scales[0], to_.zero_points[0]);
+        kernels.dequantize[from_type_](x + i * length_, row, length_, from_.scales[0], from_.zero_points[0]);
+        kernels.softmax(row, row, length_, beta_, takes_logarithm_);
+        kernels.quantize[to_type_](row, y + i * length_, length_, to_.scales[0], to_.zero_points[0]);
       }
     });
   }
@@ -328,8 +332,8 @@ class Int8Softmax final : public Operation {
   int from_type_ = 0;
   int to_type_ = 0;
   int64_t length_ = 0;
-  int64_t lines_ = 0;
-  size_t line_bytes_ = 0;
+  int64_t rows_ = 0;
+  size_t row_bytes_ = 0;
 };
 
 CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
@@ -370,8 +374,8 @@ std::vector<LayerType> int8_elementwise_layers() {
       {ARMNN_LAYER_DIVISION, [](Lowering &l) { lower_number(l, Arithmetic::divide); }},
       {ARMNN_LAYER_ELEMENTWISE_BINARY, lower_binary},
       {ARMNN_LAYER_LOG_SOFTMAX, [](Lowering &l) { lower_softmax(l, true); }},
-      {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_choice<Larger>(l, Arithmetic::maximum); }},
-      {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_choice<Smaller>(l, Arithmetic::minimum); }},
+      {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_min_max<Larger>(l, Arithmetic::maximum); }},
+      {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_min_max<Smaller>(l, Arithmetic::minimum); }},
       {ARMNN_LAYER_MULTIPLICATION, lower_multiplication},
       {ARMNN_LAYER_QUANTIZE, lower_quantize},
       {ARMNN_LAYER_SOFTMAX, [](Lowering &l) { lower_softmax(l, false); }},

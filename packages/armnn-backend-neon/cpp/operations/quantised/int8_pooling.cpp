@@ -8,7 +8,7 @@
 namespace cpuacc {
 namespace {
 
-class Int8Pooling final : public WithBounds {
+class Int8Pooling final : public WithInt8Epilogue {
  public:
   struct Kind {
     bool takes_maximum;
@@ -17,8 +17,8 @@ class Int8Pooling final : public WithBounds {
   };
 
   /* Args: scale: steps of the output in one of the input. */
-  Int8Pooling(TensorId input, TensorId out, Windows windows, Kind kind, float scale, Int8Sums sums)
-      : WithBounds({input}, out, std::move(sums)), windows_(windows), kind_(kind), scale_(scale) {}
+  Int8Pooling(TensorId input, TensorId out, Windows windows, Kind kind, float scale, Int8Params params)
+      : WithInt8Epilogue({input}, out, std::move(params)), windows_(windows), kind_(kind), scale_(scale) {}
 
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
@@ -38,11 +38,11 @@ class Int8Pooling final : public WithBounds {
     shared.padded_right = w.width + w.pad_right;
     shared.counts_padding = kind_.counts_padding;
     shared.rounds_stored = kind_.rounds_stored;
-    shared.is_signed = sums_.left_is_signed;
-    shared.input_zero_point = sums_.left_zero_point;
+    shared.is_signed = params_.left_is_signed;
+    shared.input_zero_point = params_.left_zero_point;
     shared.scale = scale_;
-    shared.requantization = {nullptr, sums_.zero_point, sums_.bounds.lowest, sums_.bounds.highest};
-    const Int8Finish finish = finish_of(frame);
+    shared.requantization = {nullptr, params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
+    const Int8Epilogue epilogue = epilogue_of(frame);
     const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     uint8_t *output = frame.out<uint8_t>(outputs[0]);
     const double row_ns = kElementNs * static_cast<double>(w.output_width * w.channels *
@@ -54,7 +54,7 @@ class Int8Pooling final : public WithBounds {
         row.output = output + i * w.output_width * w.channels;
         row.top = i % w.output_height * w.stride_y - w.pad_top;
         frame.kernels.int8.pooling_row(row);
-        finish(frame.kernels.int8, row.output, w.output_width * w.channels);
+        epilogue(frame.kernels.int8, row.output, w.output_width * w.channels);
       }
     });
   }
@@ -73,7 +73,7 @@ float scale_between(const Lowering &l) {
 }
 
 void lower_pooling(Lowering &l) {
-  Int8Sums sums = int8_conversion_of(l);
+  Int8Params params = int8_io_params_of(l);
   const Order order = image_order(l);
   const Windows windows = pooling_windows_of(l, order);
   const int64_t pooling = l.layer().integer(ARMNN_PARAMETER(ARMNN_POOLING2D_POOL_TYPE));
@@ -87,15 +87,15 @@ void lower_pooling(Lowering &l) {
   const bool is_alike = l.input(0).type == l.output().type && in.scales == out.scales &&
                         in.zero_points == out.zero_points;
   const TensorId input = l.in(0, order);
-  l.add<Int8Pooling>(input, l.out(0, order), windows,
-                     Int8Pooling::Kind{pooling == ARMNN_POOLING_ALGORITHM_MAX, counts_padding,
-                                       is_alike && !counts_padding},
-                     scale_between(l), std::move(sums));
+  l.add<Int8Pooling>(
+      input, l.out(0, order), windows,
+      Int8Pooling::Kind{pooling == ARMNN_POOLING_ALGORITHM_MAX, counts_padding, is_alike && !counts_padding},
+      scale_between(l), std::move(params));
 }
 
 /* The average over a window that is a column as high as there are elements. */
 void lower_mean(Lowering &l) {
-  Int8Sums sums = int8_conversion_of(l);
+  Int8Params params = int8_io_params_of(l);
   const ReducedAxes axes = reduced_axes_of(l);
   require_few(axes.count);
   Windows windows{};
@@ -105,7 +105,8 @@ void lower_mean(Lowering &l) {
   windows.width = windows.window_width = windows.output_height = windows.output_width = 1;
   windows.stride_y = windows.stride_x = windows.dilation_y = windows.dilation_x = 1;
   const TensorId input = l.in(0, axes.order);
-  l.add<Int8Pooling>(input, l.out(0, axes.left), windows, Int8Pooling::Kind{}, scale_between(l), std::move(sums));
+  l.add<Int8Pooling>(input, l.out(0, axes.left), windows, Int8Pooling::Kind{}, scale_between(l),
+                     std::move(params));
 }
 
 }  // namespace

@@ -18,27 +18,27 @@ int32_t added(int32_t x, int32_t y) {
   return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
 }
 
-size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Windows of [N, H, W, C] * weights -> [N, H', W', O]; a product of matrices has windows of one
  * element. Inputs: data, weights, and, each of them or kNone, their zero points, then what makes real
  * numbers of the sums: added to the sums, multiplied with, added then.
  */
-class IntegerProduct final : public Operation {
+class IntegerGemm final : public Operation {
  public:
-  IntegerProduct(std::vector<TensorId> operands, TensorId out, Windows windows, WeightLayout layout)
+  IntegerGemm(std::vector<TensorId> operands, TensorId out, Windows windows, WeightLayout layout)
       : Operation(std::move(operands), {out}), windows_(windows), layout_(layout) {
     inputs.resize(kInputs, kNone);
   }
 
-  bool absorb_sums_step(const SumsStep &step) override {
+  bool absorb_dequantise_step(const DequantiseStep &step) override {
     if (function_.function != Function::identity) return false;
     switch (step.kind) {
-      case SumsStep::Kind::add_whole: return !is_real_ && take(kWhole, step.operand);
-      case SumsStep::Kind::to_float: return !is_real_ && (is_real_ = true);
-      case SumsStep::Kind::multiply:
+      case DequantiseStep::Kind::add_whole: return !is_real_ && take(kWhole, step.operand);
+      case DequantiseStep::Kind::to_float: return !is_real_ && (is_real_ = true);
+      case DequantiseStep::Kind::multiply:
         return is_real_ && inputs[kShift] == kNone && take(kScale, step.operand);
-      case SumsStep::Kind::add: return is_real_ && take(kShift, step.operand);
+      case DequantiseStep::Kind::add: return is_real_ && take(kShift, step.operand);
       default: return false;
     }
   }
@@ -53,9 +53,9 @@ class IntegerProduct final : public Operation {
     const Tensor &weights = setup[inputs[1]];
     const Int8Kernels &kernels = setup.kernels.int8;
     const Windows &w = windows_;
-    sums_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
-    sums_.right_is_signed = weights.type == ARMNN_SIGNED8;
-    cut_ = cut_int8(w.batch * w.output_height * w.output_width, layout_, 1, setup);
+    params_.left_is_signed = setup[inputs[0]].type == ARMNN_SIGNED8;
+    params_.right_is_signed = weights.type == ARMNN_SIGNED8;
+    tiling_ = int8_gemm_tiling(w.batch * w.output_height * w.output_width, layout_, 1, setup);
     if (weights.constant != nullptr) {
       const std::string recipe = "int8 " + layout_.recipe() + " " + setup.kernels.name;
       packed_ = setup.packed.get(weights.constant, recipe,
@@ -64,11 +64,11 @@ class IntegerProduct final : public Operation {
                                  });
       inputs[1] = kNone;
     }
-    pointer_bytes_ = pointer_bytes(cut_, layout_);
+    pointer_bytes_ = pointer_bytes(tiling_, layout_);
     const int64_t panels = (layout_.columns + kernels.columns - 1) / kernels.columns;
-    folded_bytes_ = whole_lines(static_cast<size_t>(panels * kernels.columns) * sizeof(int32_t));
+    folded_bytes_ = aligned_bytes(static_cast<size_t>(panels * kernels.columns) * sizeof(int32_t));
     return pointer_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
-           whole_lines(static_cast<size_t>(layout_.depth)) +
+           aligned_bytes(static_cast<size_t>(layout_.depth)) +
            (packed_ ? 0 : int8_packed_bytes(layout_, kernels));
   }
 
@@ -77,27 +77,28 @@ class IntegerProduct final : public Operation {
     std::byte *memory = frame.scratch() + pointer_bytes_ * static_cast<size_t>(frame.pool.threads());
     auto *folded = reinterpret_cast<int32_t *>(memory);
     auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
-    std::byte *room = memory + folded_bytes_ + whole_lines(static_cast<size_t>(layout_.depth));
+    std::byte *room = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
     if (!packed_) pack(frame.in<uint8_t>(inputs[1]), kernels, room);
     const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : room;
-    Int8Sums sums = sums_;
-    sums.left_zero_point = zero_point(frame, inputs[2], sums.left_is_signed);
-    sums.right_zero_point = zero_point(frame, inputs[3], sums.right_is_signed);
-    fold_int8(sums, nullptr, layout_, kernels, packed, folded);
-    std::memset(outside, sums.left_zero_point, static_cast<size_t>(layout_.depth));
-    const Int8Task product{layout_, sums, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
-                           layout_.columns};
-    frame.pool.run(cut_.tasks(), int8_task_ns(cut_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table = reinterpret_cast<const uint8_t **>(frame.scratch() +
-                                                       pointer_bytes_ * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) {
-        run_int8_task(product, cut_, i, kernels, table,
-                      [&](int64_t row, const uint8_t **pointers, int64_t stride) {
-                        point(frame.in<uint8_t>(inputs[0]), outside, row, pointers, stride);
-                      });
-        if (is_real_ || inputs[kWhole] != kNone) finish(frame, i);
-      }
-    });
+    Int8Params params = params_;
+    params.left_zero_point = zero_point(frame, inputs[2], params.left_is_signed);
+    params.right_zero_point = zero_point(frame, inputs[3], params.right_is_signed);
+    fold_int8(params, nullptr, layout_, kernels, packed, folded);
+    std::memset(outside, params.left_zero_point, static_cast<size_t>(layout_.depth));
+    const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
+                            layout_.columns};
+    frame.pool.run(
+        tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
+          auto *table = reinterpret_cast<const uint8_t **>(frame.scratch() +
+                                                           pointer_bytes_ * static_cast<size_t>(thread));
+          for (int64_t i = begin; i < end; ++i) {
+            run_int8_gemm_task(gemm, tiling_, i, kernels, table,
+                               [&](int64_t row, const uint8_t **pointers, int64_t stride) {
+                                 point(frame.in<uint8_t>(inputs[0]), outside, row, pointers, stride);
+                               });
+            if (is_real_ || inputs[kWhole] != kNone) finish(frame, i);
+          }
+        });
   }
 
  private:
@@ -116,10 +117,10 @@ class IntegerProduct final : public Operation {
 
   /* What a task has just made. */
   void finish(const Frame &frame, int64_t task) const {
-    const int64_t row = task % cut_.row_tasks() * cut_.rows_per_task;
-    const int64_t column = task / cut_.row_tasks() * cut_.columns_per_task;
-    const int64_t rows = std::min(cut_.rows_per_task, cut_.rows - row);
-    const int64_t columns = std::min(cut_.columns_per_task, cut_.columns - column);
+    const int64_t row = task % tiling_.row_tasks() * tiling_.rows_per_task;
+    const int64_t column = task / tiling_.row_tasks() * tiling_.columns_per_task;
+    const int64_t rows = std::min(tiling_.rows_per_task, tiling_.rows - row);
+    const int64_t columns = std::min(tiling_.columns_per_task, tiling_.columns - column);
     if (!is_real_) {
       const int32_t *whole = column_of<int32_t>(frame, kWhole, column);
       int32_t *sums = frame.out<int32_t>(outputs[0]) + row * layout_.columns + column;
@@ -129,10 +130,11 @@ class IntegerProduct final : public Operation {
       return;
     }
     const float *scale = column_of<float>(frame, kScale, 0);
-    const RealSums real{column_of<int32_t>(frame, kWhole, column), scale == nullptr ? 1.0f : *scale,
-                        column_of<float>(frame, kShift, column)};
+    const DequantisedAccumulators real{column_of<int32_t>(frame, kWhole, column),
+                                       scale == nullptr ? 1.0f : *scale,
+                                       column_of<float>(frame, kShift, column)};
     float *made = frame.out<float>(outputs[0]) + row * layout_.columns + column;
-    frame.kernels.int8.to_real(real, made, layout_.columns, rows, columns);
+    frame.kernels.int8.dequantise_accumulators(real, made, layout_.columns, rows, columns);
     if (function_.function == Function::identity) return;
     const bool is_dense = columns == layout_.columns;
     const int64_t count = is_dense ? rows * columns : columns;
@@ -142,7 +144,7 @@ class IntegerProduct final : public Operation {
   }
 
   void pack(const uint8_t *weights, const Int8Kernels &kernels, void *memory) const {
-    pack_int8(weights, sums_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
+    pack_int8(weights, params_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
   }
 
   static int32_t zero_point(const Frame &frame, TensorId id, bool is_signed) {
@@ -169,10 +171,10 @@ class IntegerProduct final : public Operation {
 
   Windows windows_;
   WeightLayout layout_;
-  Int8Sums sums_;
+  Int8Params params_;
   bool is_real_ = false;
   Elementwise function_{Function::identity, 0.0f, 0.0f};
-  Cut cut_{};
+  Tiling tiling_{};
   size_t pointer_bytes_ = 0;
   size_t folded_bytes_ = 0;
   std::shared_ptr<const void> packed_;
@@ -219,8 +221,7 @@ void lower_mat_mul(Lowering &l) {
   const TensorId weights = l.in(1);
   std::vector<TensorId> inputs{data, weights, zero_point_of(l, 2, l.input(0)),
                                zero_point_of(l, 3, l.input(1))};
-  l.add<IntegerProduct>(std::move(inputs), l.out(), windows,
-                        WeightLayout{1, 0, right[0], right[1], right[1], 1});
+  l.add<IntegerGemm>(std::move(inputs), l.out(), windows, WeightLayout{1, 0, right[0], right[1], right[1], 1});
 }
 
 void lower_convolution(Lowering &l) {
@@ -242,12 +243,12 @@ void lower_convolution(Lowering &l) {
   const TensorId right = l.in(1);
   std::vector<TensorId> inputs{data, right, zero_point_of(l, 2, l.input(0)),
                                zero_point_of(l, 3, l.input(1))};
-  l.add<IntegerProduct>(std::move(inputs), l.out(0, order), windows, layout);
+  l.add<IntegerGemm>(std::move(inputs), l.out(0, order), windows, layout);
 }
 
 }  // namespace
 
-std::vector<LayerType> integer_product_layers() {
+std::vector<LayerType> integer_gemm_layers() {
   return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
 }
 

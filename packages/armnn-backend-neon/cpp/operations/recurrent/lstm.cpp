@@ -17,7 +17,7 @@ namespace cpuacc {
 void LstmSequence::step(const Step &at) const {
   const int64_t units = reading_.units;
   const Kernels &kernels = at.frame.kernels;
-  const LineMatrix matrix{4 * units, units};
+  const GemvMatrix matrix{4 * units, units};
   float *input = at.spare;
   float *output = at.spare + units;
   float *forget = at.spare + 2 * units;
@@ -142,7 +142,7 @@ void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &out
   const int64_t rows = reading.steps * reading.batch;
   const TensorId added = l.temporary(ARMNN_FLOAT32, {rows, columns});
   const TensorId from = l.in(0);
-  add_products(l, from, weights, added, {1, 0, width, 1, columns, width}, rows, 1, true);
+  add_gemm(l, from, weights, added, {1, 0, width, 1, columns, width}, rows, 1, true);
   std::vector<TensorId> inputs{added, recurrent, bias, kNone, l.in(1), l.in(2), peepholes};
   std::vector<TensorId> results;
   for (const size_t i : outputs) results.push_back(l.out(i));
@@ -218,7 +218,8 @@ void lower_step(Lowering &l) {
     lower_sequence(l, {1, shape[0], l.input(2).shape[1], 1, false, true}, {3, 1, 2});
   }
   /* The values of the scratch buffer are open. */
-  l.add<Moves>(std::vector<TensorId>{}, l.out(0), std::vector<Move>{}, std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(0), std::vector<CopyBox>{},
+                   std::vector<std::byte>(sizeof(float)));
 }
 
 }  // namespace

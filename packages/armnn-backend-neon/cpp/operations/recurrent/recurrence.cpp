@@ -17,14 +17,14 @@ size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof
 
 }  // namespace
 
-size_t LineMatrix::bytes(const Kernels &kernels) const {
+size_t GemvMatrix::bytes(const Kernels &kernels) const {
   const int64_t whole = (columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
   return float_bytes(padded(whole * depth));
 }
 
-void LineMatrix::pack(const float *weights, const Kernels &kernels, float *packed) const {
-  for (int64_t first = 0; first < columns; first += kernels.line_columns) {
-    const int64_t width = std::min<int64_t>(kernels.line_columns, columns - first);
+void GemvMatrix::pack(const float *weights, const Kernels &kernels, float *packed) const {
+  for (int64_t first = 0; first < columns; first += kernels.gemv_columns) {
+    const int64_t width = std::min<int64_t>(kernels.gemv_columns, columns - first);
     const int64_t whole = (width + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     for (int64_t k = 0; k < depth; ++k) {
       for (int64_t j = 0; j < width; ++j) packed[j] = weights[(first + j) * depth + k];
@@ -34,15 +34,14 @@ void LineMatrix::pack(const float *weights, const Kernels &kernels, float *packe
   }
 }
 
-void LineMatrix::multiply(const Frame &frame, bool is_shared, const float *line, const float *packed,
+void GemvMatrix::multiply(const Frame &frame, bool is_shared, const float *row, const float *packed,
                           const float *x, const float *bias, float *y) const {
-  const int64_t width = frame.kernels.line_columns;
+  const int64_t width = frame.kernels.gemv_columns;
   const auto compute = [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * width;
-      frame.kernels.line_product(line, depth, packed + first * depth, x == nullptr ? nullptr : x + first,
-                                 bias == nullptr ? nullptr : bias + first, y + first,
-                                 std::min(width, columns - first));
+      frame.kernels.gemv(row, depth, packed + first * depth, x == nullptr ? nullptr : x + first,
+                         bias == nullptr ? nullptr : bias + first, y + first, std::min(width, columns - first));
     }
   };
   const int64_t panels = (columns + width - 1) / width;
@@ -58,9 +57,7 @@ Recurrence::Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outpu
       clip_(clip),
       functions_(std::move(functions)) {}
 
-std::vector<LineMatrix> Recurrence::matrices() const {
-  return {{gates_ * reading_.units, reading_.units}};
-}
+std::vector<GemvMatrix> Recurrence::matrices() const { return {{gates_ * reading_.units, reading_.units}}; }
 
 void Recurrence::activate(const Frame &frame, const Elementwise &function, float *x, int64_t n) const {
   if (clip_ > 0.0f) frame.kernels.elementwise({Function::clamp, clip_, -clip_}, x, x, n);
@@ -78,7 +75,7 @@ size_t Recurrence::prepare(const Setup &setup) {
   const Tensor &weights = setup[inputs[kWeights]];
   way_bytes_ = 0;
   matrices_ = matrices();
-  for (const LineMatrix &matrix : matrices_) way_bytes_ += matrix.bytes(setup.kernels);
+  for (const GemvMatrix &matrix : matrices_) way_bytes_ += matrix.bytes(setup.kernels);
   const auto ways = static_cast<size_t>(reading_.ways);
   if (weights.constant != nullptr) {
     const std::string recipe = "recurrence " + std::to_string(matrices_.size()) + " " +
@@ -95,7 +92,7 @@ size_t Recurrence::prepare(const Setup &setup) {
 
 void Recurrence::pack(const float *weights, const Kernels &kernels, std::byte *packed) const {
   for (int64_t way = 0; way < reading_.ways; ++way) {
-    for (const LineMatrix &matrix : matrices_) {
+    for (const GemvMatrix &matrix : matrices_) {
       matrix.pack(weights, kernels, reinterpret_cast<float *>(packed));
       weights += matrix.columns * matrix.depth;
       packed += matrix.bytes(kernels);

@@ -11,8 +11,8 @@
 
 namespace cpuacc {
 
-/* A matrix [columns, depth] in panels that kernels.line_product reads. */
-struct LineMatrix {
+/* A matrix [columns, depth] in panels that kernels.gemv reads. */
+struct GemvMatrix {
   int64_t columns = 0;
   int64_t depth = 0;
 
@@ -21,8 +21,8 @@ struct LineMatrix {
   /* y = x + bias + line * matrix, its columns shared by threads if there is no other work for them;
    * x and bias may be nullptr.
    */
-  void multiply(const Frame &frame, bool is_shared, const float *line, const float *packed,
-                const float *x, const float *bias, float *y) const;
+  void multiply(const Frame &frame, bool is_shared, const float *row, const float *packed, const float *x,
+                const float *bias, float *y) const;
 };
 
 /* How a layer reads its sequences. */
@@ -68,14 +68,14 @@ class Recurrence : public Operation {
 
   virtual void step(const Step &at) const = 0;
   /* The matrices that the recurrent weights of one way are, one below the other. */
-  virtual std::vector<LineMatrix> matrices() const;
+  virtual std::vector<GemvMatrix> matrices() const;
 
   /* Applies a function to numbers side by side, clipped before. */
   void activate(const Frame &frame, const Elementwise &function, float *x, int64_t n) const;
 
   Reading reading_;
   int64_t gates_;
-  std::vector<LineMatrix> matrices_; /* once it is prepared */
+  std::vector<GemvMatrix> matrices_; /* once it is prepared */
 
  private:
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };

@@ -9,17 +9,17 @@ namespace {
 
 constexpr Elementwise kLogistic{Function::sigmoid, 0.0f, 0.0f};
 
-int64_t whole_line(int64_t floats) { return (floats + 15) / 16 * 16; }
+int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 }  // namespace
 
 size_t RoundedLstm::prepare(const Setup &setup) {
-  const auto floats = static_cast<size_t>(3 * whole_line(4 * sizes_.units));
+  const auto floats = static_cast<size_t>(3 * padded(4 * sizes_.units));
   return floats * sizeof(float) * static_cast<size_t>(setup.threads);
 }
 
 void RoundedLstm::run(const Frame &frame) const {
-  const int64_t line = whole_line(4 * sizes_.units);
+  const int64_t line = padded(4 * sizes_.units);
   const double item_ns =
       static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * kElementNs;
   frame.pool.run(sizes_.batch, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
@@ -36,8 +36,8 @@ void RoundedLstm::round(const Kernels &kernels, float scale, float *x, int64_t n
 }
 
 /* The product and the sum are two operations: in one, the product would not be rounded. */
-void RoundedLstm::add_products(const Frame &frame, const float *line, int64_t depth, const float *weights,
-                               const Memory &memory) const {
+void RoundedLstm::add_terms(const Frame &frame, const float *line, int64_t depth, const float *weights,
+                            const Memory &memory) const {
   const int64_t columns = 4 * sizes_.units;
   for (int64_t k = 0; k < depth; ++k) {
     frame.kernels.arithmetic(Arithmetic::multiply, weights + k * columns, 1, line + k, 0, memory.terms, columns);
@@ -74,8 +74,8 @@ void RoundedLstm::step(const Frame &frame, int64_t item, const Memory &memory) c
   std::copy_n(frame.in<float>(inputs[kCell]) + item * units, units, cell);
   std::copy_n(frame.in<float>(inputs[kBias]), 4 * units, memory.gates);
   round(kernels, rules_.scale, memory.gates, 4 * units, memory);
-  add_products(frame, frame.in<float>(inputs[kX]) + item * width, width, weights, memory);
-  add_products(frame, frame.in<float>(inputs[kHidden]) + item * units, units, weights + width * 4 * units, memory);
+  add_terms(frame, frame.in<float>(inputs[kX]) + item * width, width, weights, memory);
+  add_terms(frame, frame.in<float>(inputs[kHidden]) + item * units, units, weights + width * 4 * units, memory);
   float *input = memory.gates;
   float *output = input + units;
   float *forget = output + units;

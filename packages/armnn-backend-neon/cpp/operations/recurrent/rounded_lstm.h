@@ -48,8 +48,8 @@ class RoundedLstm final : public Operation {
   };
 
   void round(const Kernels &kernels, float scale, float *x, int64_t n, const Memory &memory) const;
-  void add_products(const Frame &frame, const float *line, int64_t depth, const float *weights,
-                    const Memory &memory) const;
+  void add_terms(const Frame &frame, const float *line, int64_t depth, const float *weights,
+                 const Memory &memory) const;
   void add_peephole(const Frame &frame, int64_t gate, const float *cell, float *sums, const Memory &memory) const;
   void activate(const Kernels &kernels, const Elementwise &function, float *x, const Memory &memory) const;
   void step(const Frame &frame, int64_t item, const Memory &memory) const;

@@ -18,7 +18,7 @@ class Rnn final : public Recurrence {
  private:
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
-    const LineMatrix matrix{units, units};
+    const GemvMatrix matrix{units, units};
     matrix.multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed),
                     at.gates, at.bias, at.spare);
     activate(at.frame, at.functions[0], at.spare, units);
@@ -35,7 +35,7 @@ class Gru final : public Recurrence {
         resets_behind_(resets_behind) {}
 
  private:
-  std::vector<LineMatrix> matrices() const override {
+  std::vector<GemvMatrix> matrices() const override {
     const int64_t units = reading_.units;
     return {{2 * units, units}, {units, units}};
   }
@@ -43,7 +43,7 @@ class Gru final : public Recurrence {
   void step(const Step &at) const override {
     const int64_t units = reading_.units;
     const Kernels &kernels = at.frame.kernels;
-    const std::vector<LineMatrix> &both = matrices_;
+    const std::vector<GemvMatrix> &both = matrices_;
     const auto *first = reinterpret_cast<const float *>(at.packed);
     const auto *second = reinterpret_cast<const float *>(at.packed + both[0].bytes(kernels));
     float *update = at.spare;
@@ -157,8 +157,8 @@ Sequence sequence_of(Lowering &l, int64_t gates, const Activations &usual) {
   const TensorId added =
       l.temporary(ARMNN_FLOAT32, {reading.ways, reading.steps * reading.batch, columns});
   const TensorId from = l.in(0);
-  add_products(l, from, l.in(1), added, {1, 0, shape[2], 1, columns, shape[2]},
-               reading.steps * reading.batch, reading.ways, true);
+  add_gemm(l, from, l.in(1), added, {1, 0, shape[2], 1, columns, shape[2]}, reading.steps * reading.batch,
+           reading.ways, true);
   result.inputs = {added, l.in(2)};
   const Shape state = is_time_major ? Shape{reading.ways, reading.batch, units}
                                     : Shape{reading.batch, reading.ways, units};

@@ -202,7 +202,7 @@ void lower_top_k(Lowering &l) {
 
 }  // namespace
 
-std::vector<LayerType> extreme_layers() {
+std::vector<LayerType> argminmax_layers() {
   return {{ARMNN_LAYER_ARG_MIN_MAX, lower_arg_min_max}, {ARMNN_LAYER_TOP_K, lower_top_k}};
 }
 

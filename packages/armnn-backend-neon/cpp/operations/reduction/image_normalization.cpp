@@ -160,7 +160,7 @@ class L2Normalize final : public Pixels {
 
  private:
   void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
-    const float sum = kernels.reduce_line(Reduction::sum, squares, channels_);
+    const float sum = kernels.reduce_row(Reduction::sum, squares, channels_);
     const float square = sum < eps_ ? eps_ : sum;
     if (!is_held(square)) return compute_in_double(x, y);
     const float factor = 1.0f / std::sqrt(square);
@@ -194,7 +194,7 @@ class LocalResponse final : public Pixels {
 
  private:
   void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
-    if (!std::isfinite(kernels.reduce_line(Reduction::sum, squares, channels_))) return compute_in_double(x, y);
+    if (!std::isfinite(kernels.reduce_row(Reduction::sum, squares, channels_))) return compute_in_double(x, y);
     std::copy(squares, squares + channels_, y);
     for (int64_t away = 1; away <= std::min(radius_, channels_ - 1); ++away) {
       kernels.arithmetic(Arithmetic::add, y, 1, squares + away, 1, y, channels_ - away);

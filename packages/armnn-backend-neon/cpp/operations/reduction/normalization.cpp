@@ -94,8 +94,8 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
   require_floats(l);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const int64_t said = l.layer().integer(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
-  const auto axis = static_cast<size_t>(whole_axis(said, shape.size()));
+  const int64_t given = l.layer().integer(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
+  const auto axis = static_cast<size_t>(whole_axis(given, shape.size()));
   const int64_t length = elements(shape, axis, shape.size());
   const auto factor = [&](size_t i) {
     if (!l.has_input(i)) return kNone;
@@ -116,10 +116,10 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
 }
 
 /* scale * x + shift, a number of each per channel; the channels are last. */
-class ScaleShift final : public Linewise {
+class ScaleShift final : public Pointwise {
  public:
   ScaleShift(TensorId from, TensorId scale, TensorId shift, TensorId to)
-      : Linewise({from, scale, shift}, {to}) {}
+      : Pointwise({from, scale, shift}, {to}) {}
 
   size_t prepare(const Setup &setup) override {
     const Tensor &out = setup[outputs[0]];
@@ -148,12 +148,12 @@ class ScaleShift final : public Linewise {
   }
 
   bool may_overwrite(size_t input) const override { return input == 0; }
-  std::optional<Walk> walk(const Graph &graph, size_t input) const override {
+  std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const override {
     const Tensor &out = graph[outputs[0]];
     if (out.shape.back() == 1) return std::nullopt; /* its kernel does not repeat a number */
-    return Walk{1, input == 0 ? out.count() : out.shape.back()};
+    return AccessPattern{1, input == 0 ? out.count() : out.shape.back()};
   }
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
     kernels.scale_shift(static_cast<const float *>(operands[0]), static_cast<const float *>(operands[1]),
                         static_cast<const float *>(operands[2]), function_, static_cast<float *>(to), n);

@@ -24,7 +24,7 @@ class Reduce final : public Operation {
     if (inner_ == 1) {
       frame.pool.run(outer_, static_cast<double>(count_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
         for (int64_t i = begin; i < end; ++i) {
-          y[i] = frame.kernels.reduce_line(reduction_, x + i * count_, count_);
+          y[i] = frame.kernels.reduce_row(reduction_, x + i * count_, count_);
         }
       });
       return;

@@ -15,12 +15,12 @@ namespace cpuacc {
 namespace {
 
 /* Computes one line of count elements, stride apart, of the input and of the output. */
-using LineFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
+using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
 
 class AlongAxis final : public Operation {
  public:
   /* Args: to_size: of the axis in the output. */
-  AlongAxis(TensorId from, TensorId to, Along along, int64_t to_size, LineFunction compute, int64_t flags)
+  AlongAxis(TensorId from, TensorId to, Along along, int64_t to_size, AxisFunction compute, int64_t flags)
       : Operation({from}, {to}), along_(along), to_size_(to_size), compute_(compute), flags_(flags) {}
 
   size_t prepare(const Setup &setup) override {
@@ -45,7 +45,7 @@ class AlongAxis final : public Operation {
  private:
   Along along_;
   int64_t to_size_;
-  LineFunction compute_;
+  AxisFunction compute_;
   int64_t flags_;
   int64_t bytes_ = 0;
 };
@@ -66,7 +66,7 @@ constexpr int64_t kExclusive = 1;
 constexpr int64_t kReverse = 2;
 
 template <typename T, bool IsProduct>
-void cumulate(const void *from, void *to, int64_t count, int64_t stride, int64_t flags) {
+void scan(const void *from, void *to, int64_t count, int64_t stride, int64_t flags) {
   const auto *x = static_cast<const T *>(from);
   auto *y = static_cast<T *>(to);
   T sum = IsProduct ? T(1) : T(0);
@@ -83,14 +83,13 @@ CPUACC_SHARED(EXCLUSIVE, CUM_SUM, CUM_PROD);
 CPUACC_SHARED(REVERSE, CUM_SUM, CUM_PROD);
 
 template <bool IsProduct>
-void lower_cumulation(Lowering &l) {
+void lower_scan(Lowering &l) {
   require(!l.has_input(1), "the axis must be known", 1);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty() && l.output().shape == shape && l.output().type == l.input(0).type,
           "the output must be as the input");
-  const LineFunction compute = visit_number(l.input(0).type, [](auto tag) -> LineFunction {
-    return cumulate<typename decltype(tag)::Type, IsProduct>;
-  });
+  const AxisFunction compute = visit_number(
+      l.input(0).type, [](auto tag) -> AxisFunction { return scan<typename decltype(tag)::Type, IsProduct>; });
   require(compute != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const auto axis =
       static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS)), shape.size()));
@@ -119,15 +118,13 @@ void reduce(const void *from, void *to, int64_t count, int64_t stride, int64_t) 
 }
 
 template <Reduction R>
-LineFunction reducer(armnn_data_type type) {
+AxisFunction reducer(armnn_data_type type) {
   /* The mean of integers is not defined alike everywhere. */
   if (R == Reduction::mean) return type == ARMNN_FLOAT64 ? reduce<double, R> : nullptr;
-  return visit_number(type, [](auto tag) -> LineFunction {
-    return reduce<typename decltype(tag)::Type, R>;
-  });
+  return visit_number(type, [](auto tag) -> AxisFunction { return reduce<typename decltype(tag)::Type, R>; });
 }
 
-LineFunction reducer_of(Reduction reduction, armnn_data_type type) {
+AxisFunction reducer_of(Reduction reduction, armnn_data_type type) {
   switch (reduction) {
     case Reduction::sum: return reducer<Reduction::sum>(type);
     case Reduction::maximum: return reducer<Reduction::maximum>(type);
@@ -161,7 +158,7 @@ void lower_other_reduction(Lowering &l, Reduction reduction, const Order &order,
                            int64_t outer, int64_t count, int64_t inner) {
   const armnn_data_type type = l.input(0).type;
   require(l.output().type == type, "the output must have the input's data type");
-  const LineFunction compute = reducer_of(reduction, type);
+  const AxisFunction compute = reducer_of(reduction, type);
   require(compute != nullptr, std::string(type_name(type)) + " is not computed here", 0);
   const bool is_extreme = reduction == Reduction::maximum || reduction == Reduction::minimum;
   require(count > 0 || !is_extreme, "there is no element to choose from", 0);
@@ -181,12 +178,12 @@ void lower_other_softmax(Lowering &l, bool takes_logarithm) {
   const auto axis =
       static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), shape.size()));
   const TensorId from = l.in(0);
-  const LineFunction compute = takes_logarithm ? exponentiate<true> : exponentiate<false>;
+  const AxisFunction compute = takes_logarithm ? exponentiate<true> : exponentiate<false>;
   l.add<AlongAxis>(from, l.out(), along(shape, axis), shape[axis], compute, 0);
 }
 
-std::vector<LayerType> cumulating_layers() {
-  return {{ARMNN_LAYER_CUM_PROD, lower_cumulation<true>}, {ARMNN_LAYER_CUM_SUM, lower_cumulation<false>}};
+std::vector<LayerType> scan_layers() {
+  return {{ARMNN_LAYER_CUM_PROD, lower_scan<true>}, {ARMNN_LAYER_CUM_SUM, lower_scan<false>}};
 }
 
 }  // namespace cpuacc

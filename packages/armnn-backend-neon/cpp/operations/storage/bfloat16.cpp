@@ -12,11 +12,11 @@ constexpr int64_t kLeastColumns = 8;
 constexpr int64_t kPiece = 4096; /* numbers that a thread rounds at a time, at least */
 constexpr double kRoundNs = 0.1;
 
-/* Lines that begin so far from each other crowd a few sets of the nearest cache. */
+/* Rows that begin so far from each other crowd a few sets of the nearest cache. */
 constexpr int64_t kCrowding = 512;
 constexpr int64_t kFiller = 32;
 
-/* The upper half is to the nearest, halves to even; NaN stays. */
+/* The upper half is to the nearest, ties to even; NaN stays. */
 uint32_t rounded(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -65,14 +65,14 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
   }
 }
 
-RoundedLines::RoundedLines(int64_t count, int64_t length)
+RoundedRows::RoundedRows(int64_t count, int64_t length)
     : count(count), length(length), stride(length % kCrowding == 0 ? length + kFiller : length) {}
 
-size_t RoundedLines::bytes() const {
+size_t RoundedRows::bytes() const {
   return (static_cast<size_t>(count * stride) * sizeof(Bfloat16) + 63) / 64 * 64;
 }
 
-void RoundedLines::round(const Frame &frame, const float *from, Bfloat16 *to) const {
+void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
   if (count == 0 || length == 0) return;
   const int64_t lines = std::max<int64_t>(1, kPiece / length); /* of a piece */
   const double piece_ns = static_cast<double>(lines * length) * kRoundNs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of products in bfloat16: weights packed once, what is computed rounded while running. */
+/* Operands of a gemm in bfloat16: weights packed once, what is computed rounded while running. */
 #ifndef CPUACC_OPERATIONS_STORAGE_BFLOAT16_H_
 #define CPUACC_OPERATIONS_STORAGE_BFLOAT16_H_
 
@@ -7,18 +7,18 @@
 
 namespace cpuacc {
 
-/* Whether a product gains by bfloat16: rounding its rows must cost less than what it saves. */
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. */
 bool gains_by_bfloat16(const Setup &setup, const WeightLayout &layout);
 
-/* Panels as of float32; in each, for every tap and two k's, one line of pairs. */
+/* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
 size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   Bfloat16 *packed);
 
-/* Lines of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
-struct RoundedLines {
-  RoundedLines() = default;
-  RoundedLines(int64_t count, int64_t length);
+/* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
+struct RoundedRows {
+  RoundedRows() = default;
+  RoundedRows(int64_t count, int64_t length);
 
   int64_t count = 0;
   int64_t length = 0;

@@ -9,12 +9,12 @@ namespace cpuacc {
 
 bool is_half(armnn_data_type type) { return type == ARMNN_FLOAT16 || type == ARMNN_BFLOAT16; }
 
-Half half_of(armnn_data_type type) {
-  return type == ARMNN_FLOAT16 ? Half::float16 : Half::bfloat16;
+HalfFormat half_format_of(armnn_data_type type) {
+  return type == ARMNN_FLOAT16 ? HalfFormat::float16 : HalfFormat::bfloat16;
 }
 
-float widened(uint16_t bits, Half half) {
-  if (half == Half::bfloat16) {
+float float32_of(uint16_t bits, HalfFormat format) {
+  if (format == HalfFormat::bfloat16) {
     const uint32_t wide = static_cast<uint32_t>(bits) << 16;
     float result;
     std::memcpy(&result, &wide, sizeof result);
@@ -31,16 +31,16 @@ float widened(uint16_t bits, Half half) {
   return (bits >> 15) != 0 ? -size : size;
 }
 
-void Widen::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
-                         int64_t n) const {
-  kernels.widen[static_cast<int>(half_)](static_cast<const uint16_t *>(operands[0]),
-                                         static_cast<float *>(to), n);
+void HalfToFloat32::compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                                 int64_t n) const {
+  kernels.half_to_float32[static_cast<int>(format_)](static_cast<const uint16_t *>(operands[0]),
+                                                     static_cast<float *>(to), n);
 }
 
-void Narrow::compute_line(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
-                          int64_t n) const {
-  kernels.narrow[static_cast<int>(half_)](static_cast<const float *>(operands[0]),
-                                          static_cast<uint16_t *>(to), n);
+void Float32ToHalf::compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
+                                 int64_t n) const {
+  kernels.float32_to_half[static_cast<int>(format_)](static_cast<const float *>(operands[0]),
+                                                     static_cast<uint16_t *>(to), n);
 }
 
 }  // namespace cpuacc

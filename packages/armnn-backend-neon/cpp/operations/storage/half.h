@@ -8,30 +8,30 @@
 namespace cpuacc {
 
 bool is_half(armnn_data_type type);
-Half half_of(armnn_data_type type);
+HalfFormat half_format_of(armnn_data_type type);
 /* What the bits stand for. */
-float widened(uint16_t bits, Half half);
+float float32_of(uint16_t bits, HalfFormat format);
 
-class Widen final : public OneToOne {
+class HalfToFloat32 final : public Unary {
  public:
-  Widen(TensorId from, TensorId to, Half half) : OneToOne(from, to), half_(half) {}
-  bool widens_float16() const override { return half_ == Half::float16; }
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+  HalfToFloat32(TensorId from, TensorId to, HalfFormat format) : Unary(from, to), format_(format) {}
+  bool decodes_float16() const override { return format_ == HalfFormat::float16; }
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
  private:
-  Half half_;
+  HalfFormat format_;
 };
 
-class Narrow final : public OneToOne {
+class Float32ToHalf final : public Unary {
  public:
-  Narrow(TensorId from, TensorId to, Half half) : OneToOne(from, to), half_(half) {}
-  bool narrows_to_float16() const override { return half_ == Half::float16; }
-  void compute_line(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
+  Float32ToHalf(TensorId from, TensorId to, HalfFormat format) : Unary(from, to), format_(format) {}
+  bool encodes_float16() const override { return format_ == HalfFormat::float16; }
+  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
  private:
-  Half half_;
+  HalfFormat format_;
 };
 
 }  // namespace cpuacc

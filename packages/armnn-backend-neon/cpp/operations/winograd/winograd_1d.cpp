@@ -51,7 +51,7 @@ constexpr int64_t kMostPoints = 8;
 struct FilterMatrix {
   double rows[kMostPoints][kMostPoints] = {};
 
-  explicit FilterMatrix(const LineFilter &filter) {
+  explicit FilterMatrix(const Winograd1dFilter &filter) {
     constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
     const int64_t last = filter.points() - 1;
     for (int64_t p = 0; p < last; ++p) {
@@ -65,10 +65,10 @@ struct FilterMatrix {
   }
 };
 
-class LineConvolution final : public WithEpilogue {
+class Winograd1dConvolution final : public WithEpilogue {
  public:
-  LineConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                  const WeightLayout &layout, const LineFilter &filter)
+  Winograd1dConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+                        const WeightLayout &layout, const Winograd1dFilter &filter)
       : WithEpilogue({input, weights, bias}, {out}),
         axes_(axes_of(windows, filter.is_along_y)),
         batch_(windows.batch),
@@ -95,10 +95,10 @@ class LineConvolution final : public WithEpilogue {
     inputs[1] = kNone;
     choose_block(setup.threads, kernels);
     const int64_t tiles = block_tiles_ * (block_lines_ + axes_.halo());
-    sums_bytes_ = whole_lines(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
-    pointer_bytes_ = whole_lines(tiles * static_cast<int64_t>(sizeof(float *)));
+    sums_bytes_ = aligned_bytes(points_ * block_lines_ * block_tiles_ * kernels.columns * sizeof(float));
+    pointer_bytes_ = aligned_bytes(tiles * static_cast<int64_t>(sizeof(float *)));
     plane_ = tiles * line_;
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + whole_lines(points_ * plane_ * sizeof(float));
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + aligned_bytes(points_ * plane_ * sizeof(float));
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
@@ -128,7 +128,7 @@ class LineConvolution final : public WithEpilogue {
     int64_t tile, tiles;
   };
 
-  static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  static size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   /* Whole lines if some fit, so that few are transformed twice; blocks for all threads. */
   void choose_block(int32_t threads, const Kernels &kernels) {
@@ -142,8 +142,8 @@ class LineConvolution final : public WithEpilogue {
     if (axes_.outputs_across >= wanted) {
       block_lines_ = std::min(block_lines_, share);
     } else {
-      const int64_t cut = ratio_up(wanted, std::max<int64_t>(1, batch_ * axes_.outputs_across));
-      block_tiles_ = std::min(block_tiles_, ratio_up(ratio_up(tiles_, cut), kernels.rows) * kernels.rows);
+      const int64_t parts = ratio_up(wanted, std::max<int64_t>(1, batch_ * axes_.outputs_across));
+      block_tiles_ = std::min(block_tiles_, ratio_up(ratio_up(tiles_, parts), kernels.rows) * kernels.rows);
     }
     block_lines_ = std::max<int64_t>(1, block_lines_);
     block_tiles_ = std::clamp<int64_t>(block_tiles_, 1, std::max<int64_t>(1, tiles_));
@@ -201,7 +201,7 @@ class LineConvolution final : public WithEpilogue {
     const int64_t count = block.lines * block.tiles;
     const int64_t all = (block.lines + axes_.halo()) * block.tiles;
     const int64_t weights = axes_.taps * layout_.depth * kernels.columns;
-    ProductTile tile{};
+    GemmTile tile{};
     tile.rows_stride = axes_.dilation * block.tiles; /* from one tap's line to the next one's */
     tile.taps = axes_.taps;
     tile.depth = layout_.depth;
@@ -215,7 +215,7 @@ class LineConvolution final : public WithEpilogue {
         tile.rows = pointers + row;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
         tile.c = sums + (p * count + row) * kernels.columns;
-        kernels.product_tile(tile);
+        kernels.gemm_tile(tile);
       }
     }
   }
@@ -224,7 +224,7 @@ class LineConvolution final : public WithEpilogue {
     const int64_t across = block.line + number - axes_.pad_across;
     const bool is_there = across >= 0 && across < axes_.breadth;
     const int64_t image = block.image * axes_.length * axes_.breadth;
-    LineInput line{};
+    Winograd1dInput line{};
     line.step = axes_.step_along * layout_.depth;
     line.channels = layout_.depth;
     line.stride = plane_;
@@ -235,7 +235,7 @@ class LineConvolution final : public WithEpilogue {
       line.first = -along;
       line.last = is_there ? axes_.length - along : line.first;
       line.to = to + i * line_;
-      frame.kernels.line_input[points_ / 2 - 3](line);
+      frame.kernels.winograd_1d_input[points_ / 2 - 3](line);
     }
   }
 
@@ -243,7 +243,7 @@ class LineConvolution final : public WithEpilogue {
                   const float *sums) const {
     const int64_t channels = layout_.columns;
     const int64_t image = block.image * axes_.outputs_along * axes_.outputs_across;
-    LineOutput line{};
+    Winograd1dOutput line{};
     line.stride = block.lines * block.tiles * frame.kernels.columns;
     line.step = axes_.output_along * channels;
     line.channels = std::min<int64_t>(frame.kernels.columns, channels - column);
@@ -257,14 +257,14 @@ class LineConvolution final : public WithEpilogue {
       line.to = frame.out<float>(outputs[0]) + place;
       line.count = std::min(filter_.outputs, axes_.outputs_along - along);
       line.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
-      frame.kernels.line_output[points_ / 2 - 3][filter_.outputs / 2 - 1](line);
+      frame.kernels.winograd_1d_output[points_ / 2 - 3][filter_.outputs / 2 - 1](line);
     }
   }
 
   Axes axes_;
   int64_t batch_;
   WeightLayout layout_;
-  LineFilter filter_;
+  Winograd1dFilter filter_;
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_; /* along a line */
   int64_t line_; /* numbers from one transformed element to the next tile's */
@@ -278,7 +278,7 @@ class LineConvolution final : public WithEpilogue {
 };
 
 /* In multiply-adds; columns count as they are computed. */
-double cost(const Windows &w, const WeightLayout &layout, const LineFilter &filter) {
+double cost(const Windows &w, const WeightLayout &layout, const Winograd1dFilter &filter) {
   const Axes axes = axes_of(w, filter.is_along_y);
   const auto tiles = static_cast<double>(w.batch * axes.outputs_across *
                                          ratio_up(axes.outputs_along, filter.outputs));
@@ -302,14 +302,14 @@ double plain_cost(const Windows &w, const WeightLayout &layout) {
 
 }  // namespace
 
-LineFilter line_filter(const Windows &w, const WeightLayout &layout) {
-  LineFilter best{false, 0, 0};
+Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout) {
+  Winograd1dFilter best{false, 0, 0};
   if (w.stride_y != 1 || w.stride_x != 1) return best;
   double least = kWorthIt * plain_cost(w, layout);
   for (const bool is_along_y : {false, true}) {
     const int64_t window = is_along_y ? w.window_height : w.window_width;
     for (const int64_t points : {int64_t{6}, int64_t{8}}) {
-      const LineFilter filter{is_along_y, points - window + 1, window};
+      const Winograd1dFilter filter{is_along_y, points - window + 1, window};
       const int64_t dilation = is_along_y ? w.dilation_y : w.dilation_x;
       if (dilation != 1 || window < 3 || window % 2 == 0 || filter.outputs < 2) continue;
       const double now = cost(w, layout, filter);
@@ -321,9 +321,9 @@ LineFilter line_filter(const Windows &w, const WeightLayout &layout) {
   return best;
 }
 
-void add_line_filter(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                     const Windows &windows, const WeightLayout &layout, const LineFilter &filter) {
-  lowering.add<LineConvolution>(input, weights, bias, out, windows, layout, filter);
+void add_winograd_1d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                     const Windows &windows, const WeightLayout &layout, const Winograd1dFilter &filter) {
+  lowering.add<Winograd1dConvolution>(input, weights, bias, out, windows, layout, filter);
 }
 
 }  // namespace cpuacc

@@ -9,7 +9,7 @@
 namespace cpuacc {
 
 /* F(outputs, window) along one axis of the image; the other axis of the window is summed up. */
-struct LineFilter {
+struct Winograd1dFilter {
   bool is_along_y;
   int64_t outputs; /* 0: none, plain sums take less */
   int64_t window;
@@ -21,11 +21,11 @@ struct LineFilter {
  *
  * Args: layout: of the weights, a tap per element of the window.
  */
-LineFilter line_filter(const Windows &windows, const WeightLayout &layout);
+Winograd1dFilter winograd_1d_filter(const Windows &windows, const WeightLayout &layout);
 
-/* Adds the convolution; filter is that of line_filter. */
-void add_line_filter(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                     const Windows &windows, const WeightLayout &layout, const LineFilter &filter);
+/* Adds the convolution; filter is that of winograd_1d_filter. */
+void add_winograd_1d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                     const Windows &windows, const WeightLayout &layout, const Winograd1dFilter &filter);
 
 }  // namespace cpuacc
 

@@ -56,10 +56,10 @@ void transform_filter(const float *filter, int64_t stride, int64_t side, float *
   }
 }
 
-class WinogradConvolution final : public WithEpilogue {
+class Winograd2dConvolution final : public WithEpilogue {
  public:
-  WinogradConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                      const Windows &windows, const WeightLayout &layout, int64_t side)
+  Winograd2dConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+                        const WeightLayout &layout, int64_t side)
       : WithEpilogue({input, weights, bias}, {out}),
         windows_(windows),
         layout_(layout),
@@ -144,7 +144,7 @@ class WinogradConvolution final : public WithEpilogue {
   void multiply(const Kernels &kernels, const float *lines, const float **pointers, int64_t column,
                 int64_t count, float *sums) const {
     const int64_t depth = layout_.depth;
-    ProductTile tile{};
+    GemmTile tile{};
     tile.rows_stride = kernels.rows;
     tile.taps = 1;
     tile.depth = depth;
@@ -159,7 +159,7 @@ class WinogradConvolution final : public WithEpilogue {
         tile.rows = pointers + row;
         tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, count - row));
         tile.c = sums + (p * block_ + row) * kernels.columns;
-        kernels.product_tile(tile);
+        kernels.gemm_tile(tile);
       }
     }
   }
@@ -176,8 +176,8 @@ class WinogradConvolution final : public WithEpilogue {
     const Windows &w = windows_;
     const Place at = place_of_tile(number);
     const float *image = frame.in<float>(inputs[0]) + at.image * w.height * w.width * w.channels;
-    frame.kernels.winograd_input[side_ / 2 - 1]({image, w.height, w.width, w.channels, at.y - w.pad_top,
-                                                 at.x - w.pad_left, to, block_ * line_});
+    frame.kernels.winograd_2d_input[side_ / 2 - 1](
+        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, block_ * line_});
   }
 
   void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
@@ -187,7 +187,7 @@ class WinogradConvolution final : public WithEpilogue {
     const int64_t row_stride = w.output_width * channels;
     const int64_t place =
         (at.image * w.output_height + at.y) * row_stride + at.x * channels + column;
-    WinogradOutput tile{};
+    Winograd2dOutput tile{};
     tile.sums = sums;
     tile.stride = block_ * frame.kernels.columns;
     tile.to = frame.out<float>(outputs[0]) + place;
@@ -199,7 +199,7 @@ class WinogradConvolution final : public WithEpilogue {
     tile.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column;
     tile.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
     tile.function = function_;
-    frame.kernels.winograd_output[side_ / 2 - 1](tile);
+    frame.kernels.winograd_2d_output[side_ / 2 - 1](tile);
   }
 
   Windows windows_;
@@ -235,7 +235,7 @@ double plain_cost(const Windows &w, const WeightLayout &layout) {
 
 }  // namespace
 
-int64_t winograd_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
+int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
   const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
                     w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
   if (!fits || layout.depth < kLeastChannels || layout.columns < kLeastChannels) return 0;
@@ -251,9 +251,9 @@ int64_t winograd_side(const Windows &w, const WeightLayout &layout, const FastMa
   return best;
 }
 
-void add_winograd(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                  const Windows &windows, const WeightLayout &layout, int64_t side) {
-  lowering.add<WinogradConvolution>(input, weights, bias, out, windows, layout, side);
+void add_winograd_2d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                     const Windows &windows, const WeightLayout &layout, int64_t side) {
+  lowering.add<Winograd2dConvolution>(input, weights, bias, out, windows, layout, side);
 }
 
 }  // namespace cpuacc

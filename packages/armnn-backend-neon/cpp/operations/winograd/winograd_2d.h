@@ -13,11 +13,11 @@ namespace cpuacc {
  *
  * Args: layout: of the weights, [9 taps, depth, columns].
  */
-int64_t winograd_side(const Windows &windows, const WeightLayout &layout, const FastMath &fast_math);
+int64_t winograd_2d_side(const Windows &windows, const WeightLayout &layout, const FastMath &fast_math);
 
-/* Adds the convolution; side is that of winograd_side. */
-void add_winograd(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                  const Windows &windows, const WeightLayout &layout, int64_t side);
+/* Adds the convolution; side is that of winograd_2d_side. */
+void add_winograd_2d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
+                     const Windows &windows, const WeightLayout &layout, int64_t side);
 
 }  // namespace cpuacc
 
