@@ -194,7 +194,7 @@ def test_a_type_that_the_operator_lacks_is_refused_with_the_words_of_onnx() -> N
 def test_more_constants_than_a_message_holds_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("armnn_parser_onnx.export.model._LARGEST", 11)
+    monkeypatch.setattr("armnn_parser_onnx.export.writer._LARGEST", 11)
     net = armnn.Network("large")
     x = net.add_input("x", armnn.TensorInfo((3,), DataType.FLOAT32))
     net.add_output("y", net.add_addition(x, net.add_constant(np.ones(3, np.float32))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One operator while it is converted: what a converter reads and how it refuses."""
+"""One operator while it is converted: what a converter reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from armnn.errors import ParseError
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
 from armnn_parser_tflite.flat_table import FlatTable
+from armnn_parser_tflite.refusals import NotKnownYetError
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
 from armnn_parser_tflite.tensors import info_of, is_complex
 
@@ -23,22 +24,6 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.flat_table import FlatFile
     from armnn_parser_tflite.graph import Graph
     from armnn_parser_tflite.schema import OperatorRecord
-
-
-class RefusedError(Exception):
-    """An operator is well formed, but layers cannot compute it; the message says why."""
-
-
-class NotKnownYetError(RefusedError):
-    """An operator cannot be converted before the shapes or the data of its inputs are known.
-
-    Attributes:
-        place: Which input's data is needed; None if shapes are.
-    """
-
-    def __init__(self, what: str, place: int | None = None) -> None:
-        super().__init__(what)
-        self.place = place
 
 
 class Operation:

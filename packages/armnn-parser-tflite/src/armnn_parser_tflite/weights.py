@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.types import DataType
-from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
+from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

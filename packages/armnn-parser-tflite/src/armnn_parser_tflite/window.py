@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn_parser_tflite._bindings import Padding
-from armnn_parser_tflite.operation import NotKnownYetError
+from armnn_parser_tflite.refusals import NotKnownYetError
 
 if TYPE_CHECKING:
     from armnn.tensor import Dimension

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from armnn.graph._operands import Operand
 from armnn.graph.deferred import DeferredOperator
-from armnn.graph.layer import Layer
+from armnn.graph.layer import Layer, Value
 from armnn.graph.network import Network
 from armnn.graph.survey import Operator, Survey
-from armnn.graph.value import Value
 
 __all__ = ["DeferredOperator", "Layer", "Network", "Operand", "Operator", "Survey", "Value"]

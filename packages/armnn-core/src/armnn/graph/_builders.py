@@ -156,8 +156,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.graph.layer import Layer
-    from armnn.graph.value import Value
+    from armnn.graph.layer import Layer, Value
     from armnn.layers import Descriptor, LayerType, RequestedLike
 
     Operand = Value | NDArray[Any]

@@ -11,8 +11,7 @@ import numpy as np
 from armnn._arguments import instance, integer, items, refused
 from armnn._spelling import closest
 from armnn.errors import GraphError, InvalidArgumentError, ShapeError
-from armnn.graph.layer import Layer
-from armnn.graph.value import Value
+from armnn.graph.layer import Layer, Value
 from armnn.layers import LAYERS, LayerSpec, LayerType
 from armnn.tensor import TensorInfo
 from armnn.types import DataType

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from armnn.graph.layer import Value
     from armnn.graph.network import Network
-    from armnn.graph.value import Value
 
 
 class DeferredOperator(ABC):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A layer of a network: a row of the layer table with parameters, inputs and outputs."""
+"""The layers of a network, and the values between them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import text
-from armnn.graph.value import Value
 from armnn.layers._inference import infer_outputs
 
 if TYPE_CHECKING:
@@ -17,6 +16,48 @@ if TYPE_CHECKING:
     from armnn.graph.survey import Operator
     from armnn.layers import Descriptor, LayerSpec, Requested
     from armnn.tensor import TensorInfo
+
+
+class Value:
+    """One output of one layer.
+
+    A value is equal only to itself. Its uses are kept by :class:`~armnn.graph.network.Network`;
+    only the network's own methods change them.
+
+    Attributes:
+        info: Shape, data type and quantisation.
+        producer: The layer that makes it.
+        index: Which output of the producer it is.
+        uses: The (layer, input index) pairs that read it, in the order in which they were made.
+    """
+
+    __slots__ = ("index", "info", "producer", "uses")
+
+    def __init__(self, info: TensorInfo, producer: Layer, index: int) -> None:
+        self.info = info
+        self.producer = producer
+        self.index = index
+        self.uses: dict[tuple[Layer, int], None] = {}
+
+    @property
+    def name(self) -> str:
+        """The producer's name, with the output's number if it has several."""
+        if len(self.producer.outputs) == 1:
+            return self.producer.name
+        return f"{self.producer.name}:{self.index}"
+
+    @property
+    def constant(self) -> NDArray[Any] | None:
+        """The data, if a Constant layer makes it."""
+        return self.producer.data
+
+    @property
+    def consumers(self) -> tuple[Layer, ...]:
+        """The layers that read it, each once."""
+        return tuple(dict.fromkeys(layer for layer, _ in self.uses))
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r} {self.info}>"
 
 
 class Layer:

@@ -21,9 +21,8 @@ from armnn.graph._operands import (
     replaced_inputs,
     spec_of,
 )
-from armnn.graph.layer import Layer, make_outputs
+from armnn.graph.layer import Layer, Value, make_outputs
 from armnn.graph.text import network_text, summary_of
-from armnn.graph.value import Value
 from armnn.layers import LAYERS, Descriptor, LayerSpec
 from armnn.tensor import TensorInfo, info_of
 from armnn.types import QuantizedArithmetic
@@ -95,10 +94,11 @@ class Network(LayerBuilders):
         return isinstance(layer, Layer) and layer in self._layers
 
     def __str__(self) -> str:
-        return network_text(self)
+        layers = self.topological_order()
+        return network_text(self._summary(), self.inputs, layers, self.outputs)
 
     def __repr__(self) -> str:
-        return f"<{summary_of(self)}>"
+        return f"<{self._summary()}>"
 
     def find(self, name: str) -> Layer:
         """Return the layer of that name; Input and Output layers are not looked at.
@@ -122,6 +122,9 @@ class Network(LayerBuilders):
         if self._order is None:  # passes ask for it again and again, and most change nothing
             self._order = self._sorted()
         return self._order
+
+    def _summary(self) -> str:
+        return summary_of(self.name, self.inputs, self._layers, self.outputs)
 
     def _sorted(self) -> tuple[Layer, ...]:
         waiting = {layer: sum(v is not None for v in layer.inputs) for layer in self._layers}

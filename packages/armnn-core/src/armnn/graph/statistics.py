@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from armnn.graph.layer import Layer
+    from armnn.graph.layer import Layer, Value
     from armnn.graph.network import Network
-    from armnn.graph.value import Value
     from armnn.layers.convolution import TransposeConvolution2dDescriptor
 
 

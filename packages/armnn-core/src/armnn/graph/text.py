@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from armnn.graph.layer import Layer
-    from armnn.graph.network import Network
     from armnn.layers import Descriptor
     from armnn.tensor import TensorInfo
 
@@ -18,20 +17,28 @@ _VALUE_LIMIT = 60
 """Characters of a parameter's value that are shown."""
 
 
-def network_text(network: Network) -> str:
+def network_text(
+    summary: str, inputs: Iterable[Layer], layers: Iterable[Layer], outputs: Iterable[Layer]
+) -> str:
     """Return the inputs, layers and outputs of a network, one per line.
 
     A layer is shown with its type, what it reads, those parameters that differ from their
     defaults, what it makes, and its backend if it has one. Constants are shown where they are read.
+
+    Args:
+        summary: The first line; see :func:`summary_of`.
+        inputs: The Input layers.
+        layers: All layers, in the order in which they run.
+        outputs: The Output layers.
     """
     return sections_text(
-        summary_of(network),
+        summary,
         {
-            "inputs": [f"{layer.name}: {layer.output.info}" for layer in network.inputs],
-            "layers": layer_lines(network),
+            "inputs": [f"{layer.name}: {layer.output.info}" for layer in inputs],
+            "layers": layer_lines(layers),
             "outputs": (
                 f"{layer.name}: {value.info} from {value.name}"
-                for layer in network.outputs
+                for layer in outputs
                 for value in layer.inputs
                 if value is not None
             ),
@@ -39,9 +46,9 @@ def network_text(network: Network) -> str:
     )
 
 
-def layer_lines(network: Network) -> list[str]:
-    """Return a line for each layer, in the order in which they run."""
-    return [_line(layer) for layer in network.topological_order() if _has_a_line(layer)]
+def layer_lines(layers: Iterable[Layer]) -> list[str]:
+    """Return a line for each layer that is neither input, output nor constant."""
+    return [_line(layer) for layer in layers if _has_a_line(layer)]
 
 
 def sections_text(title: str, sections: Mapping[str, Iterable[str]]) -> str:
@@ -57,12 +64,14 @@ def tensors_text(infos: Mapping[str, TensorInfo]) -> list[str]:
     return [f"{name}: {info}" for name, info in infos.items()]
 
 
-def summary_of(network: Network) -> str:
-    """Return the name of a network and how much there is in it."""
-    layers = sum(map(_has_a_line, network.layers))
-    counts = [(len(network.inputs), "input"), (layers, "layer"), (len(network.outputs), "output")]
-    said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-    return printable(f"Network {network.name!r}: {said}")
+def summary_of(
+    name: str, inputs: Sequence[Layer], layers: Iterable[Layer], outputs: Sequence[Layer]
+) -> str:
+    """Return the name of a network and its numbers of inputs, layers and outputs."""
+    shown = sum(map(_has_a_line, layers))
+    counts = [(len(inputs), "input"), (shown, "layer"), (len(outputs), "output")]
+    text = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
+    return printable(f"Network {name!r}: {text}")
 
 
 def changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:

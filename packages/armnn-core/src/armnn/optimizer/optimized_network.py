@@ -125,7 +125,11 @@ class OptimizedNetwork:
     def __str__(self) -> str:
         title = repr(self).strip("<>")
         return prepared_text(
-            title, self.inputs, self.report, self.outputs, layer_lines(self.network)
+            title,
+            self.inputs,
+            self.report,
+            self.outputs,
+            layer_lines(self.network.topological_order()),
         )
 
     def __repr__(self) -> str:

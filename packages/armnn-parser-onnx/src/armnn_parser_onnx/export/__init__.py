@@ -7,7 +7,7 @@ that exist for ONNX files.
 
 from __future__ import annotations
 
-from armnn_parser_onnx.export.model import OPSET, export_support, to_onnx
-from armnn_parser_onnx.export.operation import NotExportableError
+from armnn_parser_onnx.export.model import export_support, to_onnx
+from armnn_parser_onnx.export.writer import OPSET, NotExportableError
 
 __all__ = ["OPSET", "NotExportableError", "export_support", "to_onnx"]

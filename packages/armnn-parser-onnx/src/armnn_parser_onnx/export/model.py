@@ -3,38 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import onnx
-import onnx.shape_inference
-from onnx import helper
+from typing import TYPE_CHECKING
 
 from armnn.backends import SUPPORTED, SubgraphView, Support
-from armnn.tensor import TensorInfo
-from armnn.types import DataType
 from armnn_parser_onnx.export import layers  # noqa: F401  # importing them registers them
-from armnn_parser_onnx.export.operation import EXPORTERS, NotExportableError, Operation
-from armnn_parser_onnx.tensors import onnx_type_of
+from armnn_parser_onnx.export.operation import EXPORTERS, Operation
+from armnn_parser_onnx.export.writer import GraphWriter, NotExportableError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from armnn.graph import Layer, Network, Value
-
-OPSET = 20
-"""The version of the default operator set that models are written for."""
-
-IR_VERSION = 10
-"""The version of the file format; that of the opset's time."""
+    from armnn.graph import Layer, Network
 
 _NO_NODES = ("Input", "Output", "Constant")
-_SMALL = 64
-"""How many elements a constant may have to count when shapes are checked."""
-
-_LARGEST = 2**31 - 1
-"""Protobuf takes no message that is longer."""
 
 
 def to_onnx(part: Network | SubgraphView) -> bytes:
@@ -61,7 +40,7 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
     writer = GraphWriter([*inputs, *outputs, *(layer.name for layer in layers_of)])
     for layer in layers_of:
         if layer.type not in _NO_NODES:
-            writer.add_layer(layer)
+            _add_layer(writer, layer)
     return bytes(writer.model(network.name, inputs, outputs).SerializeToString())
 
 
@@ -69,7 +48,7 @@ def export_support(layer: Layer) -> Support:
     """Say whether :func:`to_onnx` can write a layer whose shapes are known in full."""
     writer = GraphWriter([layer.name])
     try:
-        writer.add_layer(layer)
+        _add_layer(writer, layer)
         inputs = {value.name: value for value in layer.inputs if value}
         outputs = {f"{layer.name}/output {value.index}": value for value in layer.outputs}
         writer.check(inputs, outputs)
@@ -78,160 +57,25 @@ def export_support(layer: Layer) -> Support:
     return SUPPORTED
 
 
-class GraphWriter:
-    """The nodes and constants of a graph that is being written.
+def _add_layer(writer: GraphWriter, layer: Layer) -> None:
+    """Write the nodes of a layer.
 
-    Attributes:
-        names: The name of each value that has one so far.
+    Raises:
+        NotExportableError: The layer has no counterpart.
     """
-
-    def __init__(self, reserved: Iterable[str]) -> None:
-        """Begin a graph.
-
-        Args:
-            reserved: Names that its new values must not have.
-        """
-        self.names: dict[Value, str] = {}
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: dict[str, NDArray[Any]] = {}
-        self._reserved = frozenset(reserved)
-        self._count = 0
-
-    def add_layer(self, layer: Layer) -> None:
-        """Write the nodes of a layer.
-
-        Raises:
-            NotExportableError: The layer has no counterpart.
-        """
-        inputs = ["" if value is None else self._name_of(value) for value in layer.inputs]
-        operation = Operation(self, layer, inputs)
-        exporter = EXPORTERS.get(layer.type)
-        if exporter is None:
-            operation.refuse("ONNX has nothing that means the same")
-        for value in (*layer.inputs, *layer.outputs):
-            if value is not None and value.info.data_type.is_quantized:
-                operation.refuse(
-                    f"{value.name!r} is {value.info.data_type.arm_name}, expected a type that is "
-                    "not quantised"
-                )
-        names = exporter(operation)
-        for value, name in zip(
-            layer.outputs, (names,) if isinstance(names, str) else names, strict=True
-        ):
-            self.names[value] = name
-
-    def add_node(
-        self,
-        layer: str,
-        op_type: str,
-        inputs: Sequence[str],
-        outputs: int,
-        attributes: Mapping[str, Any],
-    ) -> tuple[str, ...]:
-        """Add a node with new outputs and return their names; trailing absent inputs go."""
-        given = list(inputs)
-        while given and not given[-1]:
-            given.pop()
-        names = tuple(self._new_name(f"{layer}/{op_type}") for _ in range(outputs))
-        node = helper.make_node(op_type, given, names, name=names[0], **attributes)
-        self._nodes.append(node)
-        return names
-
-    def add_constant(self, layer: str, array: NDArray[Any]) -> str:
-        """Add an initialiser and return its name."""
-        name = self._new_name(f"{layer}/constant")
-        self._constants[name] = array
-        return name
-
-    def model(
-        self, name: str, inputs: Mapping[str, Value], outputs: Mapping[str, Value]
-    ) -> onnx.ModelProto:
-        """Return the model.
-
-        Raises:
-            NotExportableError: It is larger than a message of protobuf can be, or ONNX refuses it.
-        """
-        self.check(inputs, outputs)
-        size = sum(array.nbytes for array in self._constants.values())
-        if size > _LARGEST:
-            raise NotExportableError(
-                f"network {name!r} has {size} bytes of constants: expected at most {_LARGEST}, as "
-                "an ONNX model in one piece cannot hold more."
+    inputs = ["" if value is None else writer.name_of(value) for value in layer.inputs]
+    operation = Operation(writer, layer, inputs)
+    exporter = EXPORTERS.get(layer.type)
+    if exporter is None:
+        operation.refuse("ONNX has nothing that means the same")
+    for value in (*layer.inputs, *layer.outputs):
+        if value is not None and value.info.data_type.is_quantized:
+            operation.refuse(
+                f"{value.name!r} is {value.info.data_type.arm_name}, expected a type that is "
+                "not quantised"
             )
-        return self._model(name, inputs, outputs, self._constants)
-
-    def check(self, inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
-        """Let ONNX check the types and shapes; large constants stand as inputs in what it sees.
-
-        Raises:
-            NotExportableError: An operator does not take what a layer does.
-        """
-        small = {name: array for name, array in self._constants.items() if array.size <= _SMALL}
-        try:
-            model = self._model("check", inputs, outputs, small)
-            onnx.shape_inference.infer_shapes(
-                model, check_type=True, strict_mode=True, data_prop=True
-            )
-        except onnx.shape_inference.InferenceError as error:
-            raise NotExportableError(f"ONNX refuses it: {error}") from error
-
-    def _model(
-        self,
-        name: str,
-        inputs: Mapping[str, Value],
-        outputs: Mapping[str, Value],
-        constants: Mapping[str, NDArray[Any]],
-    ) -> onnx.ModelProto:
-        # The outputs' names are the caller's, and one value may be several outputs.
-        identities = [
-            helper.make_node("Identity", [self._name_of(value)], [output])
-            for output, value in outputs.items()
-        ]
-        declared = [_declared(given, value.info) for given, value in inputs.items()]
-        declared += [
-            _declared(constant, _info_of(array))
-            for constant, array in self._constants.items()
-            if constant not in constants
-        ]
-        graph = helper.make_graph(
-            [*self._nodes, *identities],
-            name,
-            declared,
-            [_declared(output, value.info) for output, value in outputs.items()],
-            [_tensor(constant, array) for constant, array in constants.items()],
-        )
-        return helper.make_model(
-            graph,
-            producer_name="armnn",
-            ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-        )
-
-    def _name_of(self, value: Value) -> str:
-        """Return the name of a value: constants and the layer's own inputs get theirs here."""
-        if value not in self.names:
-            if value.constant is not None:
-                self._constants[value.name] = value.constant
-            self.names[value] = value.name
-        return self.names[value]
-
-    def _new_name(self, stem: str) -> str:
-        while True:
-            self._count += 1
-            name = f"{stem}.{self._count}"
-            if name not in self._reserved:
-                return name
-
-
-def _declared(name: str, info: TensorInfo) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, onnx_type_of(info.data_type), info.static_shape)
-
-
-def _info_of(array: NDArray[Any]) -> TensorInfo:
-    return TensorInfo(array.shape, DataType.from_numpy(array.dtype))
-
-
-def _tensor(name: str, array: NDArray[Any]) -> onnx.TensorProto:
-    data_type = onnx_type_of(DataType.from_numpy(array.dtype))
-    data = np.ascontiguousarray(array).tobytes()
-    return helper.make_tensor(name, data_type, array.shape, data, raw=True)
+    names = exporter(operation)
+    for value, name in zip(
+        layer.outputs, (names,) if isinstance(names, str) else names, strict=True
+    ):
+        writer.names[value] = name

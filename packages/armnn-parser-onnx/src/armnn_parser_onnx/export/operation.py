@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from armnn.errors import ArmnnError
+from armnn_parser_onnx.export.writer import NotExportableError
 from armnn_parser_onnx.tensors import onnx_type_of
 
 if TYPE_CHECKING:
@@ -17,17 +17,13 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
     from armnn.tensor import TensorInfo
     from armnn.types import DataLayout, DataType
-    from armnn_parser_onnx.export.model import GraphWriter
+    from armnn_parser_onnx.export.writer import GraphWriter
 
 Exporter: TypeAlias = "Callable[[Operation], str | Sequence[str]]"
 """Writes the nodes of one layer and returns the name of each of its outputs."""
 
 EXPORTERS: dict[str, Exporter] = {}
 """By layer type."""
-
-
-class NotExportableError(ArmnnError, ValueError):
-    """A layer cannot be said in ONNX."""
 
 
 def exports(*layer_types: str) -> Callable[[Exporter], Exporter]:

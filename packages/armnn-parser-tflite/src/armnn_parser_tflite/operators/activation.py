@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:

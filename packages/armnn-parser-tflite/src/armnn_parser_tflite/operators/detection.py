@@ -10,8 +10,8 @@ import numpy as np
 from armnn.types import DataType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.flexbuffer import read_numbers
-from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.elementwise import cast
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import reshape, shape_vector, with_axis
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import shape_vector
 
 if TYPE_CHECKING:

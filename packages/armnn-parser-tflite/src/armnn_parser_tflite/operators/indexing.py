@@ -10,9 +10,9 @@ import numpy as np
 
 from armnn.types import BinaryOperation
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.elementwise import binary
 from armnn_parser_tflite.operators.scattering import indices, static
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import reshape, transpose
 
 if TYPE_CHECKING:

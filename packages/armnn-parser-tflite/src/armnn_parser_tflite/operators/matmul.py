@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from armnn_parser_tflite._bindings import FullyConnectedOptionsWeightsFormat
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import reshape, with_last_axis
 from armnn_parser_tflite.weights import bias, real_like, static_weights
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from armnn.types import DataLayout, NormalizationAlgorithmChannel
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.activation import fused
+from armnn_parser_tflite.refusals import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

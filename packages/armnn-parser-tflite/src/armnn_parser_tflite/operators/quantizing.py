@@ -9,8 +9,8 @@ import numpy as np
 
 from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
 from armnn_parser_tflite.operators.spectral import part
+from armnn_parser_tflite.refusals import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

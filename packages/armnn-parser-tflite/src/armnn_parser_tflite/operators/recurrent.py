@@ -15,7 +15,7 @@ import numpy as np
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn_parser_tflite._bindings import LSTMKernelType
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import with_axis, without_axes
 from armnn_parser_tflite.weights import real_like
 

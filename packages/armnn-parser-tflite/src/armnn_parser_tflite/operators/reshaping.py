@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armnn.types import DataLayout, PaddingMode
 from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import RefusedError
+from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import reshape, transpose, with_axis, without_axes
 
 if TYPE_CHECKING:

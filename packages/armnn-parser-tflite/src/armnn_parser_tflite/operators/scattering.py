@@ -10,8 +10,8 @@ import numpy as np
 
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
 from armnn_parser_tflite.operators.elementwise import binary, cast
+from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 from armnn_parser_tflite.shapes import reshape
 
 if TYPE_CHECKING:

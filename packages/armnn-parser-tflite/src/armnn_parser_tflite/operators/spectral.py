@@ -12,7 +12,7 @@ import numpy as np
 
 from armnn.types import ReduceOperation, UnaryOperation
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operation import NotKnownYetError, RefusedError
+from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
