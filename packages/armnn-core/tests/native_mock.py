@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import gc
 import os
 import subprocess
@@ -65,12 +66,17 @@ class Counts:
     violations: int
     shutdowns: int
     events: int
+    queries: int
+    nodes_queried: int
+    nodes_compiled: int
 
 
 def counts_of(library: NativeLibrary) -> Counts:
     get_extension = library.function("get_extension")
     assert get_extension is not None
-    numbers = (ctypes.c_longlong * 7).from_address(get_extension(b"mock.counts/1"))
+    numbers = (ctypes.c_longlong * len(dataclasses.fields(Counts))).from_address(
+        get_extension(b"mock.counts/1")
+    )
     return Counts(*numbers)
 
 

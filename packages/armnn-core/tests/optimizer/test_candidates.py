@@ -1,13 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""Which layer may stand for which, as far as the backends are concerned."""
+"""The answers of backends: about a network, and about a layer that may replace another."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+from armnn import ActivationFunction, TensorInfo
+from armnn.backends import (
+    SUPPORTED,
+    BackendVersion,
+    ModelContext,
+    OptimizationViews,
+    SubgraphView,
+    Substitution,
+    Support,
+)
+from armnn.backends.base import NetworkBackend
+from armnn.errors import BackendError
 from armnn.graph import Layer, Network
-from armnn.optimizer.candidates import Successors
+from armnn.layers import _versions
+from armnn.layers.activation import ActivationDescriptor
+from armnn.optimizer import OptimizedNetwork, OptimizerOptions
+from armnn.optimizer.candidates import Candidate, NetworkAnswers, Successors
 
 
 def layer(name: str) -> Layer:
@@ -43,3 +61,130 @@ def test_a_hint_comes_first(make_backend, participants) -> None:
     assert takes(make_backend, participants, "", "", "new old", hint="C")
     assert takes(make_backend, participants, "new", "", "", hint="C")
     assert not takes(make_backend, participants, "new", "", "", hint="D")
+
+
+INFO = TensorInfo((2,))
+
+
+class Asked(NetworkBackend):
+    """Takes what its reasons do not name, and notes what it is asked."""
+
+    id = "Asked"
+    api_version = BackendVersion(1, 0)
+
+    def __init__(self, **reasons: str) -> None:
+        self.reasons = reasons
+        self.queries: list[list[str]] = []
+        self.questions: list[str] = []
+
+    def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
+        self.queries.append([each.name for each in view.layers])
+        return [self._answer(each) for each in view.layers]
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        self.questions.append(layer.name)
+        return self._answer(layer)
+
+    def _answer(self, layer: Layer) -> Support:
+        reason = self.reasons.get(layer.name)
+        return SUPPORTED if reason is None else Support.no(reason)
+
+    def create_workload(self, layer: Layer, model: ModelContext) -> Any:
+        raise NotImplementedError
+
+
+def relus(*names: str) -> Network:
+    network = Network("relus")
+    value = network.add_input("x", INFO)
+    for name in names:
+        value = network.add_activation(value, function=ActivationFunction.RELU, name=name)
+    network.add_output("y", value)
+    return network
+
+
+def answers_about(network: Network) -> NetworkAnswers:
+    return NetworkAnswers(network, [each for each in network.layers if each.type == "Activation"])
+
+
+def test_all_layers_are_asked_about_at_once_and_no_more() -> None:
+    network, backend = relus("a", "b"), Asked(b="too hot")
+    candidate, answers = Candidate(backend, ModelContext({})), answers_about(network)
+    for _ in range(2):
+        assert answers.of(candidate, network.find("a"))
+        assert answers.of(candidate, network.find("b")).reason == "too hot"
+    assert (backend.queries, backend.questions) == ([["a", "b"]], [])
+
+
+@pytest.mark.parametrize("changed", ["descriptor", "input", "constant", "output"])
+def test_a_layer_that_changed_is_asked_about_again_alone(changed: str) -> None:
+    network, backend = relus("a", "b"), Asked()
+    candidate, answers = Candidate(backend, ModelContext({})), answers_about(network)
+    a, b = network.find("a"), network.find("b")
+    answers.of(candidate, b)
+    backend.reasons["b"] = "not any more"
+    if changed == "descriptor":
+        b.descriptor = ActivationDescriptor(function=ActivationFunction.TANH)
+    elif changed == "input":
+        a.output.info = TensorInfo((3,))
+    elif changed == "constant":
+        network.replace_input(b, 0, network.add_constant(np.ones(2, np.float32), INFO))
+    else:
+        b.output.info = TensorInfo((3,))
+    assert answers.of(candidate, b).reason == "not any more"
+    assert (backend.queries, backend.questions) == ([["a", "b"]], ["b"])
+    assert answers.of(candidate, b).reason == "not any more"
+    assert backend.questions == ["b"]
+
+
+def test_what_is_around_a_layer_may_change() -> None:
+    network, backend = relus("a", "b", "c"), Asked()
+    candidate, answers = Candidate(backend, ModelContext({})), answers_about(network)
+    answers.of(candidate, network.find("b"))
+    other = network.add_activation(network.inputs[0].output, name="other")
+    network.replace_input(network.find("b"), 0, other)
+    network.replace_uses(network.find("b").output, other)
+    assert answers.of(candidate, network.find("b"))
+    assert backend.questions == []
+
+
+def test_the_host_answers_for_an_older_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, backend = relus("a"), Asked()
+    young = _versions.RequiredApi((1, 7), "the age of it")
+    monkeypatch.setattr("armnn.optimizer.candidates.required_api", lambda *_: young)
+    answer = answers_about(network).of(Candidate(backend, ModelContext({})), network.find("a"))
+    assert answer.reason == ("needs Backend API 1.7 for the age of it, the backend declares 1.0")
+    assert backend.queries == []
+
+
+def test_a_backend_that_fails_to_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, backend = relus("a", "b"), Asked()
+    monkeypatch.setattr(backend, "query", lambda *_: [SUPPORTED])
+    with pytest.raises(
+        BackendError,
+        match=r"backend 'Asked' failed when asked about the 2 layers of the network 'relus': zip",
+    ):
+        answers_about(network).of(Candidate(backend, ModelContext({})), network.find("a"))
+
+
+def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, participants) -> None:
+    """The first backend puts a constant where the second one's layer had a computed input."""
+
+    def optimize(_self: Any, view: SubgraphView, _model: ModelContext) -> OptimizationViews:
+        replacement = view.replacement()
+        replacement.add_output("y", replacement.add_constant(np.ones(2, np.float32), INFO))
+        return OptimizationViews(substitutions=[Substitution(view, replacement)])
+
+    class NoConstants(make_backend("Second")):
+        def supports(self, layer: Layer, model: ModelContext) -> Support:
+            constants = [value for value in layer.inputs if value and value.constant is not None]
+            return Support.no("no constants") if constants else super().supports(layer, model)
+
+    network = Network("n")
+    x = network.add_input("x", INFO)
+    flat = network.add_activation(x, function=ActivationFunction.RELU, name="flat")
+    network.add_output("y", network.add_addition(flat, x, name="add"))
+    first = make_backend("First", {"add": "no"}, optimize_subgraph=optimize)
+    parties = participants(first, NoConstants, make_backend("Third"))
+    optimized = OptimizedNetwork(network, parties, OptimizerOptions(rewrite=False))
+    rows = {row.layer: (row.backend, row.reason) for row in optimized.report}
+    assert rows["add"] == ("Third", "First: no; Second: no constants")

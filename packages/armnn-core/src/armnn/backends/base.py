@@ -340,3 +340,15 @@ class Backend(ABC):
                 "armnn.memory/1" (:class:`SharedMemory`); a vendor's begin with its own name.
         """
         return None
+
+
+class NetworkBackend(Backend):
+    """A backend that answers for all layers of a network at once."""
+
+    @abstractmethod
+    def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
+        """Return one answer per layer of the view, in its order.
+
+        Raises:
+            ArmnnError: The backend failed instead of answering.
+        """

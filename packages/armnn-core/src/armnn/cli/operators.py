@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.cli.output import print_table, printable
 from armnn.errors import ArmnnError
+from armnn.optimizer.candidates import NetworkAnswers
 from armnn.optimizer.deferred import deferred_operator
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ def operator_table(
         for operator, made in layers.items()
         if any(deferred_operator(layer) is not None for layer in made)
     )
+    whole = (layer for made in layers.values() for layer in made)
+    answers = NetworkAnswers(network, (each for each in whole if deferred_operator(each) is None))
     rows: dict[str, OperatorRow] = {}
     for operator, made in layers.items():
         row = rows.setdefault(operator.type, OperatorRow(operator.type))
@@ -162,7 +165,7 @@ def operator_table(
         if not made and operator.name.startswith(waiting):
             row.waiting.append(operator.name)
         else:
-            _add(row, operator, survey, made, candidates)
+            _add(row, operator, survey, made, candidates, answers)
     ordered = sorted(rows.values(), key=lambda row: (-row.count, row.type))
     return OperatorTable(tuple(ordered), tuple(c.id for c in candidates), assumed)
 
@@ -173,6 +176,7 @@ def _add(
     survey: Survey,
     layers: Sequence[Layer],
     candidates: Sequence[Candidate],
+    answers: NetworkAnswers,
 ) -> None:
     """Enter one operator into the row of its type."""
     if survey.operators[operator]:
@@ -184,32 +188,36 @@ def _add(
     elif not layers:
         row.layerless += 1
     else:
-        _ask(row, operator, layers, candidates)
+        _ask(row, operator, layers, candidates, answers)
 
 
 def _ask(
-    row: OperatorRow, operator: Operator, layers: Sequence[Layer], candidates: Sequence[Candidate]
+    row: OperatorRow,
+    operator: Operator,
+    layers: Sequence[Layer],
+    candidates: Sequence[Candidate],
+    answers: NetworkAnswers,
 ) -> None:
     """Ask the backends about the layers that an operator became."""
     homes: dict[Layer, str] = {}
-    answers: dict[str, str] = {}
+    refusals_by_backend: dict[str, str] = {}
     for candidate in candidates:
         refusals: dict[str, None] = {}
         for layer in layers:
-            reason = _refusal(candidate, layer)
+            reason = _refusal(answers, candidate, layer)
             if reason:
                 refusals[reason] = None
             else:
                 homes.setdefault(layer, candidate.id)
         if refusals:
-            answers[candidate.id] = "; ".join(refusals)
-    if answers and not all(map(_is_static, layers)):
+            refusals_by_backend[candidate.id] = "; ".join(refusals)
+    if refusals_by_backend and not all(map(_is_static, layers)):
         row.waiting.append(operator.name)  # without shapes a refusal says nothing
         return
-    for backend, reason in answers.items():
+    for backend, reason in refusals_by_backend.items():
         row.reasons[backend][operator.name] = reason
     if len(homes) == len(layers):
-        whole = [candidate.id for candidate in candidates if candidate.id not in answers]
+        whole = [each.id for each in candidates if each.id not in refusals_by_backend]
         where = whole[0] if whole else "+".join(dict.fromkeys(homes.values()))
         row.runs_on[where] = row.runs_on.get(where, 0) + 1
 
@@ -219,9 +227,9 @@ def _is_static(layer: Layer) -> bool:
     return all(info is None or info.is_static for info in infos)
 
 
-def _refusal(candidate: Candidate, layer: Layer) -> str:
+def _refusal(answers: NetworkAnswers, candidate: Candidate, layer: Layer) -> str:
     try:
-        answer = candidate.supports(layer)
+        answer = answers.of(candidate, layer)
     except ArmnnError as error:
         return str(error)
     return "" if answer else answer.reason or "gave no reason"

@@ -15,7 +15,7 @@ from armnn.optimizer.report import Refusal
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
-    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.candidates import Candidate, NetworkAnswers
     from armnn.optimizer.options import OptimizerOptions
 
 UNASSIGNED = ("Input", "Output", "Constant", "MemCopy", "MemImport")
@@ -27,11 +27,13 @@ class Assignment:
     """Which backends refused which layers; the choice itself is ``layer.backend``.
 
     Attributes:
+        answers: The backends' answers about the layers.
         candidates: The backends that may be chosen by preference, in order.
         named: The backends that may be chosen by name only.
         refusals: Per layer, who was asked before the chosen one and said no.
     """
 
+    answers: NetworkAnswers
     candidates: tuple[Candidate, ...]
     named: tuple[Candidate, ...] = ()
     refusals: dict[Layer, list[Refusal]] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class Assignment:
 
     def refuse(self, layer: Layer, backend_id: str, reason: str) -> None:
         """Note that a backend does not run a layer; it is not asked about it again."""
-        self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason))
+        self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason or "gave no reason"))
 
     def refused_by(self, layer: Layer) -> tuple[str, ...]:
         """Return the ids of the backends that refused a layer."""
@@ -118,10 +120,10 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
             reason = f"is not one of the backends of this runtime{hint}"
             assignment.refuse(layer, backend_id, reason)
             continue
-        answer = candidate.supports(layer)
+        answer = assignment.answers.of(candidate, layer)
         if answer:
             return backend_id
-        assignment.refuse(layer, backend_id, answer.reason or "gave no reason")
+        assignment.refuse(layer, backend_id, answer.reason)
     return None
 
 

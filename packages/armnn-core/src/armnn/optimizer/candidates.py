@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The backends that take part in preparing one network, and what they say of its layers."""
+"""The backends that take part in preparing a network, and their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.backends import ArrayHandle, Support
+from armnn.backends import ArrayHandle, SubgraphView, Support
+from armnn.backends.base import NetworkBackend
 from armnn.errors import BackendError
 from armnn.layers import required_api
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Backend, ModelContext
-    from armnn.graph import Layer
+    from armnn.graph import Layer, Network, Value
+    from armnn.layers import Descriptor
+    from armnn.tensor import TensorInfo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,13 +49,9 @@ class Candidate:
         Raises:
             BackendError: The backend failed instead of answering.
         """
-        need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
-        version = self.backend.api_version
-        if (version.major, version.minor) < need.version:
-            major, minor = need.version
-            return Support.no(
-                f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
-            )
+        known = self._answer_of_host(layer)
+        if known is not None:
+            return known
         try:
             return self.backend.supports(layer, self.model)
         except Exception as error:
@@ -60,6 +59,92 @@ class Candidate:
                 f"backend {self.id!r} failed when asked about layer {layer.name!r} ({layer.type}): "
                 f"{error}"
             ) from error
+
+    def query(self, network: Network, layers: Sequence[Layer]) -> dict[Layer, Support]:
+        """Return the answers about layers of a network; empty if the backend takes them one by one.
+
+        Raises:
+            BackendError: The backend failed instead of answering.
+        """
+        if not isinstance(self.backend, NetworkBackend):
+            return {}
+        answers = {layer: self._answer_of_host(layer) for layer in layers}
+        asked = [layer for layer, answer in answers.items() if answer is None]
+        view = SubgraphView.of(network, asked)
+        try:
+            found = self.backend.query(view, self.model) if asked else ()
+            answers.update(zip(view.layers, found, strict=True))
+        except Exception as error:
+            raise BackendError(
+                f"backend {self.id!r} failed when asked about the {len(asked)} layers of the "
+                f"network {network.name!r}: {error}"
+            ) from error
+        return {layer: answer for layer, answer in answers.items() if answer is not None}
+
+    def _answer_of_host(self, layer: Layer) -> Support | None:
+        """Return the refusal of a layer that the backend is too old for, None if it is not."""
+        need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
+        version = self.backend.api_version
+        if (version.major, version.minor) >= need.version:
+            return None
+        major, minor = need.version
+        return Support.no(
+            f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
+        )
+
+
+class NetworkAnswers:
+    """The answers of backends about the layers of one network, each given once.
+
+    A backend that answers for a whole network is asked about all layers when it is first asked
+    about one of them. An answer holds as long as the layer has the parameters, the kinds of inputs
+    (constant ones: the same values) and the kinds of outputs that the backend saw, whatever
+    becomes of the layers around it. After that, the backend is asked about the layer alone.
+    """
+
+    def __init__(self, network: Network, layers: Iterable[Layer]) -> None:
+        """Ask no backend yet.
+
+        Args:
+            network: The network, as backends are to see it.
+            layers: Those of its layers that need a backend.
+        """
+        self._network = network
+        self._layers = tuple(layers)
+        self._answers: dict[str, dict[Layer, tuple[_Offer, Support]]] = {}
+
+    def of(self, candidate: Candidate, layer: Layer) -> Support:
+        """Return the answer of a backend about a layer.
+
+        Raises:
+            BackendError: The backend failed instead of answering.
+        """
+        if candidate.id not in self._answers:
+            answers = candidate.query(self._network, self._layers)
+            self._answers[candidate.id] = {
+                each: (_offer_of(each), answer) for each, answer in answers.items()
+            }
+        answers_of_backend = self._answers[candidate.id]
+        offer, known = _offer_of(layer), answers_of_backend.get(layer)
+        if known is not None and known[0] == offer:
+            return known[1]
+        answer = candidate.supports(layer)
+        answers_of_backend[layer] = offer, answer
+        return answer
+
+
+_Offer: TypeAlias = (
+    "tuple[Descriptor, tuple[tuple[TensorInfo, Value | None] | None, ...], tuple[TensorInfo, ...]]"
+)
+"""What an answer depends on: parameters, inputs with those that are constant, outputs."""
+
+
+def _offer_of(layer: Layer) -> _Offer:
+    inputs = tuple(
+        None if value is None else (value.info, None if value.constant is None else value)
+        for value in layer.inputs
+    )
+    return layer.descriptor, inputs, layer.output_infos
 
 
 class Evaluator:

@@ -17,7 +17,7 @@ from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
-from armnn.optimizer.candidates import Candidate, Evaluator, Successors
+from armnn.optimizer.candidates import Candidate, Evaluator, NetworkAnswers, Successors
 from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.infer import infer_shapes
 from armnn.optimizer.report import Report, ReportRow
@@ -155,8 +155,9 @@ def prepare_specialisation(
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
-        assignment = Assignment(participants.candidates, participants.named)
         layers = head.topological_order()
+        answers = NetworkAnswers(head, (each for each in layers if each.type not in UNASSIGNED))
+        assignment = Assignment(answers, participants.candidates, participants.named)
         assign_backends(layers, assignment, options)
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):

@@ -11,6 +11,8 @@ from armnn.optimizer.assign import assign_backends
 from armnn.optimizer.partition import partition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer.assign import Assignment
     from armnn.optimizer.candidates import Candidate
@@ -37,18 +39,46 @@ def optimize_subgraphs(
         for layers in partition(network, lambda layer: _turn(layer, done)):
             if layers[0].backend != candidate.id or layers[0] in done:
                 continue
+            refused = _refused_since(candidate, layers, assignment)
+            if refused:
+                _hand_on(refused, candidate, assignment, options)
+                break  # the layers that are left are other subgraphs
             view = SubgraphView.of(network, layers)
             views = _ask(candidate, view)
             _check(candidate, view, views)
             failed = [layer for part in views.failed for layer in part.layers]
             done.update(dict.fromkeys(layer for layer in layers if layer not in failed))
             _apply(network, candidate, views, done, replaced)
-            for layer in failed:
-                layer.backend = None
-                reason = views.reasons.get(layer.name, "its optimisation of the layer failed")
-                assignment.refuse(layer, candidate.id, reason)
-            assign_backends(failed, assignment, options)
+            reasons = {
+                layer: views.reasons.get(layer.name, "its optimisation of the layer failed")
+                for layer in failed
+            }
+            _hand_on(reasons, candidate, assignment, options)
     return replaced
+
+
+def _refused_since(
+    candidate: Candidate, layers: Sequence[Layer], assignment: Assignment
+) -> dict[Layer, str]:
+    """Return why a backend refuses layers that are not what it was asked about any more.
+
+    What another backend put in its layers' places may be constant, for example.
+    """
+    answers = {layer: assignment.answers.of(candidate, layer) for layer in layers}
+    return {layer: answer.reason for layer, answer in answers.items() if not answer}
+
+
+def _hand_on(
+    refused: Mapping[Layer, str],
+    candidate: Candidate,
+    assignment: Assignment,
+    options: OptimizerOptions,
+) -> None:
+    """Give layers that a backend refused to the next one."""
+    for layer, reason in refused.items():
+        layer.backend = None
+        assignment.refuse(layer, candidate.id, reason)
+    assign_backends(refused, assignment, options)
 
 
 def _turn(layer: Layer, done: dict[Layer, None]) -> tuple[str, bool] | None:

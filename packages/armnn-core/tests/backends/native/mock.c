@@ -36,6 +36,7 @@
 /* What the tests read through get_extension("mock.counts/1"). */
 typedef struct {
   atomic_llong backends, programs, contexts, kept, violations, shutdowns, events;
+  atomic_llong queries, nodes_queried, nodes_compiled;
 } mock_counts;
 static mock_counts counts;
 static const armnn_host *host;
@@ -173,8 +174,10 @@ static uint64_t elements_of(const armnn_value *value) {
 static armnn_code query(armnn_backend *backend, const armnn_device *device,
                         const armnn_graph *graph, armnn_support *supports, uint64_t stride,
                         armnn_error *error) {
-  static _Thread_local char reason[64];
+  static _Thread_local char reasons[8][64];
   (void)device;
+  ++counts.queries;
+  counts.nodes_queried += (long long)graph->num_nodes;
   if (backend->fail_query[0] == 'c')
     return fail(error, atoi(backend->fail_query + 1), 0, "asked too much");
   for (uint64_t i = 0; i < graph->num_nodes; ++i) {
@@ -182,7 +185,8 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
     armnn_support *support = ARMNN_AT(armnn_support, supports, stride, i);
     support->level = operation(node) ? ARMNN_PREFERRED : ARMNN_NOT_SUPPORTED;
     if (!operation(node)) {
-      snprintf(reason, sizeof reason, "Mock has no %s", node->type.data);
+      char *reason = reasons[i % 8];
+      snprintf(reason, sizeof reasons[0], "Mock has no %s", node->type.data);
       support->reason = text(reason);
       continue;
     }
@@ -261,6 +265,7 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
   if (code) return fail(error, atoi(code), 0, "cannot compile");
   if (refuse(graph, option(args->options, args->num_options, "Refuse"), error))
     return ARMNN_UNSUPPORTED_NODE;
+  counts.nodes_compiled += (long long)graph->num_nodes;
   armnn_program *program = *made = calloc(1, sizeof *program);
   program->backend = backend;
   program->num_values = graph->num_values;

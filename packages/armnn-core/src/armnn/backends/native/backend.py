@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from armnn.backends.base import Backend, BackendContext, ModelContext
+from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
 from armnn.backends.native.allocator import NativeAllocator
 from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.codes import attempt, call
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
 
 
-class NativeBackend(Backend):
+class NativeBackend(NetworkBackend):
     """A backend in C.
 
     Each runtime has its own, even of the same library. The C backend is created when it is first
@@ -111,18 +111,27 @@ class NativeBackend(Backend):
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Ask it about a layer; the reason for a no is its own."""
-        if layer.type == "PreCompiled":
-            return self._support_of_compiled(layer)
-        for value in layer.outputs:
-            if not value.info.is_static:
-                return Support.no(
-                    f"the shape of {value.name!r} is known only when it is computed, and the C "
-                    "interface takes outputs of known shape"
-                )
-        backend = self.start()
+        known = self._answer_of_host(layer)
+        if known is not None:
+            return known
         with NativeGraph.of_layer(layer, self.api_version) as graph:
-            (answer,) = query(backend, _own(model).device, graph)
+            (answer,) = query(self.start(), _own(model).device, graph)
         return answer
+
+    def query(self, view: SubgraphView, model: ModelContext) -> tuple[Support, ...]:
+        """Ask it about layers of a network, all in one call.
+
+        Raises:
+            ArmnnError: It failed to answer.
+        """
+        answers = {layer: self._answer_of_host(layer) for layer in view.layers}
+        asked = [layer for layer, answer in answers.items() if answer is None]
+        if asked:
+            part = view if len(asked) == len(answers) else view.part(*asked)
+            with NativeGraph.of_view(part, self.api_version) as graph:
+                found = query(self.start(), _own(model).device, graph)
+            answers.update(zip(graph.layers, found, strict=True))
+        return tuple(answer for answer in answers.values() if answer is not None)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Compile a layer, or take the program that a PreCompiled layer holds.
@@ -229,11 +238,20 @@ class NativeBackend(Backend):
             )
         return NativeObject(library, pointer.value, library.required("destroy"), None)
 
-    def _support_of_compiled(self, layer: Layer) -> Support:
-        program = layer.compiled
-        if isinstance(program, NativeProgram) and program.library is self.library:
-            return SUPPORTED
-        return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
+    def _answer_of_host(self, layer: Layer) -> Support | None:
+        """Return the answer about a layer that C is not asked about, None if it is."""
+        if layer.type == "PreCompiled":
+            program = layer.compiled
+            if isinstance(program, NativeProgram) and program.library is self.library:
+                return SUPPORTED
+            return Support.no(f"the layer holds {program!r}, which is no program of {self.id!r}")
+        for value in layer.outputs:
+            if not value.info.is_static:
+                return Support.no(
+                    f"the shape of {value.name!r} is known only when it is computed, and the C "
+                    "interface takes outputs of known shape"
+                )
+        return None
 
     def _with_allocator(self, allocator: Allocator) -> NativeObject:
         """Return a C backend that takes its memory there; nothing was compiled with it before."""

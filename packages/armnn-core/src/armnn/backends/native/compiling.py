@@ -16,7 +16,7 @@ from armnn.backends.native.devices import read_capabilities
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.model import NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram
-from armnn.backends.native.query import device_pointer, query
+from armnn.backends.native.query import device_pointer
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.views import OptimizationViews, Substitution
 from armnn_backend_api import ctypes_mirror as abi
@@ -52,6 +52,8 @@ def compile_view(
 ) -> OptimizationViews:
     """Compile a subgraph into as few programs as the backend's refusals allow.
 
+    The backend was asked about the layers and takes each of them; ``compile`` may refuse some.
+
     Raises:
         ArmnnError: The backend failed for another reason than that it does not support a layer.
     """
@@ -65,9 +67,6 @@ def compile_view(
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
         with NativeGraph.of_view(part, version, lets_go=lets_go) as graph:
-            if part is view and (refused := _refused(backend, graph, model)):
-                waiting = list(_runs(view.layers, refused))
-                continue
             outcome = _program(backend, graph, model)
         if isinstance(outcome, Failure):
             reason = outcome.text or "the backend cannot compile it"
@@ -85,14 +84,6 @@ def compile_view(
 
 def _releases_constants(backend: NativeObject) -> bool:
     return read_capabilities(backend).get(RELEASES_CONSTANTS) is True
-
-
-def _refused(
-    backend: NativeObject, graph: NativeGraph, model: NativeModelContext
-) -> dict[Layer, str]:
-    """Return the layers of a graph that the backend does not take, with its reasons."""
-    answers = zip(graph.layers, query(backend, model.device, graph), strict=True)
-    return {layer: answer.reason for layer, answer in answers if not answer}
 
 
 def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tuple[Layer, ...]]:
