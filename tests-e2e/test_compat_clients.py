@@ -23,7 +23,7 @@ LINES = ["Pluggable backends", "Invoice 2026 42.50"]
 
 def run(client: str, *arguments: str | Path, stand_in: bool) -> Any:
     """What a program prints, run by Python or by the stand-in."""
-    runner = ["-m", "armnn.compat.onnxruntime"] if stand_in else []
+    runner = ["-m", "armnn_compat.onnxruntime"] if stand_in else []
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     if importlib.util.find_spec("torch") is None:
         environment["PYTHONPATH"] = str(CLIENTS / "no_torch")

@@ -22,7 +22,7 @@ from ai_edge_litert import schema_py_generated as schema
 from numpy.typing import NDArray
 from packaging.version import Version
 
-import armnn.compat.litert as ours
+import armnn_compat.litert as ours
 
 Array = NDArray[Any]
 
@@ -329,7 +329,7 @@ def test_programs_import_it_under_the_names_that_they_know(
     with pytest.raises(ours.AlreadyImportedError, match="take the place of 'ai_edge_litert'"):
         ours.install()
     program = (
-        "import sys, armnn.compat.litert as a; a.install()\n"
+        "import sys, armnn_compat.litert as a; a.install()\n"
         "import tflite_runtime.interpreter as tflite\n"
         "from ai_edge_litert.interpreter import Interpreter, load_delegate\n"
         "assert tflite.Interpreter is Interpreter is a.Interpreter\n"

@@ -18,8 +18,8 @@ from onnx import TensorProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as real_state
 from packaging.version import Version
 
-import armnn.compat.onnxruntime as ours
-from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as our_state
+import armnn_compat.onnxruntime as ours
+from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as our_state
 
 CPU = ["CPUExecutionProvider"]
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -328,6 +328,6 @@ def test_programs_find_it_where_they_look(tmp_path: Path) -> None:
         "except NoSuchFile:\n"
         "    print(ort.__name__, *sys.argv[1:])\n"
     )
-    command = [sys.executable, "-m", "armnn.compat.onnxruntime", program, "--option", "value"]
+    command = [sys.executable, "-m", "armnn_compat.onnxruntime", program, "--option", "value"]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    assert run.stdout == "armnn.compat.onnxruntime --option value\n"
+    assert run.stdout == "armnn_compat.onnxruntime --option value\n"

@@ -22,12 +22,12 @@ from armnn.errors import ArmnnError, ExecutionError
 from armnn.optimizer.infer import fill_descriptor, update_outputs
 from armnn.optimizer.specialise import state_target_shape
 from armnn.runtime.handles import ComputedHandle
-from armnn.testing.cases import LayerCase, cases_of, covered_layers, data_types_of, usual
-from armnn.testing.comparison import difference
-from armnn.testing.operands import CaseTensor, decode, store
-from armnn.testing.running import LAYER, BoundCase, network_of
-from armnn.testing.subject import Subject
 from armnn.types import DataType, ReduceOperation
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of, usual
+from armnn_conformance.comparison import difference
+from armnn_conformance.operands import CaseTensor, decode, store
+from armnn_conformance.running import LAYER, BoundCase, network_of
+from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from armnn.graph import Layer

@@ -19,12 +19,12 @@ import pytest
 from numpy.typing import NDArray
 
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import LayerCase, Tolerance, cases_of, covered_layers, usual
-from armnn.testing.comparison import difference
-from armnn.testing.operands import CaseTensor, decode, store
-from armnn.testing.running import BoundCase, layer_of
-from armnn.testing.subject import Subject
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, Tolerance, cases_of, covered_layers, usual
+from armnn_conformance.comparison import difference
+from armnn_conformance.operands import CaseTensor, decode, store
+from armnn_conformance.running import BoundCase, layer_of
+from armnn_conformance.subject import Subject
 
 Array = NDArray[Any]
 

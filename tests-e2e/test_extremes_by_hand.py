@@ -31,11 +31,6 @@ from armnn.layers.quantizing import (
 from armnn.layers.reduction import ArgMinMaxDescriptor, MeanDescriptor
 from armnn.layers.resizing import ResizeDescriptor
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import LayerCase, case
-from armnn.testing.operands import stored_tensor, tensor
-from armnn.testing.running import BoundCase, layer_of
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Outcome, Verdict, check_case
 from armnn.types import (
     ActivationFunction,
     ComparisonOperation,
@@ -43,6 +38,11 @@ from armnn.types import (
     PoolingAlgorithm,
     ResizeMethod,
 )
+from armnn_conformance.cases import LayerCase, case
+from armnn_conformance.checks.correctness import Outcome, Verdict, check_case
+from armnn_conformance.operands import stored_tensor, tensor
+from armnn_conformance.running import BoundCase, layer_of
+from armnn_conformance.subject import Subject
 
 F32, U8 = DataType.FLOAT32, DataType.QASYMM_U8
 INF, NAN, HUGE = np.inf, np.nan, 3e38

@@ -16,12 +16,12 @@ import pytest
 
 from armnn.errors import ShapeError
 from armnn.layers.activation import PreluDescriptor
-from armnn.testing.cases import LayerCase, case, cases_of, covered_layers, data_types_of
-from armnn.testing.operands import CaseTensor, fitted, tensor
-from armnn.testing.running import NonconformityError, layer_of
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Outcome, Verdict, check_case
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, case, cases_of, covered_layers, data_types_of
+from armnn_conformance.checks.correctness import Outcome, Verdict, check_case
+from armnn_conformance.operands import CaseTensor, fitted, tensor
+from armnn_conformance.running import NonconformityError, layer_of
+from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from armnn.errors import ArmnnError
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import LayerCase, cases_of, covered_layers, data_types_of, usual
-from armnn.testing.comparison import difference
-from armnn.testing.operands import SYMMETRIC, CaseTensor, decode
-from armnn.testing.running import BoundCase, NonconformityError, layer_of
-from armnn.testing.subject import Subject
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of, usual
+from armnn_conformance.comparison import difference
+from armnn_conformance.operands import SYMMETRIC, CaseTensor, decode
+from armnn_conformance.running import BoundCase, NonconformityError, layer_of
+from armnn_conformance.subject import Subject
 
 Array = NDArray[Any]
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from armnn import ActivationFunction, Network, Runtime, TensorInfo
 from armnn.backends import ModelContext, TensorHandleFactories
 from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
-from armnn.testing import DeviceBackend, SelectiveBackend
 from armnn_backend_ref.backend import RefBackend
+from armnn_conformance import DeviceBackend, SelectiveBackend
 
 SHAPE = (2, 3)
 

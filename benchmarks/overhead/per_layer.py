@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from armnn import Network, Runtime, TensorInfo
-from armnn.testing import backend_plugin, installed
+from armnn_conformance import backend_plugin, installed
 
 ROUNDS = 2000
 

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-PYTEST_PLUGIN = PurePosixPath("armnn_pytest_options.py")
+PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
 IN_A_PACKAGE = frozenset(

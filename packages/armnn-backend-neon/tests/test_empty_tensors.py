@@ -13,8 +13,8 @@ import pytest
 
 import armnn
 from armnn.errors import ArmnnError, ExecutionError, OptimizationError
-from armnn.testing.cases import LayerCase, cases_of, covered_layers
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 
 LAYERS = [layer for layer in covered_layers() if any(cases_of(layer, DataType.FLOAT32))]
 

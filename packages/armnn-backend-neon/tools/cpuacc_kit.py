@@ -62,7 +62,7 @@ def kit(
         passed = pytest(
             python,
             f"{level}, {threads} threads",
-            ["--pyargs", "armnn.testing", "--armnn-backend", "CpuAcc", *arguments],
+            ["--pyargs", "armnn_conformance", "--armnn-backend", "CpuAcc", *arguments],
             ARMNN_CPUACC_ISA=level,
             ARMNN_CPUACC_THREADS=str(threads),
             **environment,

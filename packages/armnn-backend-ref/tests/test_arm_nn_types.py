@@ -21,9 +21,9 @@ from armnn.layers.convolution import (
 )
 from armnn.layers.reduction import ArgMinMaxDescriptor
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import data_types_of
 from armnn.types import DataType
 from armnn_backend_ref.backend import RefBackend
+from armnn_conformance.cases import data_types_of
 
 _TYPES = {
     "F16": DataType.FLOAT16,

@@ -22,9 +22,9 @@ from armnn.graph import Layer, Network
 from armnn.optimizer.infer import fill_descriptor, update_outputs
 from armnn.optimizer.specialise import state_target_shape
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import LayerCase, cases_of, covered_layers, data_types_of
 from armnn.types import ArmnnEnum, DataType
 from armnn_backend_ref.backend import RefBackend
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers, data_types_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from armnn.testing import contract_checks, stress_checks
-from armnn.testing.cases import EDGE, all_cells, cases_of, covered_layers
-from armnn.testing.quiet_checks import check_quiet
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict, check_cell, claimed_case
-from armnn.testing.support_table import layers_with_kernels
+from armnn_conformance.cases import EDGE, all_cells, cases_of, covered_layers
+from armnn_conformance.checks import contract, stress
+from armnn_conformance.checks.correctness import Verdict, check_cell, claimed_case
+from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.subject import Subject
+from armnn_conformance.support_table import layers_with_kernels
 
 if TYPE_CHECKING:
     from armnn.types import DataType
@@ -51,14 +51,14 @@ def test_every_case_is_computed_rightly(subject: Subject, layer: str, data_type:
 def test_it_keeps_the_contract_and_is_robust(subject: Subject) -> None:
     case = claimed_case(subject, "Addition")
     assert case is not None
-    contract_checks.check_identity(subject)
-    contract_checks.check_description(subject)
-    contract_checks.check_unknown_layer(subject)
-    contract_checks.check_future_items(subject)
-    contract_checks.check_handle_counts(subject, case)
-    stress_checks.check_concurrent_runs(subject, case)
-    stress_checks.check_out_of_memory(subject, case)
-    stress_checks.check_interrupted_runs(subject, case)
+    contract.check_identity(subject)
+    contract.check_description(subject)
+    contract.check_unknown_layer(subject)
+    contract.check_future_items(subject)
+    contract.check_handle_counts(subject, case)
+    stress.check_concurrent_runs(subject, case)
+    stress.check_out_of_memory(subject, case)
+    stress.check_interrupted_runs(subject, case)
 
 
 def test_it_leaves_no_trace() -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from armnn.backends import ArrayHandle, ModelContext, TensorHandle
-from armnn.testing.cases import LayerCase, all_cells, cases_of
-from armnn.testing.running import layer_of
 from armnn_backend_ref.workload import RefWorkload
+from armnn_conformance.cases import LayerCase, all_cells, cases_of
+from armnn_conformance.running import layer_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -36,9 +36,9 @@ _RUN_CELLS = f"""\
 import sys
 from armnn_backend_ref.ops import operation_of
 operation_of(sys.argv[1])  # one that cannot be imported is no kernel that computes wrongly
-from armnn.testing.cases import all_cells
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict, check_cell
+from armnn_conformance.cases import all_cells
+from armnn_conformance.subject import Subject
+from armnn_conformance.checks.correctness import Verdict, check_cell
 with Subject("CpuRef") as subject:
     for cell in all_cells([sys.argv[1]]):
         if check_cell(subject, *cell).verdict is Verdict.FAILED:

@@ -15,10 +15,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from armnn.backends import ModelContext, OptionValue
-from armnn.compat import onnxruntime as ort
 from armnn.errors import InvalidArgumentError
 from armnn.runtime import default_runtime
-from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed
+from armnn_compat import onnxruntime as ort
+from armnn_conformance.fakes.plugin_dirs import Plugin, backend_plugin, installed
 
 PARSER = """\
 import onnx

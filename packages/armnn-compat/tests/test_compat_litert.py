@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tflite
 
-from armnn.compat import litert
-from armnn.compat.litert.delegates import Delegate
 from armnn.errors import ClosedError, InvalidArgumentError, UnknownBackendError
-from armnn.testing.plugin_dirs import Plugin
+from armnn_compat import litert
+from armnn_compat.litert.delegates import Delegate
+from armnn_conformance.fakes.plugin_dirs import Plugin
 
 if TYPE_CHECKING:
     from armnn.backends import OptionValue

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armnn.compat import onnxruntime as ort
+from armnn_compat import onnxruntime as ort
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)

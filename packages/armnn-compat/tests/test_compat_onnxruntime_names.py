@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armnn.compat import onnxruntime as ort
-from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_compat import onnxruntime as ort
+from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
 
 
 def test_memory_is_described_as_it_was_said() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from armnn.compat.onnxruntime import (
+from armnn_compat.onnxruntime import (
     ExecutionMode,
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
 )
-from armnn.compat.onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as Refused
+from armnn_compat.onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as Refused
 
 
 def test_the_levels_have_the_numbers_of_onnxruntime() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from armnn.compat import onnxruntime as ort
+from armnn_compat import onnxruntime as ort
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn.compat import onnxruntime as ort
-from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
-from armnn.compat.onnxruntime.model import Operator
-from armnn.compat.onnxruntime.profile import write_profile
 from armnn.profiling import Event
+from armnn_compat import onnxruntime as ort
+from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_compat.onnxruntime.model import Operator
+from armnn_compat.onnxruntime.profile import write_profile
 
 X = np.array([[1, 2]], np.float32)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from armnn.backends import refresh
-from armnn.compat import onnxruntime as ort
-from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
-from armnn.testing.plugin_dirs import backend_plugin, write_plugin
+from armnn_compat import onnxruntime as ort
+from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, write_plugin
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from armnn.compat import onnxruntime as ort
-from armnn.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_compat import onnxruntime as ort
+from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
 
 X = np.array([[1, 2]], np.float32)
 Y = np.array([[10, 20], [30, 40]], np.float32)

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from armnn.compat.onnxruntime import OrtDevice, OrtValue
-from armnn.compat.onnxruntime.values import ELEMENTS, array_at, element_number, numpy_type
+from armnn_compat.onnxruntime import OrtDevice, OrtValue
+from armnn_compat.onnxruntime.values import ELEMENTS, array_at, element_number, numpy_type
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

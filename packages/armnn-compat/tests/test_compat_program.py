@@ -13,12 +13,12 @@ from types import ModuleType
 
 import pytest
 
-from armnn.compat.program import run_program
+from armnn_compat.program import run_program
 
 PROGRAM = "import sys, neighbour\nprint(__name__, neighbour.NAME, *sys.argv[1:])\n"
 
 
-ACME = ModuleType("armnn.compat.acme")
+ACME = ModuleType("armnn_compat.acme")
 ACME.__path__ = ["/site/acme"]
 CHILDREN = str(Path("/site/acme/children"))
 
@@ -68,7 +68,7 @@ def test_a_module_runs_as_a_program(folder, capsys, monkeypatch) -> None:
 def test_without_a_program_the_usage_is_said(capsys) -> None:
     with pytest.raises(SystemExit):
         run()
-    assert "usage: python -m armnn.compat.acme [-h] [-m] program" in capsys.readouterr().err
+    assert "usage: python -m armnn_compat.acme [-h] [-m] program" in capsys.readouterr().err
 
 
 def test_what_the_program_starts_finds_the_stand_in_after_its_own_folder(folder) -> None:
@@ -100,7 +100,7 @@ def test_children_of_a_program_have_the_stand_in(
     tmp_path: Path, stand_in: str, names: dict[str, str]
 ) -> None:
     (tmp_path / "parent.py").write_text(PARENT)
-    package = f"armnn.compat.{stand_in}"
+    package = f"armnn_compat.{stand_in}"
     outcome = subprocess.run(
         [sys.executable, "-u", "-m", package, tmp_path / "parent.py", *names],
         cwd=tmp_path,

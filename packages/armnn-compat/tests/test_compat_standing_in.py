@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
+from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
 
 @pytest.fixture

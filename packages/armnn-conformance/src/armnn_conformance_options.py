@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The options of the conformance kit, for pytest; the kit itself is ``armnn.testing``.
+"""The options of the conformance kit for pytest.
 
-pytest imports this module at every start, wherever armnn is installed, so it imports nothing but
+pytest imports this module at every start, wherever the kit is installed, so it imports nothing but
 pytest until the kit's tests were collected. It stands beside the package because importing a
 module of the package would import the package.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-KIT = "armnn.testing"
+KIT = "armnn_conformance"
+
+_FORMER = "armnn.testing"
+"""The kit's name while it was a part of armnn-core."""
 
 _EMPTY = "[NOTSET]"
 
@@ -63,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Check the options where the kit is asked for by name, before pytest-xdist has workers."""
+    if config.getoption("pyargs"):
+        config.args[:] = [re.sub(rf"^{_FORMER}\b", KIT, argument) for argument in config.args]
     if any(argument.startswith(KIT) for argument in config.args):
         _check_options(config)
 
@@ -87,10 +93,10 @@ def _check_options(config: pytest.Config) -> None:
             f"the conformance kit needs a backend: pytest --pyargs {KIT} --armnn-backend CpuRef"
         )
     from armnn.errors import ArmnnError
-    from armnn.testing.cases import covered_layers
-    from armnn.testing.child import CrashError
-    from armnn.testing.session import check_that_loading_does_not_crash
-    from armnn.testing.subject import Subject
+    from armnn_conformance.cases import covered_layers
+    from armnn_conformance.checks.child import CrashError
+    from armnn_conformance.session import check_that_loading_does_not_crash
+    from armnn_conformance.subject import Subject
 
     known = covered_layers()
     asked = config.getoption("--armnn-layers")
@@ -120,7 +126,7 @@ class CardWriter:
         """Keep what the card says."""
         level = _level(report.keywords)
         if level and (report.when == "call" or report.failed):
-            from armnn.testing.card import CELL
+            from armnn_conformance.card import CELL
 
             self._outcomes.setdefault(level.removeprefix("conformance_"), []).append(report.outcome)
             properties: list[tuple[str, Any]] = report.user_properties
@@ -130,8 +136,8 @@ class CardWriter:
         """Write the card, unless no test of the kit was run."""
         if not self._outcomes:
             return
-        from armnn.testing.card import make_card, subject_document, write_card
-        from armnn.testing.subject import Subject
+        from armnn_conformance.card import make_card, subject_document, write_card
+        from armnn_conformance.subject import Subject
 
         with Subject(self._wish) as subject:
             card = make_card(subject_document(subject), self._cells, self._outcomes)
@@ -147,7 +153,7 @@ class CaseCounter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the cases of a layer type and data type."""
         if report.when == "call" and _level(report.keywords):
-            from armnn.testing.card import CELL
+            from armnn_conformance.card import CELL
 
             properties: list[tuple[str, Any]] = report.user_properties
             for cell in (cell for name, cell in properties if name == CELL):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from armnn.errors import InvalidArgumentError
-from armnn.testing.card import cell_document, make_card, read_card, write_card
-from armnn.testing.suite import Cell, Outcome, Verdict
 from armnn.types import DataType
+from armnn_conformance.card import cell_document, make_card, read_card, write_card
+from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
 
 PASSED = Outcome(Verdict.PASSED)
 BACKEND = {"id": "Acme", "api_version": "1.0", "distribution": "acme", "version": "2.1"}

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import EXACT, Tolerance
-from armnn.testing.comparison import difference
 from armnn.types import DataType
+from armnn_conformance.cases import EXACT, Tolerance
+from armnn_conformance.comparison import difference
 
 FLOAT = TensorInfo((2,), DataType.FLOAT32)
 CLOSE = Tolerance("float32", rtol=1e-3, atol=1e-4)

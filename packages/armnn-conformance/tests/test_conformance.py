@@ -11,13 +11,13 @@ from collections.abc import Callable
 import pytest
 
 from armnn import _metadata
-from armnn.testing.cases import covered_layers
-from armnn.testing.fakes import misbehaving
+from armnn_conformance.cases import covered_layers
+from armnn_conformance.fakes import misbehaving
 
 pytest_plugins = ["pytester"]
 
 Install = Callable[[type], str]
-KIT = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider"]
+KIT = ["--pyargs", "armnn_conformance", "-p", "no:cacheprovider"]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def metadata_library() -> None:
 
 
 def test_pytest_starts_without_importing_armnn() -> None:
-    code = "import sys, armnn_pytest_options; print([m for m in sys.modules if m == 'armnn'])"
+    code = "import sys, armnn_conformance_options; print([m for m in sys.modules if m == 'armnn'])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert seen.stdout == "[]\n"
 

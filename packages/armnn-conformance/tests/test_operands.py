@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from armnn.tensor import TensorInfo
-from armnn.testing.operands import (
+from armnn.types import DataType
+from armnn_conformance.operands import (
     ANY,
     FLOATS,
     QUANTIZED,
@@ -16,7 +17,6 @@ from armnn.testing.operands import (
     tensor,
     values,
 )
-from armnn.types import DataType
 
 
 @pytest.mark.parametrize("data_type", ANY)

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from armnn.testing import fakes
-from armnn.testing.cases import cases_of, samples_of
-from armnn.testing.fakes import misbehaving
-from armnn.testing.subject import Subject
-from armnn.testing.support_table import layers_with_kernels, legend, support_rows, table
 from armnn.types import DataType
+from armnn_conformance import fakes
+from armnn_conformance.cases import cases_of, samples_of
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.subject import Subject
+from armnn_conformance.support_table import layers_with_kernels, legend, support_rows, table
 
 MakeSubject = Callable[[type], Subject]
 

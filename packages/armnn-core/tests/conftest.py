@@ -29,8 +29,6 @@ from armnn.backends import (
 )
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime import Runtime
-from armnn.testing.plugin_dirs import backend_plugin, installed
-from armnn.testing.subject import Subject
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -38,6 +36,7 @@ from armnn.types import (
     PoolingAlgorithm,
     UnaryOperation,
 )
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
 
 sys.path.insert(0, str(Path(__file__).parent))  # storage and native backends share the mock
 
@@ -417,38 +416,5 @@ def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
             folder.mkdir(exist_ok=True)
             stack.enter_context(installed(folder, *plugins, alone=True))
             return stack.enter_context(Runtime(CreationOptions(**options)))
-
-        yield make
-
-
-@pytest.fixture
-def install_backend(tmp_path: Path) -> Iterator[Callable[[type[Backend]], str]]:
-    """Return what installs a backend of a module that can be imported, and returns its id."""
-    with ExitStack() as stack:
-
-        def install(kind: type[Backend]) -> str:
-            source = f"from {kind.__module__} import {kind.__name__} as backend\n"
-            plugin = backend_plugin(kind.id, source=source)
-            stack.enter_context(installed(tmp_path, plugin, alone=True))
-            return kind.id
-
-        yield install
-
-
-@pytest.fixture
-def make_subject(tmp_path: Path) -> Iterator[Callable[[type[Backend]], Subject]]:
-    """Return what installs a backend and makes it the subject of the conformance kit."""
-    with ExitStack() as stack:
-
-        def make(kind: type[Backend]) -> Subject:
-            module = ModuleType("armnn_test_subjects")
-            vars(module)["backend"] = kind
-            stack.enter_context(pytest.MonkeyPatch.context()).setitem(
-                sys.modules, module.__name__, module
-            )
-            plugin = backend_plugin(kind.id, module=module.__name__)
-            folder = tmp_path / f"subject{len(list(tmp_path.iterdir()))}"
-            stack.enter_context(installed(folder, plugin, alone=True))
-            return stack.enter_context(Subject(kind.id))
 
         yield make

@@ -21,8 +21,8 @@ import pytest
 from armnn import CreationOptions, Runtime
 from armnn.backends import Backend, BackendSource, ModelContext, SourceRecord
 from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.testing.plugin_dirs import Plugin, installed
 from armnn_backend_api import get_include
+from armnn_conformance.fakes.plugin_dirs import Plugin, installed
 
 SOURCES = Path(__file__).parent / "backends" / "native"
 STRICT = ("-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from importlib.metadata import metadata
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+import armnn
 from armnn._installing import BACKENDS, PARSERS, USUAL, install_command, reinstall_command
 
 NOTE = (
@@ -48,5 +53,43 @@ def test_what_is_advised_is_an_extra_of_the_core() -> None:
     assert USUAL.removeprefix("armnn-core[").removesuffix("]") in extras
     assert set(PARSERS) <= set(extras)
     required = " ".join(metadata("armnn-core").get_all("Requires-Dist") or [])
-    for name in (BACKENDS["CpuRef"], BACKENDS["CpuAcc"], *PARSERS.values()):
+    for name in PARSERS.values():
         assert name in required
+
+
+def test_each_backend_of_the_table_is_an_extra_under_the_name_of_its_distribution() -> None:
+    rows = map(Requirement, metadata("armnn-core").get_all("Requires-Dist") or [])
+    extras = {
+        (row.name, extra): row.name
+        for row in rows
+        for extra in metadata("armnn-core").get_all("Provides-Extra") or []
+        if row.marker is not None and row.marker.evaluate({"extra": extra})
+    }
+    assert [
+        extras.get((name, name.removeprefix("armnn-backend-"))) for name in BACKENDS.values()
+    ] == [*BACKENDS.values()]
+    named = {
+        distribution for distribution, _ in extras if distribution.startswith("armnn-backend-")
+    }
+    assert named == {*BACKENDS.values()}
+
+
+def backends_named(path: Path) -> list[str]:
+    """The ids of backends in the texts of a module, without its docstrings and comments."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node not in statements
+    ]
+    named = re.compile(rf"\b(?:{'|'.join(BACKENDS)})\b")
+    return [id_ for text in texts for id_ in named.findall(text)]
+
+
+def test_no_other_module_of_the_core_names_a_backend() -> None:
+    root = Path(armnn.__path__[0])
+    named = {str(path.relative_to(root)): backends_named(path) for path in root.rglob("*.py")}
+    assert {path for path, ids in named.items() if ids} == {"_installing.py"}
+    assert sorted(named["_installing.py"]) == sorted(BACKENDS)

@@ -17,7 +17,7 @@ from armnn.errors import (
 from armnn.graph import Network
 from armnn.parsing import installed_parsers, parse
 from armnn.runtime import load_model
-from armnn.testing import Plugin, installed
+from armnn_conformance import Plugin, installed
 
 SOURCE = """\
 from armnn.errors import ParseError

@@ -18,8 +18,8 @@ from armnn.errors import ArmnnError
 from armnn.graph._builders import LayerBuilders
 from armnn.layers import LAYERS
 from armnn.tensor import info_of
-from armnn.testing.cases import cases_of
 from armnn.types import ArmnnEnum
+from armnn_conformance.cases import cases_of
 
 if TYPE_CHECKING:
     from pathlib import Path

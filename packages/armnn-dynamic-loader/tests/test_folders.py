@@ -14,7 +14,7 @@ import pytest
 
 from armnn.backends import CreationOptions
 from armnn.backends.sources import SearchedFolder
-from armnn.testing import Plugin, installed
+from armnn_conformance import Plugin, installed
 from armnn_dynamic_loader.folders import search_path, warn_of
 
 VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict, check_cell
 from armnn_backend_api import get_cmake_dir, get_include
+from armnn_conformance.checks.correctness import Verdict, check_cell
+from armnn_conformance.subject import Subject
 from armnn_dynamic_loader import samples
 
 FOLDER = Path(samples.__file__).parent
@@ -106,7 +106,7 @@ def test_the_conformance_kit_accepts_it(npu: Path, layer: str) -> None:
 
 
 def test_the_kit_as_a_command_accepts_it(npu: Path) -> None:
-    kit = [sys.executable, "-m", "pytest", "-q", "--pyargs", "armnn.testing"]
+    kit = [sys.executable, "-m", "pytest", "-q", "--pyargs", "armnn_conformance"]
     layers = ["--armnn-layers", "Addition,Convolution2d", "-p", "no:cacheprovider"]
     ran = subprocess.run(
         [*kit, "--armnn-backend", str(npu), *layers],

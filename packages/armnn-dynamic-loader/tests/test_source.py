@@ -31,7 +31,7 @@ from armnn.errors import (
     InvalidArgumentError,
     UnknownBackendError,
 )
-from armnn.testing import backend_plugin, installed
+from armnn_conformance import backend_plugin, installed
 from armnn_dynamic_loader import probe, source
 from armnn_dynamic_loader.source import DynamicBackends
 

@@ -19,10 +19,10 @@ import armnn
 from armnn.backends import SubgraphView
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.infer import fill_descriptor, update_outputs
-from armnn.testing.cases import LayerCase, cases_of, data_types_of
-from armnn.testing.comparison import difference
-from armnn.testing.running import LAYER, feeds_of, network_of, output_name
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, cases_of, data_types_of
+from armnn_conformance.comparison import difference
+from armnn_conformance.running import LAYER, feeds_of, network_of, output_name
 from armnn_parser_onnx.export import OPSET, NotExportableError, export_support, to_onnx
 from armnn_parser_onnx.export.operation import EXPORTERS
 

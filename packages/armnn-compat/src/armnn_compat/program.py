@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Running a program with a stand-in in its place: what ``python -m armnn.compat.X`` does."""
+"""Running a program with a stand-in in its place: what ``python -m armnn_compat.X`` does."""
 
 from __future__ import annotations
 

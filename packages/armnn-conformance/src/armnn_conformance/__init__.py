@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What tests of backends and of programs that use them need: fake backends, fake plug-ins."""
+"""The conformance kit for backends of armnn-core, with fakes for tests."""
 
 from __future__ import annotations
 
-from armnn.testing.fakes import (
+from armnn_conformance.fakes import (
     FailingBackend,
     NullBackend,
     RecordingBackend,
     SelectiveBackend,
 )
-from armnn.testing.fakes.device import DeviceBackend
-from armnn.testing.plugin_dirs import Plugin, backend_plugin, installed, write_plugin
+from armnn_conformance.fakes.device import DeviceBackend
+from armnn_conformance.fakes.plugin_dirs import Plugin, backend_plugin, installed, write_plugin
 
 __all__ = [
     "DeviceBackend",

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.__about__ import __version__
+from armnn import __version__
 from armnn.backends import BACKEND_API_VERSION
 from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS
-from armnn.testing.suite import Cell, Verdict
 from armnn.types import DataType
+from armnn_conformance.checks.correctness import Cell, Verdict
 
 if TYPE_CHECKING:
-    from armnn.testing.subject import Subject
+    from armnn_conformance.subject import Subject
 
 FORMAT = 1
 LEVELS = ("loads", "correct", "robust", "quiet")
@@ -104,7 +104,7 @@ def read_card(path: str) -> Document:
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise InvalidArgumentError(
             f"{path!r} is no conformance card of format {FORMAT}: write it anew with "
-            "pytest --pyargs armnn.testing --armnn-card"
+            "pytest --pyargs armnn_conformance --armnn-card"
         )
     return card
 

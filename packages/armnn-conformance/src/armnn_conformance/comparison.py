@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.tensor import format_shape
-from armnn.testing.operands import decode, store
+from armnn_conformance.operands import decode, store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.tensor import TensorInfo
-    from armnn.testing.cases import Tolerance
+    from armnn_conformance.cases import Tolerance
 
 
 def difference(

@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle, TensorHandleFactories
+from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
 from armnn.errors import OptimizationError
 from armnn.graph import Layer, Network
-from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
-from armnn.optimizer.infer import fill_descriptor, update_outputs
-from armnn.optimizer.specialise import state_target_shape
-from armnn.runtime.handles import ComputedHandle
-from armnn.testing.fakes import NullBackend
+from armnn.single_layer import ComputedHandle, optimized_types, prepare
+from armnn_conformance.fakes import NullBackend
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.tensor import TensorInfo
-    from armnn.testing.cases import LayerCase
-    from armnn.testing.operands import CaseTensor
-    from armnn.testing.subject import Subject
+    from armnn_conformance.cases import LayerCase
+    from armnn_conformance.operands import CaseTensor
+    from armnn_conformance.subject import Subject
 
 LAYER = "layer under test"
 
@@ -61,11 +58,7 @@ def layer_of(case: LayerCase) -> Layer:
     Raises:
         NonconformityError: The case and the layer's shape function disagree about an output.
     """
-    network = network_of(case)
-    layer = network.find(LAYER)
-    fill_descriptor(network, layer)
-    update_outputs(layer)
-    state_target_shape(layer)
+    layer = prepare(network_of(case), LAYER)
     for info, expected in zip(layer.output_infos, case.expected, strict=True):
         if not info.accepts(expected.shape):
             raise NonconformityError(
@@ -176,11 +169,7 @@ def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | No
 
 def is_rewritten(network: Network) -> bool:
     """Whether the optimizer makes other layers of the layer under test, whoever shall run them."""
-    layer = network.find(LAYER)
-    anyone = Candidate(NullBackend(), NullBackend().create_model_context({}))
-    participants = Participants((anyone,), (), (), TensorHandleFactories())
-    prepared = OptimizedNetwork(network, participants, OptimizerOptions())
-    return all(twin.type != layer.type for twin in prepared.network.layers)
+    return network.find(LAYER).type not in optimized_types(network, NullBackend())
 
 
 def garbage(info: TensorInfo) -> NDArray[Any]:

@@ -7,9 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from armnn.backends import BackendRegistry, CreationOptions
-from armnn.testing import crashes
-from armnn.testing.child import ChecksHere, ChecksInChild, CrashError
+from armnn.backends import BackendRegistry, CreationOptions, crashes
+from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError
 
 AnyChecks: TypeAlias = ChecksHere | ChecksInChild
 

@@ -19,8 +19,8 @@ from armnn.backends import (
     Support,
 )
 from armnn.errors import BackendUnavailableError
-from armnn.optimizer import Candidate
 from armnn.runtime import Runtime
+from armnn.single_layer import supports
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -84,7 +84,7 @@ class Subject:
         Raises:
             BackendError: The backend failed instead of answering.
         """
-        return Candidate(self.backend, self.model).supports(layer)
+        return supports(self.backend, self.model, layer)
 
     def close(self) -> None:
         """Close the runtime."""

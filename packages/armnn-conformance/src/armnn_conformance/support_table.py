@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.errors import BackendError
 from armnn.layers import LAYERS
-from armnn.testing.cases import cases_of, data_types_of, samples_of
-from armnn.testing.running import layer_of
-from armnn.testing.suite import Verdict
 from armnn.types import DataType
+from armnn_conformance.cases import cases_of, data_types_of, samples_of
+from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.running import layer_of
 
 if TYPE_CHECKING:
-    from armnn.testing.cases import LayerCase
-    from armnn.testing.subject import Subject
+    from armnn_conformance.cases import LayerCase
+    from armnn_conformance.subject import Subject
 
 Rows = dict[str, dict[str, dict[str, Any]]]
 """From layer type to data type to what is said of the two; the form that a card has."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conformance kit as tests: ``pytest --pyargs armnn.testing --armnn-backend CpuRef``."""
+"""The conformance kit as tests: ``pytest --pyargs armnn_conformance --armnn-backend CpuRef``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from armnn.backends import crashes
 from armnn.backends.native import NativeBackend
-from armnn.testing import crashes
-from armnn.testing.card import CELL, cell_document
-from armnn.testing.cases import all_cells, covered_layers
-from armnn.testing.checks import NotSupportedError
-from armnn.testing.child import CrashError
-from armnn.testing.hostile_host import check_hostile_host
-from armnn.testing.quiet_checks import check_quiet
-from armnn.testing.running import NonconformityError
-from armnn.testing.session import AnyChecks, checks_of
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict
+from armnn_conformance.card import CELL, cell_document
+from armnn_conformance.cases import all_cells, covered_layers
+from armnn_conformance.checks.by_name import NotSupportedError
+from armnn_conformance.checks.child import CrashError
+from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.checks.hostile_host import check_hostile_host
+from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.session import AnyChecks, checks_of
+from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from armnn.types import DataType

@@ -15,8 +15,8 @@ import pytest
 
 from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS, Descriptor
-from armnn.testing.cases import cases_of, covered_layers
 from armnn.types import ArmnnEnum
+from armnn_conformance.cases import cases_of, covered_layers
 
 _NOT_READ = "kept from Arm NN, the layer does not read it"
 _INTERMEDIATE = (

@@ -10,9 +10,9 @@ from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.indexing import NonZeroDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import EXACT, all_cells, case, cases_of, covered_layers, usual
-from armnn.testing.operands import values
 from armnn.types import DataType
+from armnn_conformance.cases import EXACT, all_cells, case, cases_of, covered_layers, usual
+from armnn_conformance.operands import values
 
 FLOAT32, QASYMM_U8 = DataType.FLOAT32, DataType.QASYMM_U8
 

@@ -13,20 +13,21 @@ from typing import Any
 
 import pytest
 
+from armnn.backends import crashes
 from armnn.cli.main import main
-from armnn.testing import backend_plugin, crashes, installed
-from armnn.testing.checks import NotSupportedError
-from armnn.testing.child import ChecksHere, ChecksInChild, CrashError, ending_of
-from armnn.testing.fakes import misbehaving
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Verdict
 from armnn.types import DataType
+from armnn_conformance import backend_plugin, installed
+from armnn_conformance.checks.by_name import NotSupportedError
+from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, ending_of
+from armnn_conformance.checks.correctness import Verdict
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 pytest_plugins = ["pytester"]
 
 Install = Callable[[type], str]
-KIT = ["--pyargs", "armnn.testing", "-p", "no:cacheprovider"]
+KIT = ["--pyargs", "armnn_conformance", "-p", "no:cacheprovider"]
 CRASHING_CASE = "Softmax-Float32-middle axis with beta"
 
 
@@ -118,7 +119,7 @@ def test_doctor_remembers_a_crash_until_the_case_passes(
     (told,) = findings(capsys)
     assert told.startswith("The conformance kit saw backend 'Small' (armnn-backend-acme")
     assert f"{CRASHING_CASE} ended with SIGSEGV; once that is mended, " in told
-    assert "pytest --pyargs armnn.testing --armnn-backend Small --armnn-layers Softmax" in told
+    assert "pytest --pyargs armnn_conformance --armnn-backend Small --armnn-layers Softmax" in told
     # Of a file that others may write, nothing is believed.
     (cache / "crashes.json").chmod(0o666)
     assert findings(capsys) == []

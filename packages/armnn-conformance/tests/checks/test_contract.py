@@ -10,13 +10,13 @@ import pytest
 
 from armnn.backends import Support
 from armnn.layers.elementwise import AdditionDescriptor
-from armnn.testing import contract_checks
-from armnn.testing.cases import case
-from armnn.testing.fakes import misbehaving
-from armnn.testing.operands import values
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
 from armnn.types import DataType
+from armnn_conformance.cases import case
+from armnn_conformance.checks import contract
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.operands import values
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 MakeSubject = Callable[[type], Subject]
 Check = Callable[[Subject], None]
@@ -32,11 +32,11 @@ def with_members(**members: Any) -> type:
 @pytest.mark.parametrize(
     "check",
     [
-        contract_checks.check_identity,
-        contract_checks.check_description,
-        contract_checks.check_extensions,
-        contract_checks.check_unknown_layer,
-        contract_checks.check_future_items,
+        contract.check_identity,
+        contract.check_description,
+        contract.check_extensions,
+        contract.check_unknown_layer,
+        contract.check_future_items,
     ],
 )
 def test_a_good_backend_keeps_the_contract(make_subject: MakeSubject, check: Check) -> None:
@@ -65,7 +65,7 @@ def test_a_wrong_answer_about_an_extension_is_caught(
     make_subject: MakeSubject, extension: Any, problem: str
 ) -> None:
     with pytest.raises(NonconformityError, match=problem):
-        contract_checks.check_extensions(make_subject(with_members(extension=extension)))
+        contract.check_extensions(make_subject(with_members(extension=extension)))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_wrong_answer_about_an_unknown_layer_is_caught(
     make_subject: MakeSubject, kind: type, problem: str
 ) -> None:
     with pytest.raises(NonconformityError, match=problem):
-        contract_checks.check_unknown_layer(make_subject(kind))
+        contract.check_unknown_layer(make_subject(kind))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_wrong_description_is_caught(
 ) -> None:
     subject = make_subject(with_members(**members))
     with pytest.raises(NonconformityError, match=problem):
-        contract_checks.check_description(subject)
+        contract.check_description(subject)
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_a_wrong_identity_is_caught(
     subject = make_subject(misbehaving.SmallBackend)
     setattr(subject.backend, attribute, value)  # the registry would not let it come this far
     with pytest.raises(NonconformityError, match=problem):
-        contract_checks.check_identity(subject)
+        contract.check_identity(subject)
 
 
 def test_younger_layers_must_not_reach_a_backend(make_subject: MakeSubject) -> None:
     subject = make_subject(misbehaving.CredulousBackend)
-    contract_checks.check_future_items(subject)  # the host refuses on behalf of the credulous
+    contract.check_future_items(subject)  # the host refuses on behalf of the credulous
     subject.supports = lambda layer: Support(True)  # type: ignore[method-assign]
     with pytest.raises(NonconformityError, match=r"younger than Backend API .* was offered"):
-        contract_checks.check_future_items(subject)
+        contract.check_future_items(subject)
 
 
 def test_missing_tensors_must_be_noticed(make_subject: MakeSubject) -> None:
-    contract_checks.check_handle_counts(make_subject(misbehaving.SmallBackend), ADDITION)
+    contract.check_handle_counts(make_subject(misbehaving.SmallBackend), ADDITION)
     with pytest.raises(NonconformityError, match="that was given no inputs did not fail"):
-        contract_checks.check_handle_counts(make_subject(misbehaving.NegligentBackend), ADDITION)
+        contract.check_handle_counts(make_subject(misbehaving.NegligentBackend), ADDITION)

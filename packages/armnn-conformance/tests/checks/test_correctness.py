@@ -13,14 +13,21 @@ from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.normalization import SoftmaxDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
 from armnn.layers.selecting import TopKDescriptor
-from armnn.testing import DeviceBackend, fakes
-from armnn.testing.cases import LayerCase, case
-from armnn.testing.fakes import misbehaving
-from armnn.testing.operands import values
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import PROPAGATES_NAN, Subject
-from armnn.testing.suite import Outcome, Verdict, check_case, check_cell, claimed_case, compare
 from armnn.types import DataType
+from armnn_conformance import DeviceBackend, fakes
+from armnn_conformance.cases import LayerCase, case
+from armnn_conformance.checks.correctness import (
+    Outcome,
+    Verdict,
+    check_case,
+    check_cell,
+    claimed_case,
+    compare,
+)
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.operands import values
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import PROPAGATES_NAN, Subject
 
 MakeSubject = Callable[[type], Subject]
 

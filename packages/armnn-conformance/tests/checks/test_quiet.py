@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from armnn.testing.fakes import misbehaving
-from armnn.testing.quiet_checks import check_quiet
-from armnn.testing.running import NonconformityError
+from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.running import NonconformityError
 
 Install = Callable[[type], str]
 

@@ -10,13 +10,13 @@ import pytest
 
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.layers.reshaping import TransposeDescriptor
-from armnn.testing import stress_checks
-from armnn.testing.cases import LayerCase, case
-from armnn.testing.fakes import misbehaving
-from armnn.testing.operands import values
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, case
+from armnn_conformance.checks import stress
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.operands import values
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 MakeSubject = Callable[[type], Subject]
 Check = Callable[[Subject, LayerCase], None]
@@ -24,9 +24,9 @@ Check = Callable[[Subject, LayerCase], None]
 X = values(DataType.FLOAT32, (2, 3))
 ADDITION = case(DataType.FLOAT32, "sum", AdditionDescriptor(), [X, X], 2 * X.real)
 CHECKS = [
-    stress_checks.check_concurrent_runs,
-    stress_checks.check_out_of_memory,
-    stress_checks.check_interrupted_runs,
+    stress.check_concurrent_runs,
+    stress.check_out_of_memory,
+    stress.check_interrupted_runs,
 ]
 
 
@@ -47,21 +47,21 @@ def test_a_layer_that_the_optimizer_rewrites_is_left_out(
 
 def test_contexts_that_share_memory_are_caught(make_subject: MakeSubject) -> None:
     with pytest.raises(NonconformityError, match="in several threads, output 0 is not what one"):
-        stress_checks.check_concurrent_runs(make_subject(misbehaving.RacyBackend), ADDITION)
+        stress.check_concurrent_runs(make_subject(misbehaving.RacyBackend), ADDITION)
 
 
 def test_an_allocator_must_be_refused_with_a_reason(make_subject: MakeSubject) -> None:
     with pytest.raises(NonconformityError, match=r"accepts_allocator.* refuses without a reason"):
-        stress_checks.check_out_of_memory(make_subject(misbehaving.SilentBackend), ADDITION)
+        stress.check_out_of_memory(make_subject(misbehaving.SilentBackend), ADDITION)
 
 
 def test_a_result_that_is_wrong_after_an_error_is_caught(make_subject: MakeSubject) -> None:
     subject = make_subject(misbehaving.InaccurateBackend)
     wrong = case(DataType.FLOAT32, "wrong", AdditionDescriptor(), [X, X], X.real)
     with pytest.raises(NonconformityError, match="after an error, the runtime's output 0 is wrong"):
-        stress_checks.check_out_of_memory(subject, wrong)
+        stress.check_out_of_memory(subject, wrong)
     with pytest.raises(NonconformityError, match="after a cancelled run, the runtime's output 0"):
-        stress_checks.check_interrupted_runs(subject, wrong)
+        stress.check_interrupted_runs(subject, wrong)
 
 
 def test_a_run_that_pays_no_heed_is_caught(
@@ -76,12 +76,12 @@ def test_a_run_that_pays_no_heed_is_caught(
 
     monkeypatch.setattr(LoadedNetwork, "run", deaf)
     with pytest.raises(NonconformityError, match="a cancelled run ended as if nothing"):
-        stress_checks.check_interrupted_runs(make_subject(misbehaving.SmallBackend), ADDITION)
+        stress.check_interrupted_runs(make_subject(misbehaving.SmallBackend), ADDITION)
 
 
 def test_memory_that_is_kept_is_caught(
     make_subject: MakeSubject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stress_checks.LimitedAllocator, "free", lambda self, memory: None)
+    monkeypatch.setattr(stress.LimitedAllocator, "free", lambda self, memory: None)
     with pytest.raises(NonconformityError, match="1 blocks of memory were not given back"):
-        stress_checks.check_out_of_memory(make_subject(misbehaving.SmallBackend), ADDITION)
+        stress.check_out_of_memory(make_subject(misbehaving.SmallBackend), ADDITION)

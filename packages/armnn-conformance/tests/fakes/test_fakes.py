@@ -22,15 +22,15 @@ from armnn.backends import (
     TensorHandleFactories,
 )
 from armnn.errors import BackendError
-from armnn.testing import (
+from armnn_conformance import (
     DeviceBackend,
     FailingBackend,
     NullBackend,
     RecordingBackend,
     SelectiveBackend,
 )
-from armnn.testing.fakes.device import DeviceMemory
-from armnn.testing.fakes.ordinary import NullWorkload, Stage
+from armnn_conformance.fakes.device import DeviceMemory
+from armnn_conformance.fakes.ordinary import NullWorkload, Stage
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
@@ -232,6 +232,6 @@ def test_a_device_makes_no_tensors_in_the_memory_of_another() -> None:
 
 
 def test_the_fakes_do_not_need_pytest() -> None:
-    code = "import sys, armnn.testing; print({'pytest', '_pytest'} & {*sys.modules})"
+    code = "import sys, armnn_conformance; print({'pytest', '_pytest'} & {*sys.modules})"
     run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     assert run.stdout.strip() == b"set()"

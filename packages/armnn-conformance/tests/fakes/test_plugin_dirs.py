@@ -11,7 +11,7 @@ import pytest
 
 from armnn import _metadata
 from armnn.backends import BACKEND_API_VERSION, BackendRegistry, BackendVersion
-from armnn.testing import NullBackend, Plugin, backend_plugin, installed, write_plugin
+from armnn_conformance import NullBackend, Plugin, backend_plugin, installed, write_plugin
 
 PLUGIN = Plugin(
     "Acme-Tools",

@@ -13,13 +13,19 @@ USUAL: Final = "armnn-core[cpu]"
 LOADER: Final = "armnn-dynamic-loader"
 """The distribution that brings backends which are files."""
 
+REFERENCE: Final = "CpuRef"
+"""The backend that defines what a layer computes."""
+
+FAST: Final = "CpuAcc"
+"""The backend for CPUs; examples name it."""
+
 BACKENDS: Final = {
-    "CpuRef": "armnn-backend-ref",
-    "CpuAcc": "armnn-backend-neon",
+    REFERENCE: "armnn-backend-ref",
+    FAST: "armnn-backend-neon",
     "Custom": "armnn-backend-custom",
     "OpenVino": "armnn-backend-openvino",
 }
-"""The distributions that bring backends whose ids are well known."""
+"""The distributions of the backends by id, each an extra; no other module names a backend."""
 
 PARSERS: Final = {"onnx": "armnn-parser-onnx", "tflite": "armnn-parser-tflite"}
 """The distributions that bring parsers of well-known suffixes; the suffixes are extras, too."""
@@ -35,7 +41,17 @@ WHEELHOUSE: Final = (
 # An index might have a stranger's distribution of the same name and a higher version.
 _FROM_WHEELHOUSE = f"--no-index {FIND_LINKS}"
 
-_OURS = ("armnn-core", "armnn-backend-api", LOADER, *BACKENDS.values(), *PARSERS.values())
+COMPANIONS: Final = ("armnn-compat", "armnn-conformance")
+"""The stand-ins for other run times, and the conformance kit."""
+
+_OURS = (
+    "armnn-core",
+    "armnn-backend-api",
+    LOADER,
+    *BACKENDS.values(),
+    *PARSERS.values(),
+    *COMPANIONS,
+)
 
 
 def install_command(requirement: str) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "ModelFileError",
     "ModelFileNotFoundError",
     "NotFoundError",
+    "NotInstalledError",
     "OptimizationError",
     "ParseError",
     "ResourceExhaustedError",
@@ -48,6 +49,10 @@ class UnknownNameError(InvalidArgumentError, KeyError):
     """Nothing has the name that was asked for."""
 
     __str__ = Exception.__str__  # a KeyError's would put the message in quotes
+
+
+class NotInstalledError(ArmnnError, ModuleNotFoundError):
+    """A distribution that is needed is not installed."""
 
 
 class GraphError(ArmnnError, ValueError):

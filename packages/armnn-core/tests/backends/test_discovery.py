@@ -12,7 +12,7 @@ import pytest
 from armnn import _metadata
 from armnn.backends import BACKEND_API_VERSION, BackendState, BackendVersion, refresh
 from armnn.backends.discovery import static_backends
-from armnn.testing import backend_plugin, installed, write_plugin
+from armnn_conformance import backend_plugin, installed, write_plugin
 
 NEVER_IMPORTED = "raise AssertionError('imported')\n"
 

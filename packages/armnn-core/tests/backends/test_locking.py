@@ -16,7 +16,7 @@ from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.backends.locking import Lock, default_lock_file, sha256_of
 from armnn.cli.main import main
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn.testing import Plugin, backend_plugin, installed
+from armnn_conformance import Plugin, backend_plugin, installed
 
 ACME = backend_plugin("Acme")
 LOADER = Plugin(
@@ -28,7 +28,7 @@ LOADER = Plugin(
         "fake_loader": """\
 from pathlib import Path
 from armnn.backends import BackendSource, SourceRecord
-from armnn.testing import NullBackend
+from armnn_conformance import NullBackend
 
 class Source(BackendSource):
     def scan(self, options):

@@ -13,7 +13,7 @@ import pytest
 
 from armnn.backends import BackendRegistry, BackendState
 from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
-from armnn.testing import Plugin, backend_plugin, installed
+from armnn_conformance import Plugin, backend_plugin, installed
 
 BROKEN = "raise ImportError('libacme.so is missing')\n"
 
@@ -21,7 +21,7 @@ BROKEN = "raise ImportError('libacme.so is missing')\n"
 def scored(backend_id: str, score: int | str) -> Plugin:
     """A plug-in whose backend has that score, or computes it with that expression."""
     source = (
-        "from armnn.testing import NullBackend\nclass backend(NullBackend):\n"
+        "from armnn_conformance import NullBackend\nclass backend(NullBackend):\n"
         f"    id = {backend_id!r}\n    def score(self): return {score}\n"
     )
     return backend_plugin(backend_id, distribution=f"dist-{backend_id.lower()}", source=source)

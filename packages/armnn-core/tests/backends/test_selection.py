@@ -11,7 +11,7 @@ import pytest
 
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
-from armnn.testing import backend_plugin, installed, write_plugin
+from armnn_conformance import backend_plugin, installed, write_plugin
 
 PLUGINS = (backend_plugin("Acme"), backend_plugin("Zeta", distribution="zeta"))
 

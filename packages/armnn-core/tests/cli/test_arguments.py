@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armnn.cli.main import main, parser
-from armnn.testing import backend_plugin, installed
+from armnn_conformance import backend_plugin, installed
 
 
 @pytest.mark.parametrize(

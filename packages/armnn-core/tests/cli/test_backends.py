@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from armnn.cli.main import main
-from armnn.testing import backend_plugin, installed
 from armnn_backend_api import BACKEND_API_VERSION
+from armnn_conformance import backend_plugin, installed
 
 if TYPE_CHECKING:
     import pytest

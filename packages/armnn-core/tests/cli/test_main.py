@@ -17,8 +17,8 @@ from armnn.__about__ import __version__
 from armnn.cli import main as module
 from armnn.cli.main import main, parser
 from armnn.errors import InvalidArgumentError
-from armnn.testing import backend_plugin, write_plugin
 from armnn_backend_api import BACKEND_API_VERSION
+from armnn_conformance import backend_plugin, write_plugin
 
 COMMANDS = ["run", "inspect", "backends", "doctor"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armnn.cli.main import main
-from armnn.testing import Plugin, backend_plugin, installed
+from armnn_conformance import Plugin, backend_plugin, installed
 
 # A model is a list of operators: "Add" becomes one layer, "Swish" two, "Odd" none at all.
 PARSER_SOURCE = """\
@@ -44,7 +44,7 @@ def parse(path, *, survey=None):
 """
 BACKEND_SOURCE = """\
 from armnn.backends import SUPPORTED, Support
-from armnn.testing.fakes import NullBackend
+from armnn_conformance.fakes import NullBackend
 
 class backend(NullBackend):
     id = "{id}"

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from armnn.cli.main import main
-from armnn.testing import Plugin, installed
+from armnn_conformance import Plugin, installed
 
 # A .toy file maps the names of inputs to shape and type; for each, out_<name> is 2 * x + 1, in
 # two layers. Toy runs both; Half runs the doubling only and says why.

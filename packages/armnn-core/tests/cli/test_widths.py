@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from armnn.cli.main import main
-from armnn.testing import Plugin, installed
-from armnn.testing.card import make_card, write_card
+from armnn_conformance import Plugin, installed
+from armnn_conformance.card import make_card, write_card
 
 # Long names everywhere. Maker compiles the convolutions, Fussy refuses them at length.
 SOURCE = """\
@@ -22,7 +22,7 @@ from armnn.backends import SUPPORTED, OptimizationViews, Substitution, Support, 
 from armnn.backends.footprint import Footprint
 from armnn.graph import Operator
 from armnn.layers.convolution import Convolution2dDescriptor
-from armnn.testing.fakes import NullBackend
+from armnn_conformance.fakes import NullBackend
 from armnn.types import DataLayout
 
 def parse(path, *, survey=None):

@@ -12,13 +12,13 @@ import pytest
 from armnn import DataType, Network, Runtime, TensorInfo
 from armnn.layers.convolution import Convolution2dDescriptor
 from armnn.layers.reshaping import PadDescriptor
-from armnn.testing import Plugin, installed
 from armnn.types import ActivationFunction
+from armnn_conformance import Plugin, installed
 
 # Only does Additions; Rest does all.
 SOURCE = """\
 from armnn.backends import SUPPORTED, Support
-from armnn.testing.fakes import NullBackend
+from armnn_conformance.fakes import NullBackend
 
 class Adder(NullBackend):
     id = "Adder"

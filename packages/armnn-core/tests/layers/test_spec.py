@@ -10,7 +10,6 @@ from armnn.errors import InvalidArgumentError
 from armnn.layers import LAYERS, Descriptor, InputSlot, descriptor
 from armnn.layers._shapes import same_as_input
 from armnn.layers._spec import layer, result, slot
-from armnn.testing.cases import cases_of
 from armnn.types import (
     ActivationFunction,
     ArgMinMaxFunction,
@@ -34,6 +33,7 @@ from armnn.types import (
     SequenceDirection,
     UnaryOperation,
 )
+from armnn_conformance.cases import cases_of
 
 NCHW, NHWC = DataLayout.NCHW, DataLayout.NHWC
 PADS = {"pad_left": 0, "pad_right": 0, "pad_top": 0, "pad_bottom": 0}

@@ -3,9 +3,9 @@
 
 Use it under its own name, or put it in the place of the others before they are imported::
 
-    import armnn.compat.litert
+    import armnn_compat.litert
 
-    armnn.compat.litert.install()
+    armnn_compat.litert.install()
     from ai_edge_litert.interpreter import Interpreter  # runs on armnn
 
 ``docs/coming-from-onnxruntime.md`` says what is there, what has no effect and what is refused.
@@ -16,8 +16,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from armnn.compat.litert import interpreter
-from armnn.compat.litert.interpreter import (
+from armnn_compat.litert import interpreter
+from armnn_compat.litert.interpreter import (
     Delegate,
     Interpreter,
     InterpreterWithCustomOps,
@@ -25,7 +25,7 @@ from armnn.compat.litert.interpreter import (
     SignatureRunner,
     load_delegate,
 )
-from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
+from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
 __version__ = "2.3.0"
 """The release of LiteRT whose names, types and messages these are."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""``python -m armnn.compat.litert program.py``: run a program, unchanged, on armnn."""
+"""``python -m armnn_compat.litert program.py``: run a program, unchanged, on armnn."""
 
 from __future__ import annotations
 
 import sys
 
-from armnn.compat import litert
-from armnn.compat.program import run_program
+from armnn_compat import litert
+from armnn_compat.program import run_program
 
 run_program(litert.install, litert, "ai_edge_litert and tflite_runtime", sys.argv[1:])

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armnn.compat.litert.delegates import Delegate, load_delegate
-from armnn.compat.litert.model import Model, Tensor, read
-from armnn.compat.litert.runner import SignatureRunner
-from armnn.compat.litert.variables import first_values
-from armnn.compat.threads import thread_options
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
 from armnn.parsing import parse
 from armnn.runtime import default_runtime
 from armnn.tensor import TensorInfo
+from armnn_compat.litert.delegates import Delegate, load_delegate
+from armnn_compat.litert.model import Model, Tensor, read
+from armnn_compat.litert.runner import SignatureRunner
+from armnn_compat.litert.variables import first_values
+from armnn_compat.threads import thread_options
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

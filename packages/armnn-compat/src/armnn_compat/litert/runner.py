@@ -12,7 +12,7 @@ from armnn.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.compat.litert.interpreter import Interpreter
+    from armnn_compat.litert.interpreter import Interpreter
 
 
 class SignatureRunner:

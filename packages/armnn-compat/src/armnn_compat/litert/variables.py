@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from armnn.compat.litert.model import data_of
 from armnn.errors import InvalidArgumentError
+from armnn_compat.litert.model import data_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

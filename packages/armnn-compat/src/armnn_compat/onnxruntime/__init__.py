@@ -3,9 +3,9 @@
 
 Use it under its own name, or put it in the place of the other one before that is imported::
 
-    import armnn.compat.onnxruntime
+    import armnn_compat.onnxruntime
 
-    armnn.compat.onnxruntime.install()
+    armnn_compat.onnxruntime.install()
     import rapidocr_onnxruntime  # its sessions run on armnn from here on
 
 ``docs/coming-from-onnxruntime.md`` says what is there, what has no effect and what is refused.
@@ -16,13 +16,13 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from armnn.compat.onnxruntime import capi
-from armnn.compat.onnxruntime.binding import IOBinding
-from armnn.compat.onnxruntime.capi import (
+from armnn_compat.onnxruntime import capi
+from armnn_compat.onnxruntime.binding import IOBinding
+from armnn_compat.onnxruntime.capi import (
     onnxruntime_inference_collection,
     onnxruntime_pybind11_state,
 )
-from armnn.compat.onnxruntime.memory import (
+from armnn_compat.onnxruntime.memory import (
     OrtAllocatorType,
     OrtArenaCfg,
     OrtCompileApiFlags,
@@ -38,15 +38,15 @@ from armnn.compat.onnxruntime.memory import (
     create_and_register_allocator,
     create_and_register_allocator_v2,
 )
-from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
-from armnn.compat.onnxruntime.options import (
+from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
+from armnn_compat.onnxruntime.options import (
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
 )
-from armnn.compat.onnxruntime.process import (
+from armnn_compat.onnxruntime.process import (
     VERSION,
     disable_telemetry_events,
     enable_telemetry_events,
@@ -63,8 +63,8 @@ from armnn.compat.onnxruntime.process import (
     set_global_thread_pool_sizes,
     set_seed,
 )
-from armnn.compat.onnxruntime.providers import get_available_providers
-from armnn.compat.onnxruntime.refused import (
+from armnn_compat.onnxruntime.providers import get_available_providers
+from armnn_compat.onnxruntime.refused import (
     AdapterFormat,
     LoraAdapter,
     ModelCompiler,
@@ -81,9 +81,9 @@ from armnn.compat.onnxruntime.refused import (
     register_execution_provider_library,
     unregister_execution_provider_library,
 )
-from armnn.compat.onnxruntime.session import InferenceSession
-from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
-from armnn.compat.standing_in import AlreadyImportedError, StandIn, withdraw
+from armnn_compat.onnxruntime.session import InferenceSession
+from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
+from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
 __version__ = version = VERSION
 package_name, cuda_version = "onnxruntime", ""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""``python -m armnn.compat.onnxruntime program.py``: run a program, unchanged, on armnn."""
+"""``python -m armnn_compat.onnxruntime program.py``: run a program, unchanged, on armnn."""
 
 from __future__ import annotations
 
 import sys
 
-from armnn.compat import onnxruntime
-from armnn.compat.program import run_program
+from armnn_compat import onnxruntime
+from armnn_compat.program import run_program
 
 run_program(onnxruntime.install, onnxruntime, "onnxruntime", sys.argv[1:])

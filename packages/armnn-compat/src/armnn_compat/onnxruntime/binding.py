@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.compat.onnxruntime.values import OrtValue, array_at, check_on_processor
+from armnn_compat.onnxruntime.values import OrtValue, array_at, check_on_processor
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from armnn.compat.onnxruntime.options import RunOptions
-    from armnn.compat.onnxruntime.session import InferenceSession
+    from armnn_compat.onnxruntime.options import RunOptions
+    from armnn_compat.onnxruntime.session import InferenceSession
 
 
 class IOBinding:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.compat.onnxruntime.errors import InvalidArgument
-from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
-from armnn.compat.onnxruntime.values import OrtValue, element_number, type_name
 from armnn.errors import InvalidArgumentError
+from armnn_compat.onnxruntime.errors import InvalidArgument
+from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.values import OrtValue, element_number, type_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn import TensorInfo
-    from armnn.compat.onnxruntime.model import Description, NodeArg
+    from armnn_compat.onnxruntime.model import Description, NodeArg
 
 
 class Feeds:

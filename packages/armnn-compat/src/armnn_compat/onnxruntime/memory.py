@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armnn.compat.onnxruntime.values import OrtValue
+    from armnn_compat.onnxruntime.values import OrtValue
 
 
 class OrtAllocatorType(IntEnum):

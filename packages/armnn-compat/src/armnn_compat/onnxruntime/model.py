@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn.compat.onnxruntime.errors import (
+from armnn_compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
     InvalidProtobuf,
     NoSuchFile,
 )
-from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
-from armnn.compat.onnxruntime.values import element_number, type_name
+from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.values import element_number, type_name
 
 if TYPE_CHECKING:
     import onnx

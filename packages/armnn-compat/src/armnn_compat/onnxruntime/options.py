@@ -8,8 +8,8 @@ from enum import IntEnum
 from operator import index
 from typing import Any, NoReturn, SupportsIndex
 
-from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
-from armnn.compat.onnxruntime.refused import refusing
+from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.refused import refusing
 
 
 class GraphOptimizationLevel(IntEnum):

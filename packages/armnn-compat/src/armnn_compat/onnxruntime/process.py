@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 
 from armnn.__about__ import __version__ as armnn_version
-from armnn.compat.onnxruntime.providers import get_available_providers
+from armnn_compat.onnxruntime.providers import get_available_providers
 
 VERSION = "1.31.1"
 """The release of onnxruntime whose names, defaults and messages these are."""

@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from armnn.compat.onnxruntime.errors import Fail
+from armnn_compat.onnxruntime.errors import Fail
 
 if TYPE_CHECKING:
-    from armnn.compat.onnxruntime.model import Operator
     from armnn.profiling import Event
+    from armnn_compat.onnxruntime.model import Operator
 
 SESSION = "Session"
 """The category of what a session does as a whole."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn.compat.threads import thread_options
 from armnn.errors import BackendError
 from armnn.runtime import default_runtime
+from armnn_compat.threads import thread_options
 
 if TYPE_CHECKING:
     from armnn.backends import Backend, OptionValue

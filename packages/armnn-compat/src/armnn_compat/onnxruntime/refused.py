@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from armnn.compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
+from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 
 _Class = TypeVar("_Class", bound=type)
 

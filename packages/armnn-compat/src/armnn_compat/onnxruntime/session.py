@@ -10,24 +10,24 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn.compat.onnxruntime import model
-from armnn.compat.onnxruntime.binding import IOBinding
-from armnn.compat.onnxruntime.errors import Fail, InvalidArgument, translated
-from armnn.compat.onnxruntime.feeds import Feeds
-from armnn.compat.onnxruntime.options import RunOptions, SessionOptions
-from armnn.compat.onnxruntime.profile import SESSION, write_profile
-from armnn.compat.onnxruntime.providers import Providers, choose
-from armnn.compat.onnxruntime.refused import refusing
-from armnn.compat.onnxruntime.values import OrtValue
 from armnn.errors import CancelledError
 from armnn.parsing import parse
 from armnn.profiling import Recorder
 from armnn.runtime import default_runtime
+from armnn_compat.onnxruntime import model
+from armnn_compat.onnxruntime.binding import IOBinding
+from armnn_compat.onnxruntime.errors import Fail, InvalidArgument, translated
+from armnn_compat.onnxruntime.feeds import Feeds
+from armnn_compat.onnxruntime.options import RunOptions, SessionOptions
+from armnn_compat.onnxruntime.profile import SESSION, write_profile
+from armnn_compat.onnxruntime.providers import Providers, choose
+from armnn_compat.onnxruntime.refused import refusing
+from armnn_compat.onnxruntime.values import OrtValue
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
+    from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
 
 _NO_FALLBACK = "session.disable_cpu_ep_fallback"
 
@@ -50,7 +50,7 @@ class InferenceSession:
         path_or_bytes: The model, or its file; data in other files is found beside that.
         sess_options: See :class:`SessionOptions`.
         providers: Execution providers, the preferred one first; see
-            :func:`armnn.compat.onnxruntime.providers.choose`.
+            :func:`armnn_compat.onnxruntime.providers.choose`.
         provider_options: The options of each.
         options: Other arguments of onnxruntime, which have no effect.
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.compat.onnxruntime.refused import refusing
 from armnn.types import DataType
+from armnn_compat.onnxruntime.refused import refusing
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray

@@ -1,18 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases: one layer, its inputs, and what must come out, from an independent oracle.
-
-A module ``cases_<family>`` beside this one holds the cases of one family of layers. It registers
-generators, which are called once per data type::
-
-    @cases(SoftmaxDescriptor, types=REAL)
-    def softmax(data_type: DataType) -> Iterator[LayerCase]:
-        x = values(data_type, (2, 5), seed=1)
-        e = np.exp(x.real)
-        yield case(data_type, "last axis", SoftmaxDescriptor(), [x], e / e.sum(-1, keepdims=True))
-
-Expected values come from the definition, in float64 or integers, or were worked by hand. They are
-never computed by a kernel of a backend, nor by code that one shares.
-"""
+"""Which generators make the cases of which layer types and data types."""
 
 from __future__ import annotations
 
@@ -20,145 +7,13 @@ import functools
 import importlib
 import itertools
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
-
-from armnn.layers import LAYERS, Descriptor, LayerSpec
-from armnn.tensor import TensorInfo
-from armnn.testing.operands import CaseTensor, fitted
+from armnn.layers import LAYERS, Descriptor
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-EDGE = "edge"
-"""The tag of cases at an edge: sizes 0, 1 and odd, saturation, negative axes, scales per axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a result may be from what is expected.
-
-    Integers and Booleans are always compared exactly.
-
-    Attributes:
-        reason: Why it is not exact, for people.
-        rtol: Relative to the expected value, for floats.
-        atol: Absolute, for floats.
-        steps: In steps of the stored values, for quantised types.
-    """
-
-    reason: str
-    rtol: float = 0.0
-    atol: float = 0.0
-    steps: int = 0
-
-
-EXACT = Tolerance("elements are moved, not computed, or every intermediate result is exact")
-
-_ONE_STEP = Tolerance("float32 arithmetic may fall on the other side of a rounding", steps=1)
-_USUAL = {
-    DataType.FLOAT64: Tolerance("some roundings of float64", rtol=1e-12, atol=1e-13),
-    DataType.FLOAT32: Tolerance("some roundings of float32", rtol=2e-5, atol=2e-6),
-    DataType.FLOAT16: Tolerance("some roundings of float16", rtol=4e-3, atol=2e-3),
-    DataType.BFLOAT16: Tolerance("some roundings of bfloat16", rtol=2e-2, atol=1e-2),
-}
-
-
-def usual(data_type: DataType) -> Tolerance:
-    """Return the tolerance for a result of that type that takes a few operations of it."""
-    return _USUAL.get(data_type, _ONE_STEP if data_type.is_quantized else EXACT)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerCase:
-    """One layer with inputs and expected outputs.
-
-    Attributes:
-        layer: The name of the layer type.
-        data_type: The column of the support table that the case counts for.
-        name: What is special about it; unique for the layer and data type.
-        descriptor: The parameters.
-        inputs: One per input slot, None where an optional one is absent.
-        outputs: The info of each output; the shape is that of the expected values.
-        expected: The real values of each output: float64, integers or Booleans.
-        tolerance: How far a result may be off.
-        tags: Such as ``EDGE``.
-        open_outputs: Places of outputs whose values are open: only their shapes are compared.
-    """
-
-    layer: str
-    data_type: DataType
-    name: str
-    descriptor: Descriptor
-    inputs: tuple[CaseTensor | None, ...]
-    outputs: tuple[TensorInfo, ...]
-    expected: tuple[NDArray[Any], ...]
-    tolerance: Tolerance
-    tags: tuple[str, ...] = ()
-    open_outputs: tuple[int, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """Layer, data type and name, unique among all cases."""
-        return f"{self.layer}-{self.data_type.arm_name}-{self.name}"
-
-    def __str__(self) -> str:
-        return self.id
-
-
-Output: TypeAlias = TensorInfo | DataType | None
-"""What an output shall be: an info (its shape is not looked at), a data type whose quantisation is
-fitted to the expected values, or None for the data type of the case."""
-
-
-def case(
-    data_type: DataType,
-    name: str,
-    descriptor: Descriptor,
-    inputs: Sequence[CaseTensor | None] | Mapping[str, CaseTensor],
-    expected: ArrayLike | tuple[ArrayLike, ...],
-    *,
-    outputs: Sequence[Output] = (None,),
-    tolerance: Tolerance | None = None,
-    tags: Sequence[str] = (),
-    open_outputs: Sequence[int] = (),
-) -> LayerCase:
-    """Return a case.
-
-    Args:
-        data_type: See :class:`LayerCase`.
-        name: See :class:`LayerCase`; a few words.
-        descriptor: The parameters; its class says which layer it is.
-        inputs: In the order of the slots, or by the names of the slots.
-        expected: The real values of the output; a tuple for a layer with several.
-        outputs: What the outputs are, one for each.
-        tolerance: ``usual()`` for the first output's type if left out.
-        tags: ``EDGE``, for one.
-        open_outputs: See :class:`LayerCase`.
-    """
-    arrays = tuple(map(np.asarray, expected if isinstance(expected, tuple) else (expected,)))
-    spec = _spec_of(type(descriptor))
-    infos = tuple(
-        _output_info(data_type if wanted is None else wanted, array)
-        for wanted, array in zip(outputs, arrays, strict=True)
-    )
-    return LayerCase(
-        layer=spec.name,
-        data_type=data_type,
-        name=name,
-        descriptor=descriptor,
-        inputs=_in_slots(spec, inputs),
-        outputs=infos,
-        expected=arrays,
-        tolerance=usual(infos[0].data_type) if tolerance is None else tolerance,
-        tags=tuple(tags),
-        open_outputs=tuple(open_outputs),
-    )
-
+from armnn_conformance.cases._case import LayerCase, spec_of
 
 Generator: TypeAlias = Callable[[DataType], Iterable[LayerCase]]
 
@@ -183,7 +38,7 @@ def cases(
 
     def register(generate: Generator) -> Generator:
         for kind in descriptors:
-            _GENERATORS.setdefault(_spec_of(kind).name, []).append(_Registered(columns, generate))
+            _GENERATORS.setdefault(spec_of(kind).name, []).append(_Registered(columns, generate))
         return generate
 
     return register
@@ -245,31 +100,7 @@ def covered_layers() -> tuple[str, ...]:
 @functools.cache
 def _generators() -> Mapping[str, list[_Registered]]:
     """Import the families of cases, which register their generators."""
-    import armnn.testing
-
-    for module in sorted(pkgutil.iter_modules(armnn.testing.__path__), key=lambda m: m.name):
-        if module.name.startswith("cases_"):
-            importlib.import_module(f"armnn.testing.{module.name}")
+    folder = importlib.import_module(__package__ or "")
+    for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda m: m.name):
+        importlib.import_module(f"{__package__}.{module.name}")
     return _GENERATORS
-
-
-def _spec_of(descriptor: type[Descriptor]) -> LayerSpec:
-    return next(spec for spec in LAYERS.values() if spec.descriptor is descriptor)
-
-
-def _output_info(wanted: TensorInfo | DataType, expected: NDArray[Any]) -> TensorInfo:
-    if isinstance(wanted, DataType):
-        return fitted(wanted, expected)
-    return wanted.with_shape(expected.shape)
-
-
-def _in_slots(
-    spec: LayerSpec, inputs: Sequence[CaseTensor | None] | Mapping[str, CaseTensor]
-) -> tuple[CaseTensor | None, ...]:
-    if not isinstance(inputs, Mapping):
-        return tuple(inputs)
-    names = [slot.name for slot in spec.inputs]
-    unknown = [name for name in inputs if name not in names]
-    if unknown:
-        raise ValueError(f"{spec.name} has no input {unknown}: expected some of {names}")
-    return tuple(inputs.get(name) for name in names)

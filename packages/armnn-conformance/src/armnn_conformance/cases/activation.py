@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
-from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
-from armnn.testing.operands import FLOATS, REAL, SIGNED, tensor, values
 from armnn.types import ActivationFunction, DataType
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.operands import FLOATS, REAL, SIGNED, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import REAL, CaseTensor, tensor, values
 from armnn.types import DataType
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

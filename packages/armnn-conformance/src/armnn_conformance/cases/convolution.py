@@ -15,9 +15,9 @@ from armnn.layers.convolution import (
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import REAL, CaseTensor, bias_tensor, tensor, values
 from armnn.types import DataLayout, DataType
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import REAL, CaseTensor, bias_tensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

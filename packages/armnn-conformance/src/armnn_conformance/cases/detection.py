@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import FLOATS, REAL, tensor, values
 from armnn.types import DataType
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import FLOATS, REAL, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ from armnn.layers.dimensions import (
     RankDescriptor,
     ShapeDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, case, cases
-from armnn.testing.operands import ANY, FLOATS, SIGNED, UNSIGNED, tensor, values
 from armnn.types import DataType
+from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.operands import ANY, FLOATS, SIGNED, UNSIGNED, tensor, values
 
 _SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2)}
 

@@ -27,8 +27,15 @@ from armnn.layers.elementwise import (
     WhereDescriptor,
 )
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import (
+from armnn.types import (
+    BinaryOperation,
+    ComparisonOperation,
+    DataType,
+    LogicalBinaryOperation,
+    UnaryOperation,
+)
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import (
     ANY,
     BOOLEANS,
     FLOATS,
@@ -41,13 +48,6 @@ from armnn.testing.operands import (
     stored_tensor,
     tensor,
     values,
-)
-from armnn.types import (
-    BinaryOperation,
-    ComparisonOperation,
-    DataType,
-    LogicalBinaryOperation,
-    UnaryOperation,
 )
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from armnn.layers.indexing import (
     SliceDescriptor,
     StridedSliceDescriptor,
 )
-from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
-from armnn.testing.operands import ANY, NUMBERS, tensor, values
 from armnn.types import DataLayout, DataType, ScatterNdFunction
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.operands import ANY, NUMBERS, tensor, values
 
 INDEX = DataType.SIGNED32
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
-from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
-from armnn.testing.operands import ANY, QUANTIZED, values
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.operands import ANY, QUANTIZED, values
 
 if TYPE_CHECKING:
     from armnn.types import DataType

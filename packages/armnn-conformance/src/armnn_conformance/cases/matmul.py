@@ -15,10 +15,10 @@ from armnn.layers.matmul import (
     FullyConnectedDescriptor,
     MatMulIntegerDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, case, cases
-from armnn.testing.cases_convolution import SUMS
-from armnn.testing.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
 from armnn.types import DataLayout, DataType
+from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.cases.convolution import SUMS
+from armnn_conformance.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

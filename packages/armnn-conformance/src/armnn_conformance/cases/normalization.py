@@ -19,9 +19,9 @@ from armnn.layers.normalization import (
     RmsNormalizationDescriptor,
     SoftmaxDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import REAL, CaseTensor, tensor, values
 from armnn.types import DataLayout, DataType, NormalizationAlgorithmChannel
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

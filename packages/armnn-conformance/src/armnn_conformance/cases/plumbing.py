@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from armnn.layers.plumbing import DebugDescriptor
-from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
-from armnn.testing.operands import ANY, values
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.operands import ANY, values
 
 if TYPE_CHECKING:
     from armnn.types import DataType

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.pooling import Pooling2dDescriptor, Pooling3dDescriptor
-from armnn.testing.cases import EDGE, LayerCase, case, cases
-from armnn.testing.operands import INTEGERS, REAL, values
 from armnn.types import (
     DataLayout,
     DataType,
@@ -20,6 +18,8 @@ from armnn.types import (
     PaddingMethod,
     PoolingAlgorithm,
 )
+from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.operands import INTEGERS, REAL, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,9 @@ from armnn.layers.quantizing import (
     QuantizeDescriptor,
 )
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases, usual
-from armnn.testing.operands import (
+from armnn.types import DataType
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases, usual
+from armnn_conformance.operands import (
     ANY,
     FLOATS,
     INTEGERS,
@@ -33,7 +34,6 @@ from armnn.testing.operands import (
     tensor,
     values,
 )
-from armnn.types import DataType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ from armnn.layers.recurrent import (
     LstmDescriptor,
     UnidirectionalSequenceLstmDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import FLOATS, CaseTensor, tensor, values
 from armnn.types import DataType
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import FLOATS, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

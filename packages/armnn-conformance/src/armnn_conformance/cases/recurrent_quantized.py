@@ -20,10 +20,10 @@ from armnn.layers.recurrent import (
     UnidirectionalSequenceLstmDescriptor,
 )
 from armnn.tensor import TensorInfo
-from armnn.testing.cases import EDGE, LayerCase, Tolerance, case, cases
-from armnn.testing.cases_recurrent import BIASES, GATES, TOLERANCES, shapes_of, sigmoid, step
-from armnn.testing.operands import FLOATS, CaseTensor, bias_tensor, tensor, values
 from armnn.types import DataType
+from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases.recurrent import BIASES, GATES, TOLERANCES, shapes_of, sigmoid, step
+from armnn_conformance.operands import FLOATS, CaseTensor, bias_tensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

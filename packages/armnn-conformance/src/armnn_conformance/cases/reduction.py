@@ -16,10 +16,10 @@ from armnn.layers.reduction import (
     MeanDescriptor,
     ReduceDescriptor,
 )
-from armnn.testing.cases import EDGE, LayerCase, case, cases
-from armnn.testing.cases_convolution import SUMS
-from armnn.testing.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, tensor, values
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
+from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.cases.convolution import SUMS
+from armnn_conformance.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,9 +22,9 @@ from armnn.layers.reshaping import (
     TileDescriptor,
     TransposeDescriptor,
 )
-from armnn.testing.cases import EDGE, EXACT, LayerCase, case, cases
-from armnn.testing.operands import ANY, QUANTIZED, CaseTensor, tensor, values
 from armnn.types import DataLayout, DataType, PaddingMode
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.operands import ANY, QUANTIZED, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

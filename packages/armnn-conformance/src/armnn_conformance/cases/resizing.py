@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.layers.resizing import GridSampleDescriptor, ResizeDescriptor, RoiAlignDescriptor
-from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
-from armnn.testing.cases_convolution import SUMS
-from armnn.testing.operands import FLOATS, REAL, CaseTensor, tensor, values
 from armnn.types import (
     DataLayout,
     DataType,
@@ -22,6 +19,9 @@ from armnn.types import (
     ResizeMethod,
     ResizeRounding,
 )
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases.convolution import SUMS
+from armnn_conformance.operands import FLOATS, REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,9 @@ from armnn.layers.selecting import (
     TriluDescriptor,
     UniqueDescriptor,
 )
-from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import (
+from armnn.types import DataType, ScatterNdFunction
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import (
     ANY,
     INTEGERS,
     NUMBERS,
@@ -28,7 +29,6 @@ from armnn.testing.operands import (
     tensor,
     values,
 )
-from armnn.types import DataType, ScatterNdFunction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

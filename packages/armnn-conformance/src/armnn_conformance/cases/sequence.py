@@ -15,9 +15,9 @@ from armnn.layers.sequence import (
     RnnDescriptor,
     SequenceLstmDescriptor,
 )
-from armnn.testing.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
-from armnn.testing.operands import ANY, FLOATS, CaseTensor, tensor, values
 from armnn.types import ActivationFunction, DataType, SequenceDirection
+from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.operands import ANY, FLOATS, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

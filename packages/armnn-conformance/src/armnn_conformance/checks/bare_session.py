@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.tensors import tensor_of
-from armnn.testing.running import NonconformityError, layer_of
+from armnn.backends.native import NativeGraph, tensor_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
+from armnn_conformance.running import NonconformityError, layer_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.native import NativeLibrary
-    from armnn.testing.cases import LayerCase
+    from armnn_conformance.cases import LayerCase
 
 Outcome: TypeAlias = tuple[list[int], "list[NDArray[Any]] | None"]
 """The levels of the nodes, and what was computed."""

@@ -11,15 +11,15 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armnn.testing import contract_checks, stress_checks
-from armnn.testing.cases import LayerCase, cases_of, data_types_of
-from armnn.testing.running import layer_of, works_in_host_memory
-from armnn.testing.suite import Outcome, Verdict, answer_of, check_case
 from armnn.types import DataType
+from armnn_conformance.cases import LayerCase, cases_of, data_types_of
+from armnn_conformance.checks import contract, stress
+from armnn_conformance.checks.correctness import Outcome, Verdict, answer_of, check_case
+from armnn_conformance.running import layer_of, works_in_host_memory
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
-    from armnn.testing.subject import Subject
+    from armnn_conformance.subject import Subject
 
 Announce: TypeAlias = Callable[[str], None]
 """Is told the id of a case before it is tried."""
@@ -111,27 +111,27 @@ class Checks:
         return next((answer.reason for answer in answers if not answer), "")
 
     def contract(self, check: str) -> None:
-        """Run one of the checks of :mod:`armnn.testing.contract_checks`."""
+        """Run one of the checks of :mod:`armnn_conformance.checks.contract`."""
         self.announce(check)
-        getattr(contract_checks, check)(self.subject)
+        getattr(contract, check)(self.subject)
 
     def threads(self, layer: str) -> None:
         """Run a layer in several threads at a time."""
-        self._stress(stress_checks.check_concurrent_runs, [layer])
+        self._stress(stress.check_concurrent_runs, [layer])
 
     def memory(self, layers: Iterable[str]) -> None:
         """Run a layer without memory."""
-        self._stress(stress_checks.check_out_of_memory, layers)
+        self._stress(stress.check_out_of_memory, layers)
 
     def interruptions(self, layers: Iterable[str]) -> None:
         """Run a layer that is cancelled."""
-        self._stress(stress_checks.check_interrupted_runs, layers)
+        self._stress(stress.check_interrupted_runs, layers)
 
     def handles(self, layers: Iterable[str]) -> None:
         """Bind a layer to too few tensors."""
         if not works_in_host_memory(self.subject):
             raise NotSupportedError("the backend does not work in host memory")
-        self._stress(contract_checks.check_handle_counts, layers)
+        self._stress(contract.check_handle_counts, layers)
 
     def _stress(self, check: Callable[[Subject, LayerCase], None], layers: Iterable[str]) -> None:
         """Run a check on the first claimed case of some layers."""

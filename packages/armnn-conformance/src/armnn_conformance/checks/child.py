@@ -18,15 +18,15 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from armnn.testing.checks import Checks, NotSupportedError
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
-from armnn.testing.suite import Cell, Outcome, Verdict
+from armnn_conformance.checks.by_name import Checks, NotSupportedError
+from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 if TYPE_CHECKING:
     from armnn.types import DataType
 
-_CHILD: Final = "import sys; from armnn.testing.child import main; main(sys.argv[1:])"
+_CHILD: Final = "import sys; from armnn_conformance.checks.child import main; main(sys.argv[1:])"
 _TRACE_CHARACTERS: Final = 3000
 _PATIENCE_SECONDS: Final = 60
 """How long the backend may take to be closed."""
@@ -103,7 +103,7 @@ class ChecksInChild:
         self._shown = 0
 
     def run(self, check: str, arguments: dict[str, Any]) -> Any:
-        """Run a check of :class:`~armnn.testing.checks.Checks` that gives one answer.
+        """Run a check of :class:`~armnn_conformance.checks.by_name.Checks` that gives one answer.
 
         Raises:
             CrashError: The backend ended the process.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a backend must be besides right: the levels *loads* and *robust* of the conformance kit.
 
-Each check is a function that raises :class:`~armnn.testing.running.NonconformityError`.
+Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from armnn.backends import (
 )
 from armnn.backends.extensions import KINDS
 from armnn.graph import Layer, Network
-from armnn.graph.layer import make_outputs
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
+from armnn.single_layer import foreign_layer
 from armnn.tensor import TensorInfo
-from armnn.testing.running import LAYER, BoundCase, NonconformityError, layer_of
-from armnn.testing.suite import answer_of
+from armnn_conformance.checks.correctness import answer_of
+from armnn_conformance.running import LAYER, BoundCase, NonconformityError, layer_of
 
 if TYPE_CHECKING:
-    from armnn.testing.cases import LayerCase
-    from armnn.testing.subject import Subject
+    from armnn_conformance.cases import LayerCase
+    from armnn_conformance.subject import Subject
 
 _FAR_FUTURE = (999, 0)
 _OPTION_TYPES = (bool, int, float, str)
@@ -173,6 +173,4 @@ def _layer(spec: LayerSpec, parameters: Descriptor) -> Layer:
     """Return a layer that no network would make."""
     network = Network("conformance")
     value = network.add_input("input", TensorInfo((2, 3)))
-    layer = Layer(spec, parameters, LAYER, 1_000_000, (value,), (None,))
-    make_outputs(layer, layer.infer_output_infos())
-    return layer
+    return foreign_layer(spec, parameters, LAYER, (value,))

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends import Support
-from armnn.testing.cases import LayerCase, cases_of
-from armnn.testing.comparison import difference
-from armnn.testing.running import (
+from armnn_conformance.cases import LayerCase, cases_of
+from armnn_conformance.comparison import difference
+from armnn_conformance.running import (
     BoundCase,
     NonconformityError,
     layer_of,
     run_by_runtime,
     works_in_host_memory,
 )
-from armnn.testing.subject import PROPAGATES_NAN
+from armnn_conformance.subject import PROPAGATES_NAN
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer
-    from armnn.testing.subject import Subject
     from armnn.types import DataType
+    from armnn_conformance.subject import Subject
 
 
 class Verdict(StrEnum):

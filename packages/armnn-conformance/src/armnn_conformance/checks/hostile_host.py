@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.testing.bare_session import BareSession, Outcome
-from armnn.testing.cases import LayerCase, cases_of, covered_layers
-from armnn.testing.child import child_environment, ending_of
-from armnn.testing.running import NonconformityError, layer_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import end_of
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers
+from armnn_conformance.checks.bare_session import BareSession, Outcome
+from armnn_conformance.checks.child import child_environment, ending_of
+from armnn_conformance.running import NonconformityError, layer_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

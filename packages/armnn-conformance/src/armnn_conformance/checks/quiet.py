@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from armnn.testing.cases import covered_layers
-from armnn.testing.child import CrashError, child_environment, ending_of
-from armnn.testing.running import NonconformityError
-from armnn.testing.subject import Subject
-from armnn.testing.suite import check_case, claimed_case
+from armnn_conformance.cases import covered_layers
+from armnn_conformance.checks.child import CrashError, child_environment, ending_of
+from armnn_conformance.checks.correctness import check_case, claimed_case
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
 
 GRACE_SECONDS = 2.0
 """How long threads may take to end after their runtime was closed."""
@@ -68,7 +68,7 @@ def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
 
 _CHILD = """\
 import sys
-from armnn.testing.quiet_checks import observe
+from armnn_conformance.checks.quiet import observe
 observe(sys.argv[1], sys.argv[2], sys.argv[3:])
 """
 

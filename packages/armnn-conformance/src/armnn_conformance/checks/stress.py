@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A claimed layer under stress: several threads, no memory, a cancelled run, no time.
 
-Each check is a function that raises :class:`~armnn.testing.running.NonconformityError`.
+Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from armnn.backends import CreationOptions, HostAllocator
 from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, OptimizationError
 from armnn.layers import LAYERS
 from armnn.runtime import Runtime
-from armnn.testing.comparison import difference
-from armnn.testing.operands import decode
-from armnn.testing.running import (
+from armnn_conformance.checks.correctness import compare
+from armnn_conformance.comparison import difference
+from armnn_conformance.operands import decode
+from armnn_conformance.running import (
     NonconformityError,
     feeds_of,
     input_name,
@@ -30,14 +31,13 @@ from armnn.testing.running import (
     network_of,
     output_name,
 )
-from armnn.testing.suite import compare
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.runtime import LoadedNetwork
-    from armnn.testing.cases import LayerCase
-    from armnn.testing.subject import Subject
+    from armnn_conformance.cases import LayerCase
+    from armnn_conformance.subject import Subject
 
 THREADS = 4
 ROUNDS = 12

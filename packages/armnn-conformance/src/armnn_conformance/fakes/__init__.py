@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Fake backends: ordinary ones for tests around backends, and misbehaving ones for the kit itself.
+"""Fake backends and plug-ins: ordinary ones for tests, misbehaving ones for the kit.
 
-:mod:`armnn.testing.fakes.misbehaving` has backends that break the contract in one way each; they
-prove that the conformance kit notices.
+:mod:`armnn_conformance.fakes.misbehaving` has backends that break the contract in one way each;
+they prove that the conformance kit notices.
 """
 
 from __future__ import annotations
 
-from armnn.testing.fakes.device import DeviceBackend
-from armnn.testing.fakes.ordinary import (
+from armnn_conformance.fakes.device import DeviceBackend
+from armnn_conformance.fakes.ordinary import (
     FailingBackend,
     NullBackend,
     RecordingBackend,

@@ -21,7 +21,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
-from armnn.testing.fakes.ordinary import NullBackend
+from armnn_conformance.fakes.ordinary import NullBackend
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armnn import _metadata
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, refresh
+from armnn.backends.discovery import only
 
 CONTRACT_RANGE = f"armnn-backend-api>=1.0,<{BACKEND_API_VERSION.major + 1}"
 """What a backend usually requires."""
@@ -62,14 +62,14 @@ def backend_plugin(
         requires: Its requirements.
         module: The module's name; made from the distribution's name if left out.
         source: The module's text, which must define ``backend``; by default a
-            :class:`~armnn.testing.fakes.NullBackend` of that id.
+            :class:`~armnn_conformance.fakes.NullBackend` of that id.
         api_version: The Backend API version that the default text declares.
     """
     module = distribution.replace("-", "_").lower() if module is None else module
     if source is None:
         source = (
             "from armnn.backends import BackendVersion\n"
-            "from armnn.testing.fakes import NullBackend\n"
+            "from armnn_conformance.fakes import NullBackend\n"
             "class backend(NullBackend):\n"
             f"    id = {backend_id!r}\n"
             f"    api_version = BackendVersion({api_version.major}, {api_version.minor})\n"
@@ -87,7 +87,7 @@ def write_plugin(folder: Path, plugin: Plugin) -> None:
     """Write the modules and the ``.dist-info`` of a plug-in into a folder, as pip would."""
     stem = plugin.distribution.replace("-", "_")
     info = folder / f"{stem}-{plugin.version}.dist-info"
-    texts = {info / "METADATA": _metadata_text(plugin), info / "INSTALLER": "armnn.testing\n"}
+    texts = {info / "METADATA": _metadata_text(plugin), info / "INSTALLER": "armnn-conformance\n"}
     texts[info / "entry_points.txt"] = _entry_points_text(plugin)
     for name, source in plugin.modules.items():
         parts = name.split(".")
@@ -122,7 +122,7 @@ def installed(folder: Path, *plugins: Plugin, alone: bool = False) -> Iterator[P
     try:
         with ExitStack() as stack:
             if alone:
-                stack.enter_context(_metadata.only([str(folder)]))
+                stack.enter_context(only([str(folder)]))
             refresh()
             yield folder
     finally:

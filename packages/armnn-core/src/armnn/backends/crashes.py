@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What crashed which backend when the kit tried it, kept for ``armnn doctor`` until it passes."""
+"""Crashes of backends in the conformance kit, kept for ``armnn doctor``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn._companions import CONFORMANCE
 from armnn.backends.selection import environment, is_elevated
 from armnn.layers import LAYERS
 from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
     from armnn.backends import BackendEntry
+
+__all__ = ["Crash", "crash_file", "forget", "remember", "remembered", "remembered_crashes"]
 
 _FORMAT: Final = 1
 _MOST: Final = 100
@@ -71,7 +74,7 @@ def remembered_crashes(entries: Iterable[BackendEntry]) -> list[str]:
 def _command(crash: Crash) -> str:
     layers = f" --armnn-layers {crash.layer}" if crash.layer in LAYERS else ""
     wish = crash.origin if crash.origin.endswith(".so") else crash.backend
-    return f"pytest --pyargs armnn.testing --armnn-backend {wish}{layers}"
+    return f"pytest --pyargs {CONFORMANCE} --armnn-backend {wish}{layers}"
 
 
 def crash_file() -> Path | None:

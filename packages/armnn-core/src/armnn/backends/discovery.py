@@ -7,11 +7,14 @@ import threading
 
 from armnn import _metadata
 from armnn._installing import reinstall_command
+from armnn._metadata import only
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.loading import FoundBackend, incompatibility
 from armnn.backends.ranges import DeclaredRange, declared_range
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__
 from armnn_backend_api.names import VALID_ID
+
+__all__ = ["CONTRACT", "GROUP", "only", "refresh", "static_backends"]
 
 GROUP = "armnn.backends"
 """The entry-point group: an entry's name is the backend's id, its value a class or an instance."""

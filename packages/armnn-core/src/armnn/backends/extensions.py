@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from armnn.backends.base import Step
 
 
+__all__ = ["KINDS", "AsyncExecution", "SharedBuffer", "SharedMemory", "Task"]
+
+
 class Task(ABC):
     """A step that was submitted. For one thread at a time."""
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
+from armnn._installing import REFERENCE
 from armnn.backends.base import Backend, CreationOptions
 from armnn.backends.discovery import static_backends
 from armnn.backends.dynamic import dynamic_backends
@@ -22,9 +23,6 @@ from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
     from armnn.backends.locking import Lock
-
-REFERENCE = "CpuRef"
-"""The backend that is tried last when the user names none: it runs everything, slowly."""
 
 MORE_IN_DOCTOR = "'armnn doctor' says more"
 """The remedy for a backend that was loaded and cannot be used after all."""
@@ -103,10 +101,10 @@ class BackendRegistry:
             return self._usable_static_backends()
         ids: tuple[str, ...] = ()
         if not isinstance(backend_ids, str):
-            ids = texts(backend_ids, "the backends", "a list of ids such as ['CpuRef']")
+            ids = texts(backend_ids, "the backends", f"a list of ids such as {[REFERENCE]}")
         if not ids:
             raise InvalidArgumentError(
-                f"the backends are {backend_ids!r}: expected a list of ids such as ['CpuRef']"
+                f"the backends are {backend_ids!r}: expected a list of ids such as {[REFERENCE]}"
             )
         return tuple(self.get(backend_id) for backend_id in dict.fromkeys(ids))
 

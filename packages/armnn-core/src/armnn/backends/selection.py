@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.names import VALID_ID
@@ -78,7 +79,7 @@ class Selection:
             if not VALID_ID.fullmatch(word.removeprefix("-")):
                 raise InvalidArgumentError(
                     f"the environment variable {VARIABLE}={text!r} is not a list of ids: got "
-                    f"{word!r}, expected for example 'CpuRef,CpuAcc' or '-CpuAcc'"
+                    f"{word!r}, expected for example '{REFERENCE},{FAST}' or '-{FAST}'"
                 )
         return cls(
             enable_static=options.enable_static_backends,

@@ -7,6 +7,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from armnn._installing import FAST, REFERENCE
+
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` that refuses a second value for an option that takes one.
@@ -45,7 +47,7 @@ def backend_ids(text: str) -> list[str]:
     """Split a comma separated list of backend ids."""
     ids = [part.strip() for part in text.split(",")]
     if not all(ids):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in CpuAcc,CpuRef")
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected ids as in {FAST},{REFERENCE}")
     return ids
 
 

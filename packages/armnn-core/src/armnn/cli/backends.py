@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import argparse
 
-from armnn._installing import USUAL, install_command
+from armnn._installing import REFERENCE, USUAL, install_command
 from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
 from armnn.cli import lock_backends, new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
 from armnn.errors import BackendError
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
   armnn backends                                   what is installed; nothing is imported
   armnn backends --load                            ... and whether it can be loaded
   armnn backends --dynamic-backends-path /opt/acme --json
-  armnn backends --layers CpuRef                   which layers it supports, by data type
+  armnn backends --layers {REFERENCE}                   which layers it supports, by data type
   armnn backends --card card.json                  what the conformance kit found out
   armnn backends new Acme --id AcmeNpu             begin one of your own
   armnn backends lock --dynamic-backends-path /opt/acme     trust what is there now

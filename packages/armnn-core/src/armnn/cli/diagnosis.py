@@ -18,6 +18,7 @@ from armnn.backends import (
     BackendState,
     CreationOptions,
 )
+from armnn.backends.crashes import remembered_crashes
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.discovery import GROUP as BACKENDS_GROUP
 from armnn.backends.registry import MORE_IN_DOCTOR
@@ -128,8 +129,6 @@ def diagnose(
         options: Where to look for dynamic backends, and how.
         times_imports: Whether to measure what importing each entry point takes.
     """
-    from armnn.testing.crashes import remembered_crashes  # imported late: only this needs the kit
-
     entries: tuple[BackendEntry, ...] = ()
     facts: tuple[Fact, ...] = ()
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from armnn._installing import FAST
 from armnn.backends import CreationOptions
 from armnn.backends.sources import find_source
 from armnn.cli.arguments import add_lock_file_argument
@@ -12,10 +13,10 @@ from armnn.cli.backends import print_entries
 from armnn.cli.diagnosis import Diagnosis, Finding, diagnose
 from armnn.cli.output import print_json, print_table, printable
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
   armnn doctor                                     load every backend and say what is wrong
-  armnn doctor --backends CpuAcc                   exit with 1 unless CpuAcc can be used
+  armnn doctor --backends {FAST}                   exit with 1 unless {FAST} can be used
   armnn doctor --dynamic-backends-path /opt/acme --json
   armnn doctor --dynamic-backends-path /opt/acme --reprobe
   armnn doctor --lock-file acme.lock               what a lock file lets in

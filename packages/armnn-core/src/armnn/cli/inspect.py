@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from armnn._installing import FAST, REFERENCE
 from armnn.backends import CreationOptions
 from armnn.backends.registry import BackendRegistry
 from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
     from armnn.graph import Survey
     from armnn.tensor import Shape
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
   armnn inspect model.onnx
   armnn inspect model.onnx --shape x=1x3x224x224 --layers
-  armnn inspect model.tflite --backends CpuAcc,CpuRef --reasons
-  armnn inspect model.onnx --backends CpuRef --dot model.dot
+  armnn inspect model.tflite --backends {FAST},{REFERENCE} --reasons
+  armnn inspect model.onnx --backends {REFERENCE} --dot model.dot
 """
 
 
@@ -206,7 +207,7 @@ def _candidates(
 def _evaluator() -> Evaluator:
     """What computes shapes from shapes: CpuRef if it is installed, nothing if it is not."""
     try:
-        backend = BackendRegistry(CreationOptions()).get("CpuRef")
+        backend = BackendRegistry(CreationOptions()).get(REFERENCE)
     except BackendError:
         return Evaluator(())
     return Evaluator((Candidate(backend, backend.create_model_context({})),))

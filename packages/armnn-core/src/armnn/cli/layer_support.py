@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 
+from armnn._companions import CONFORMANCE, import_companion
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import BackendError
@@ -29,25 +31,27 @@ def print_layers(
         every_case: Whether they are asked about every case; JSON has all of them.
 
     Raises:
+        NotInstalledError: The conformance kit, which has the sample cases, is not installed.
         BackendError: A backend that is named cannot be used.
     """
-    from armnn.testing.subject import Subject
-    from armnn.testing.support_table import layers_with_kernels, support_rows, table
-
+    subject, support_table = _kit("subject"), _kit("support_table")
     asks_all = every_case or as_json
+    layers = support_table.layers_with_kernels()
     found = {}
     with collection_waits():
         for backend_id in backend_ids or _loadable(options):
             with (
-                Subject(backend_id, options) as subject,
-                progress(f"Asking {backend_id}", len(layers_with_kernels())) as advance,
+                subject.Subject(backend_id, options) as asked,
+                progress(f"Asking {backend_id}", len(layers)) as advance,
             ):
-                found[backend_id] = support_rows(subject, every_case=asks_all, advance=advance)
+                found[backend_id] = support_table.support_rows(
+                    asked, layers, every_case=asks_all, advance=advance
+                )
     if as_json:
         print_json(found)
         return 0
     for backend_id, rows in found.items():
-        columns, body = table(rows)
+        columns, body = support_table.table(rows)
         print_table(f"{backend_id} says that it supports", columns, body)
     _print_legend()
     print(_ASKED_ALL if every_case else _ASKED)
@@ -58,12 +62,10 @@ def print_card(path: str, *, as_json: bool) -> int:
     """Print what a conformance card says.
 
     Raises:
+        NotInstalledError: The conformance kit, which knows the format, is not installed.
         InvalidArgumentError: The file is no card.
     """
-    from armnn.testing.card import read_card
-    from armnn.testing.support_table import table
-
-    card = read_card(path)
+    card = _kit("card").read_card(path)
     if as_json:
         print_json(card)
         return 0
@@ -71,18 +73,20 @@ def print_card(path: str, *, as_json: bool) -> int:
     owner = " ".join(filter(None, (backend["distribution"], backend["version"])))
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     levels = ", ".join(f"{level} {verdict}" for level, verdict in card["levels"].items())
-    columns, body = table(card["layers"])
+    columns, body = _kit("support_table").table(card["layers"])
     print_table(f"{backend['id']} ({owner}): {levels}", columns, body)
     _print_legend()
     print(f"Tested with {named}.")
     return 0
 
 
-def _print_legend() -> None:
-    from armnn.testing.support_table import legend
+def _kit(module: str) -> ModuleType:
+    return import_companion(CONFORMANCE, module, "the table of supported layers")
 
+
+def _print_legend() -> None:
     print("A group stands for those of its data types that a layer has sample cases for:")
-    for name, members in legend().items():
+    for name, members in _kit("support_table").legend().items():
         print(f"  {name}: {', '.join(members)}")
 
 

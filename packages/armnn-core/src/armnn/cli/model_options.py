@@ -7,6 +7,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
+from armnn._installing import FAST, REFERENCE
 from armnn.backends import CreationOptions, OptionValue
 from armnn.backends.sources import PROBES
 from armnn.cli.arguments import add_lock_file_argument, backend_ids
@@ -55,7 +56,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID.NAME=VALUE",
         action="append",
         default=[],
-        help="an option for a backend, as in CpuAcc.NumberOfThreads=2 (may be repeated)",
+        help=f"an option for a backend, as in {FAST}.NumberOfThreads=2 (may be repeated)",
     )
     group.add_argument(
         "--strict",
@@ -87,7 +88,7 @@ def layer_backends(texts: Sequence[str]) -> dict[str, str]:
         name, equals, backend = text.rpartition("=")
         if not equals or not name or not backend:
             raise InvalidArgumentError(
-                f"--layer-backend got {text!r}, expected NAME=ID as in conv1=CpuRef"
+                f"--layer-backend got {text!r}, expected NAME=ID as in conv1={REFERENCE}"
             )
         if name in chosen:
             raise InvalidArgumentError(f"--layer-backend was given twice for {name!r}")
@@ -108,7 +109,7 @@ def backend_options(texts: Sequence[str]) -> dict[str, dict[str, OptionValue]]:
         match = re.fullmatch(r"(\w+)\.([^=]+)=(.*)", text, re.DOTALL)
         if match is None:
             raise InvalidArgumentError(
-                f"--option got {text!r}, expected ID.NAME=VALUE as in CpuAcc.NumberOfThreads=2"
+                f"--option got {text!r}, expected ID.NAME=VALUE as in {FAST}.NumberOfThreads=2"
             )
         backend, name, value = match.groups()
         of_backend = options.setdefault(backend, {})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn._installing import FAST, REFERENCE
 from armnn.cli.inputs import Feed, make_feeds, split_named
 from armnn.cli.model_options import (
     add_model_arguments,
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 
     from armnn.runtime import LoadedNetwork
 
-_EXAMPLES = """\
+_EXAMPLES = f"""\
 examples:
   armnn run model.onnx --input x=cat.png --labels classes.txt
   armnn run model.onnx --input ids=ids.npy --input mask=zeros --output scores=scores.npy
   armnn run model.tflite --input picture.png --report
   armnn run model.onnx --input audio=clip.npy --input sampling_rate=16000
-  armnn run model.onnx --backends CpuAcc,CpuRef --report --iterations 20 --profile trace.json
+  armnn run model.onnx --backends {FAST},{REFERENCE} --report --iterations 20 --profile trace.json
 """
 
 

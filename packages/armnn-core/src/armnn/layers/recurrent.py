@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from armnn.tensor import Dimension, Shape
 
 
+__all__ = [
+    "LstmActivation",
+    "LstmDescriptor",
+    "QLstmDescriptor",
+    "QuantizedLstmDescriptor",
+    "UnidirectionalSequenceLstmDescriptor",
+]
+
+
 class LstmActivation(ArmnnEnum):
     """What an Lstm computes of cell candidate and output: TensorFlow Lite's numbers."""
 

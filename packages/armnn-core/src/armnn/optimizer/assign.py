@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn._installing import BACKENDS
+from armnn._installing import BACKENDS, REFERENCE
 from armnn._spelling import closest
-from armnn.backends.registry import REFERENCE
 from armnn.errors import InvalidArgumentError, OptimizationError
 from armnn.optimizer.report import Refusal
 

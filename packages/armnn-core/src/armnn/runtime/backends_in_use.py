@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from armnn._installing import REFERENCE
 from armnn._spelling import closest
 from armnn.backends import TensorHandleFactories
 from armnn.backends.refusals import none_usable
@@ -44,7 +45,7 @@ Asked: TypeAlias = (
 )
 """What :meth:`BackendsInUse.participants` is asked of any network."""
 
-EVALUATOR = "CpuRef"
+EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armnn._arguments import file_path, flag, mapping, refused, text, texts
+from armnn._installing import FAST, REFERENCE
 
 
 def checked_wishes(
@@ -51,11 +52,11 @@ def _has_method(value: object, name: str) -> bool:
 def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     if backends is None or isinstance(backends, str):  # the registry knows what to say of a text
         return backends
-    return texts(backends, "the backends", "a list of ids such as ['CpuRef']")
+    return texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
 
 
 def _options(options: object) -> Mapping[str, Mapping[str, Any]]:
-    expected = "a mapping from backend ids to their options, such as {'CpuAcc': {...}}"
+    expected = f"a mapping from backend ids to their options, such as {{{FAST!r}: {{...}}}}"
     if options is None:
         return {}
     for backend, given in mapping(options, "the backend_options", expected).items():

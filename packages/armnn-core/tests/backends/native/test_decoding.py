@@ -12,8 +12,8 @@ from armnn.backends import BACKEND_API_VERSION
 from armnn.backends.native.decoding import DecodedGraph
 from armnn.backends.native.graph import NativeGraph
 from armnn.errors import UnimplementedError
-from armnn.testing.cases import all_cases, covered_layers
-from armnn.testing.running import layer_of
+from armnn_conformance.cases import all_cases, covered_layers
+from armnn_conformance.running import layer_of
 
 
 @pytest.mark.parametrize("layer_type", covered_layers())

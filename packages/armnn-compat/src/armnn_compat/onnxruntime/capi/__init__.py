@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from armnn.compat.onnxruntime.capi import (
+from armnn_compat.onnxruntime.capi import (
     onnxruntime_inference_collection,
     onnxruntime_pybind11_state,
 )

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from armnn.compat.onnxruntime.binding import IOBinding
-from armnn.compat.onnxruntime.session import InferenceSession
-from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
+from armnn_compat.onnxruntime.binding import IOBinding
+from armnn_compat.onnxruntime.session import InferenceSession
+from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
 
 Session = InferenceSession
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from armnn.compat.onnxruntime.errors import (
+from armnn_compat.onnxruntime.errors import (
     DeviceReset,
     EngineError,
     EPFail,
@@ -20,7 +20,7 @@ from armnn.compat.onnxruntime.errors import (
     NotImplemented,
     RuntimeException,
 )
-from armnn.compat.onnxruntime.memory import (
+from armnn_compat.onnxruntime.memory import (
     OrtAllocatorType,
     OrtArenaCfg,
     OrtCompileApiFlags,
@@ -35,15 +35,15 @@ from armnn.compat.onnxruntime.memory import (
     create_and_register_allocator,
     create_and_register_allocator_v2,
 )
-from armnn.compat.onnxruntime.model import ModelMetadata, NodeArg
-from armnn.compat.onnxruntime.options import (
+from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
+from armnn_compat.onnxruntime.options import (
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
 )
-from armnn.compat.onnxruntime.process import (
+from armnn_compat.onnxruntime.process import (
     disable_telemetry_events,
     enable_telemetry_events,
     get_all_providers,
@@ -57,8 +57,8 @@ from armnn.compat.onnxruntime.process import (
     set_global_thread_pool_sizes,
     set_seed,
 )
-from armnn.compat.onnxruntime.providers import get_available_providers
-from armnn.compat.onnxruntime.refused import (
+from armnn_compat.onnxruntime.providers import get_available_providers
+from armnn_compat.onnxruntime.refused import (
     AdapterFormat,
     LoraAdapter,
     ModelCompiler,
@@ -75,7 +75,7 @@ from armnn.compat.onnxruntime.refused import (
     register_execution_provider_library,
     unregister_execution_provider_library,
 )
-from armnn.compat.onnxruntime.values import OrtDevice, OrtValue
+from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
 
 __all__ = [
     "AdapterFormat",

@@ -6,14 +6,18 @@ from __future__ import annotations
 from armnn.backends.native.attributes import attributes_of
 from armnn.backends.native.backend import NativeBackend
 from armnn.backends.native.devices import NativeDevice
+from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.host import host_extension
 from armnn.backends.native.library import NativeLibrary, NativeLoadError
+from armnn.backends.native.tensors import tensor_of
 
 __all__ = [
     "NativeBackend",
     "NativeDevice",
+    "NativeGraph",
     "NativeLibrary",
     "NativeLoadError",
     "attributes_of",
     "host_extension",
+    "tensor_of",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sys
 
-from armnn.compat.onnxruntime import install
-from armnn.compat.standing_in import withdraw
+from armnn_compat.onnxruntime import install
+from armnn_compat.standing_in import withdraw
 
 withdraw({__name__: sys.modules[__name__]})
 install()

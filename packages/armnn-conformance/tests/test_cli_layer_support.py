@@ -10,10 +10,10 @@ import pytest
 
 import armnn
 from armnn.cli.main import main
-from armnn.testing.card import make_card, write_card
-from armnn.testing.fakes import misbehaving
-from armnn.testing.plugin_dirs import backend_plugin, installed
 from armnn.types import DataType
+from armnn_conformance.card import make_card, write_card
+from armnn_conformance.fakes import misbehaving
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
 
 Install = Callable[[type], str]
 CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}
@@ -22,7 +22,7 @@ CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}
 @pytest.fixture
 def two_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Backends are asked about two layer types: about all it takes seconds."""
-    name = "armnn.testing.support_table.layers_with_kernels"
+    name = "armnn_conformance.support_table.layers_with_kernels"
     monkeypatch.setattr(name, lambda: ("Softmax", "Pad"))
 
 
@@ -57,7 +57,7 @@ def test_on_a_terminal_each_word_is_whole(
             for each in DataType
         },
     }
-    monkeypatch.setattr("armnn.testing.support_table.support_rows", lambda *_, **__: rows)
+    monkeypatch.setattr("armnn_conformance.support_table.support_rows", lambda *_, **__: rows)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
     backend_id = install_backend(misbehaving.SmallBackend)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the kit share: backends that are installed for one test, and built from C."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from armnn_backend_api import get_include
+from armnn_conformance.fakes.plugin_dirs import backend_plugin, installed
+from armnn_conformance.subject import Subject
+
+if TYPE_CHECKING:
+    from armnn.backends import Backend
+
+FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[[str], Path]:
+    """Return what compiles a backend from the text of a C file."""
+
+    def make(source: str) -> Path:
+        path = tmp_path / "backend.c"
+        path.write_text(source, encoding="utf-8")
+        library = tmp_path / "Acme_Mock_backend.so"
+        command = ["gcc", *FLAGS, f"-I{get_include()}", "-o", str(library), str(path)]
+        subprocess.run(command, check=True)
+        return library
+
+    return make
+
+
+@pytest.fixture
+def install_backend(tmp_path: Path) -> Iterator[Callable[[type[Backend]], str]]:
+    """Return what installs a backend of a module that can be imported, and returns its id."""
+    with ExitStack() as stack:
+
+        def install(kind: type[Backend]) -> str:
+            source = f"from {kind.__module__} import {kind.__name__} as backend\n"
+            plugin = backend_plugin(kind.id, source=source)
+            stack.enter_context(installed(tmp_path, plugin, alone=True))
+            return kind.id
+
+        yield install
+
+
+@pytest.fixture
+def make_subject(tmp_path: Path) -> Iterator[Callable[[type[Backend]], Subject]]:
+    """Return what installs a backend and makes it the subject of the conformance kit."""
+    with ExitStack() as stack:
+
+        def make(kind: type[Backend]) -> Subject:
+            module = ModuleType("armnn_test_subjects")
+            vars(module)["backend"] = kind
+            stack.enter_context(pytest.MonkeyPatch.context()).setitem(
+                sys.modules, module.__name__, module
+            )
+            plugin = backend_plugin(kind.id, module=module.__name__)
+            folder = tmp_path / f"subject{len(list(tmp_path.iterdir()))}"
+            stack.enter_context(installed(folder, plugin, alone=True))
+            return stack.enter_context(Subject(kind.id))
+
+        yield make

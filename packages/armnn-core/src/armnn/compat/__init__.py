@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""The old name of ``armnn_compat``, the stand-ins for other run times; until core 2.0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from armnn._companions import forward
+
+forward(__name__)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return what the stand-ins have under a name."""

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""One layer as the runtime hands it to a backend; for tests of backends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends import TensorHandleFactories
+from armnn.graph import Layer, Network
+from armnn.graph.layer import make_outputs
+from armnn.optimizer import Candidate, OptimizedNetwork, OptimizerOptions, Participants
+from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.specialise import state_target_shape
+from armnn.runtime.handles import ComputedHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from armnn.backends import Backend, ModelContext, Support
+    from armnn.graph import Value
+    from armnn.layers import Descriptor, LayerSpec
+
+
+def prepare(network: Network, name: str) -> Layer:
+    """Prepare a layer as the optimizer does: constants that are parameters go into it.
+
+    Args:
+        network: The layer's network, whose layers have infos already.
+        name: The layer's name.
+
+    Raises:
+        ShapeError: A constant is not what the parameter can be.
+    """
+    layer = network.find(name)
+    fill_descriptor(network, layer)
+    update_outputs(layer)
+    state_target_shape(layer)
+    return layer
+
+
+def foreign_layer(
+    spec: LayerSpec, descriptor: Descriptor, name: str, inputs: Sequence[Value]
+) -> Layer:
+    """Return a layer that no network would make: its type need not be in the layer table."""
+    layer = Layer(spec, descriptor, name, 1_000_000, tuple(inputs), (None,))
+    make_outputs(layer, layer.infer_output_infos())
+    return layer
+
+
+def supports(backend: Backend, model: ModelContext, layer: Layer) -> Support:
+    """Return the backend's answer, or the host's where the layer is younger than the backend.
+
+    Raises:
+        BackendError: The backend failed instead of answering.
+    """
+    return Candidate(backend, model).supports(layer)
+
+
+def optimized_types(network: Network, backend: Backend) -> tuple[str, ...]:
+    """Return the types of the layers that the optimizer makes of a network for one backend."""
+    candidate = Candidate(backend, backend.create_model_context({}))
+    participants = Participants((candidate,), (), (), TensorHandleFactories())
+    optimized = OptimizedNetwork(network, participants, OptimizerOptions())
+    return tuple(layer.type for layer in optimized.network.layers)
+
+
+__all__ = ["ComputedHandle", "foreign_layer", "optimized_types", "prepare", "supports"]

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""The old name of ``armnn_conformance``, the conformance kit; until core 2.0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from armnn._companions import forward
+
+forward(__name__)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return what the kit has under a name."""

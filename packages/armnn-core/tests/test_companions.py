@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Distributions that were parts of the core: their old names, and what is said without them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import armnn_conformance
+from armnn._companions import FORMER, import_companion
+from armnn.cli.main import main
+from armnn.errors import NotInstalledError
+from armnn_conformance.fakes import misbehaving
+
+
+def run(code: str, *arguments: str, folder: Path | None = None) -> str:
+    environment = {**os.environ, **({"PYTHONPATH": str(folder)} if folder else {})}
+    done = subprocess.run(
+        [sys.executable, *arguments, *(["-c", code] if code else [])],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    return done.stdout or done.stderr
+
+
+@pytest.fixture
+def stand_ins(tmp_path: Path) -> Path:
+    """A folder with a package of the name ``armnn_compat`` that has one stand-in."""
+    package = tmp_path / "armnn_compat"
+    (package / "acme").mkdir(parents=True)
+    package.joinpath("__init__.py").write_text("")
+    package.joinpath("acme", "__init__.py").write_text("RELEASE = 7\n")
+    package.joinpath("acme", "__main__.py").write_text(
+        "import sys; print(__name__, sys.argv[1:])\n"
+    )
+    return tmp_path
+
+
+class Missing(MetaPathFinder):
+    """Finds the distributions nowhere, as if they were not installed."""
+
+    def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> None:
+        if name in FORMER.values():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.fixture
+def none_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(FORMER) + tuple(FORMER.values())
+    for name in [name for name in sys.modules if name.startswith(names)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Missing(), PathFinder])
+
+
+def test_an_old_name_is_the_new_package() -> None:
+    asked = (
+        "import sys, armnn; before = 'armnn.testing' in sys.modules; import armnn_conformance; "
+        "print(before, 'testing' in dir(armnn), armnn.testing is armnn_conformance)"
+    )
+    assert run(asked) == "False False True\n"
+
+
+def test_modules_below_an_old_name_are_those_of_the_new_one() -> None:
+    from armnn.testing import NullBackend
+    from armnn.testing.fakes import misbehaving as former
+
+    assert NullBackend is armnn_conformance.NullBackend
+    assert former is misbehaving
+    assert misbehaving.__spec__ is not None
+    assert misbehaving.__spec__.name == "armnn_conformance.fakes.misbehaving"
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'armnn\.testing\.nosuch'"):
+        import_companion("armnn.testing", "nosuch", "a test")
+
+
+def test_a_stand_in_is_imported_and_run_by_its_old_name(stand_ins: Path) -> None:
+    asked = "from armnn.compat import acme; import armnn_compat.acme as new; print(acme is new)"
+    assert run(asked, folder=stand_ins) == "True\n"
+    run_it = ["-m", "armnn.compat.acme", "program.py"]
+    assert run("", *run_it, folder=stand_ins) == "__main__ ['program.py']\n"
+
+
+@pytest.mark.usefixtures("none_installed")
+@pytest.mark.parametrize("former", FORMER)
+def test_without_the_distribution_its_old_name_says_what_to_install(former: str) -> None:
+    name = FORMER[former].replace("_", "-")
+    message = rf"^{former} needs {name}, which is not installed: pip install .* {name} \("
+    with pytest.raises(NotInstalledError, match=message):
+        import_module(former)
+
+
+@pytest.mark.usefixtures("none_installed")
+@pytest.mark.parametrize("options", [["--layers"], ["--card", "card.json"]])
+def test_without_the_kit_the_command_says_what_to_install(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["backends", *options]) == 1
+    told = capsys.readouterr().err
+    assert "the table of supported layers needs armnn-conformance, which is not installed" in told
+    assert "armnn-conformance (WHEELHOUSE is" in told
+
+
+def test_what_a_distribution_itself_lacks_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "armnn_half.py").write_text("import nosuch_dependency\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="nosuch_dependency"):
+        import_companion("armnn_half", "", "a test")
