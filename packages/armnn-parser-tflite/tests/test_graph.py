@@ -8,6 +8,7 @@ import pytest
 
 from armnn.errors import ParseError
 from armnn.graph import Network
+from armnn.tensor import TensorInfo
 from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import main_graph
 from armnn_parser_tflite.model_file import read_model
@@ -48,9 +49,10 @@ def test_a_variable_is_the_real_number_zero(graph: Graph) -> None:
 
 def test_a_value_is_made_once(graph: Graph) -> None:
     assert not graph.has_data(2)
-    graph.add_input(2, "image")
+    info = TensorInfo((2,))
+    graph.add_input(2, info, "image")
     assert graph.value(2).info.shape == (2,)
-    for again in (lambda: graph.add_input(2, "twice"), lambda: graph.bind(2, graph.value(0))):
+    for again in (lambda: graph.add_input(2, info), lambda: graph.bind(2, graph.value(0))):
         with pytest.raises(ParseError, match="two inputs or operators make the tensor 'x'"):
             again()
 

@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import onnx
 
-from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
-from armnn.graph import DeferredOperator, Operator, Value
-from armnn.layers.plumbing import StandInDescriptor
+from armnn.errors import ArmnnError, ParseError
+from armnn.graph import DeferredOperator, Operator
+from armnn.parsing.conversion import (
+    Conversion,
+    NotKnownYetError,
+    RefusedError,
+    add_stand_in,
+    values_of,
+)
 from armnn.tensor import TensorInfo
 from armnn_parser_onnx import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_onnx._registry import Converter, find_converter
@@ -25,7 +31,7 @@ from armnn_parser_onnx.body import (
 from armnn_parser_onnx.element_types import output_types
 from armnn_parser_onnx.functions import body_of, has_body
 from armnn_parser_onnx.graph import DerivedArrays, Graph
-from armnn_parser_onnx.operation import NotKnownYetError, Operation, RefusedError
+from armnn_parser_onnx.operation import Operation
 from armnn_parser_onnx.schemas import find_schema
 from armnn_parser_onnx.signature import check_types
 from armnn_parser_onnx.tensors import onnx_type_of, to_array
@@ -33,8 +39,11 @@ from armnn_parser_onnx.tensors import onnx_type_of, to_array
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from armnn.graph import Network, Survey
+    from armnn.graph import Network, Survey, Value
     from armnn_parser_onnx.body import Bodies
+
+Found: TypeAlias = tuple[onnx.defs.OpSchema, Converter | None]
+"""The schema and the converter of a node; without the latter, ONNX defines it by other nodes."""
 
 
 def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
@@ -69,7 +78,7 @@ def convert_nodes(
         UnsupportedOperatorError: Some nodes cannot be converted; the message names all of them.
         ParseError: A node is malformed.
     """
-    conversion = _Conversion(nodes, outputs, opset, graph)
+    conversion = _NodeConversion(nodes, outputs, opset, graph)
     for node in nodes:
         conversion.convert(node)
     conversion.raise_refused()
@@ -79,7 +88,7 @@ class _DeferredNode(DeferredOperator):
     """A node that is converted later, with what it reads."""
 
     def __init__(
-        self, proto: onnx.NodeProto, opset: int, graph: Graph, awaited: str | None
+        self, proto: onnx.NodeProto, opset: int, graph: Graph, awaited: int | None
     ) -> None:
         self.operator = proto.op_type
         self._proto = light_copy(proto)
@@ -94,7 +103,7 @@ class _DeferredNode(DeferredOperator):
         self._prefix, self._scope = graph.prefix, graph.scope
         self.names = tuple(dict.fromkeys(name for name in names_read(proto, graph.bodies) if name))
         self.outputs = tuple(name for name in proto.output if name)
-        self.awaits = () if awaited is None else (self.names.index(awaited),)
+        self.awaits = () if awaited is None else (self.names.index(proto.input[awaited]),)
 
     def resolve(self, network: Network, inputs: Sequence[Value]) -> Sequence[Value]:
         graph = Graph(
@@ -112,111 +121,80 @@ class _DeferredNode(DeferredOperator):
         return [graph.value(name) for name in self.outputs]
 
 
-class _Conversion:
+class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
     def __init__(
         self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], opset: int, graph: Graph
     ) -> None:
+        super().__init__(graph.network, graph.survey)
         self._graph = graph
         self._opset = opset
-        self._refused: dict[tuple[str, str], list[str]] = {}
-        self._unavailable: dict[str, None] = {}
-        self._read = {name for node in nodes for name in names_read(node, graph.bodies)}
+        self._read = {name for node in nodes for name in self.keys_read(node)}
         self._read.update(outputs)
 
-    def convert(self, proto: onnx.NodeProto) -> None:
-        """Add the layers of a node, or note why that cannot be done."""
-        network = self._graph.network
-        outer, network.origin = network.origin, operator_of(proto, self._graph.scope)
-        self._convert(proto)
-        network.origin = outer
+    def operator_of(self, record: onnx.NodeProto) -> Operator:
+        return operator_of(record, self._graph.scope)
 
-    def raise_refused(self) -> None:
-        """Report everything that could not be converted."""
-        if not self._refused or self._graph.survey is not None:
-            return
-        listed = "; ".join(
-            f"{op_type} (at {', '.join(nodes)}): {reason}"
-            for (op_type, reason), nodes in self._refused.items()
-        )
-        names = dict.fromkeys(op_type for op_type, _ in self._refused)
-        raise UnsupportedOperatorError(f"the model uses unsupported operators: {listed}", (*names,))
+    def place_of(self, record: onnx.NodeProto) -> str:
+        return repr(record.name or (record.output[0] if record.output else ""))
 
-    def _convert(self, proto: onnx.NodeProto) -> None:
-        survey, origin = self._graph.survey, self._graph.network.origin
-        try:
-            if is_tensor(proto):
-                self._add_tensor(proto)
-                return
-            schema, converter = found(proto, self._opset)
-            if any(name in self._unavailable for name in names_read(proto, self._graph.bodies)):
-                if survey is not None and origin is not None:
-                    survey.cut_off[origin] = None
-                self._give_up(proto)
-                return
-            try:
-                self._add_layers(proto, schema, converter)
-            except NotKnownYetError as unknown:
-                self._defer(proto, schema, unknown)
-        except RefusedError as refusal:
-            if survey is not None and origin is not None:
-                survey.operators[origin] = str(refusal)
-            self._refused.setdefault((proto.op_type, str(refusal)), []).append(_short_name(proto))
-            self._give_up(proto)
-        except UnsupportedOperatorError as error:  # of the graph in an attribute
-            if survey is None or origin is None:
-                raise
-            survey.operators[origin] = str(error)
-            self._give_up(proto)
+    def keys_read(self, record: onnx.NodeProto) -> Iterable[str]:
+        return names_read(record, self._graph.bodies)
+
+    def keys_made(self, record: onnx.NodeProto) -> Iterable[str]:
+        return (name for name in record.output if name)
+
+    def find(self, record: onnx.NodeProto) -> Found:
+        return found(record, self._opset)
+
+    def convert_part(self, record: onnx.NodeProto) -> None:
+        """Add the layers of a node; a tensor needs no schema, and models have many of them."""
+        if is_tensor(record):
+            self._add_tensor(record)
+        else:
+            super().convert_part(record)
 
     def _add_tensor(self, proto: onnx.NodeProto) -> None:
-        """Add a Constant layer without the schema, which has nothing to add: models have many."""
         (name,) = proto.output
         try:
             data = to_array(proto.attribute[0].t, self._graph.external_data)
         except ArmnnError as error:
             raise ParseError(f"{described(proto)}: {error}") from error
         layer_name = self._graph.unique_name(proto.name or name)
-        self._graph.bind(name, self._graph.network.add_constant(data, name=layer_name))
+        self._graph.bind(name, self.network.add_constant(data, name=layer_name))
 
-    def _add_layers(
-        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, converter: Converter | None
-    ) -> None:
+    def add_layers(self, record: onnx.NodeProto, found: Found) -> None:
+        schema, converter = found
         if converter is None:
-            self._expand(proto, schema)
+            self._expand(record, schema)
             return
-        operation = self._operation(proto, schema)
+        operation = self._operation(record, schema)
         if any(self._is_deferred(name) for name in operation.inputs if name):
             raise NotKnownYetError("nothing is known yet of an input")
         _check_quantized(operation, converter)
-        values = _values(operation, converter)
-        self._bind(operation, values)
+        self._bind(operation, values_of(operation, converter.convert))
 
-    def _defer(
-        self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema, unknown: NotKnownYetError
-    ) -> None:
+    def defer(self, record: onnx.NodeProto, found: Found, unknown: NotKnownYetError) -> None:
         """Add a StandIn layer for a node that cannot be converted yet.
 
         Raises:
             RefusedError: Nothing more will be known, or the types of its outputs are not.
         """
-        deferred = _DeferredNode(proto, self._opset, self._graph, unknown.name)
+        deferred = _DeferredNode(record, self._opset, self._graph, unknown.awaited)
         inputs = [self._graph.value(name) for name in deferred.names]
-        if not deferred.awaits and all(value.info.is_static for value in inputs):
-            raise unknown
-        known = dict(zip(deferred.names, (value.info.data_type for value in inputs), strict=True))
-        types = output_types(proto, schema, self._opset, self._graph.bodies, known)
-        if types is None:
-            raise RefusedError("its outputs are not tensors, or their types cannot be told")
-        stand_in = self._graph.network.add(
-            "StandIn",
-            inputs,
-            StandInDescriptor(num_outputs=len(types)),
-            name=self._graph.unique_name(proto.name or deferred.outputs[0]),
-            outputs=[TensorInfo(None, data_type) for data_type in types],
-        )
-        stand_in.compiled = deferred
-        for name, value in zip(deferred.outputs, stand_in.outputs, strict=True):
-            self._graph.bind(name, value)
+
+        def infos() -> list[TensorInfo]:
+            types = (value.info.data_type for value in inputs)
+            known = dict(zip(deferred.names, types, strict=True))
+            made = output_types(record, found[0], self._opset, self._graph.bodies, known)
+            if made is None:
+                raise RefusedError("its outputs are not tensors, or their types cannot be told")
+            return [TensorInfo(None, data_type) for data_type in made]
+
+        def name() -> str:
+            return self._graph.unique_name(record.name or deferred.outputs[0])
+
+        values = add_stand_in(self.network, deferred, inputs, unknown, infos, name)
+        self._graph.bind_all(deferred.outputs, values)
 
     def _expand(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
         """Convert the nodes that ONNX defines a node by."""
@@ -235,7 +213,7 @@ class _Conversion:
         self._read.update(name for node in nodes for name in names_read(node, self._graph.bodies))
         outer, self._opset = self._opset, opset
         for node in nodes:
-            self._convert(node)
+            self.convert_part(node)
         self._opset = outer
 
     def _is_deferred(self, name: str) -> bool:
@@ -262,9 +240,6 @@ class _Conversion:
                     f"its output number {index} ({name!r}) is used; no layer computes it"
                 )
 
-    def _give_up(self, proto: onnx.NodeProto) -> None:
-        self._unavailable.update(dict.fromkeys(name for name in proto.output if name))
-
 
 def operator_of(node: onnx.NodeProto, scope: str) -> Operator:
     """Return what stands for a node outside of this package."""
@@ -290,7 +265,7 @@ def note_operators(
                 note_operators(body.nodes, body.bodies, opset, survey, inner)
 
 
-def found(proto: onnx.NodeProto, opset: int) -> tuple[onnx.defs.OpSchema, Converter | None]:
+def found(proto: onnx.NodeProto, opset: int) -> Found:
     """Return the schema and the converter of a node; without the latter, ONNX defines it by others.
 
     Raises:
@@ -308,18 +283,6 @@ def _onnx_type(info: TensorInfo) -> onnx.TypeProto:
     return onnx.helper.make_tensor_type_proto(onnx_type_of(info.data_type), shape)
 
 
-def _values(operation: Operation, converter: Converter) -> Sequence[Value]:
-    try:
-        values = converter.convert(operation)
-    except UnsupportedOperatorError:
-        raise  # of a graph in an attribute: it names the operators in there
-    except ArmnnError as error:
-        if str(error).startswith(str(operation)):
-            raise
-        raise operation.error(str(error)) from error
-    return (values,) if isinstance(values, Value) else values
-
-
 def _check_quantized(operation: Operation, converter: Converter) -> None:
     """Refuse arithmetic on stored values: a layer would compute with the real ones."""
     if converter.moves_data:
@@ -329,7 +292,3 @@ def _check_quantized(operation: Operation, converter: Converter) -> None:
             raise RefusedError(
                 f"it computes with the stored numbers of the quantised tensor {name!r}"
             )
-
-
-def _short_name(node: onnx.NodeProto) -> str:
-    return repr(node.name or (node.output[0] if node.output else ""))

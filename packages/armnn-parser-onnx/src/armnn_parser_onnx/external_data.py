@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Tensor data in files beside the model, confined to the model's folder.
-
-A model file is untrusted: without the checks here it could name ``/etc/passwd``, a device that
-never ends, or a hole of terabytes as its weights.
-"""
+"""Tensor data in files beside the model, bounded by the size of its tensors."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from armnn.errors import ParseError
+from armnn.parsing.conversion import open_beside, path_beside
 from armnn_parser_onnx.data_in_file import DataInFile, check_span
 
 if TYPE_CHECKING:
-    from onnx import TensorProto
+    from pathlib import Path
 
-# Never follow a link that appeared after the check, never wait for a pipe's other end.
-_OPEN_FLAGS = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
-    _OPEN_FLAGS |= getattr(os, _flag, 0)
+    from onnx import TensorProto
 
 
 class ExternalData:
@@ -59,15 +52,12 @@ class ExternalData:
         what = f"the external data of the tensor {tensor.name!r}"
         entries = {entry.key: entry.value for entry in tensor.external_data}
         self.was_read = True
-        path = self._confined_path(entries.get("location", ""), what)
+        path = path_beside(self._folder, entries.get("location", ""), what)
         offset = _number(entries, "offset", 0, what)
         length = _number(entries, "length", size, what)
         if length != size:
             raise ParseError(f"{what} has a length of {length} bytes: expected {size}")
-        try:
-            descriptor = os.open(path, _OPEN_FLAGS)
-        except OSError as error:
-            raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
+        descriptor = open_beside(path, what)
         try:
             check_span(os.fstat(descriptor), offset, size, f"{what} in {str(path)!r}")
             with open(descriptor, "rb", closefd=False) as file:
@@ -75,31 +65,6 @@ class ExternalData:
                 return file.read(size)
         finally:
             os.close(descriptor)
-
-    def _confined_path(self, location: str, what: str) -> Path:
-        if self._folder is None:
-            raise ParseError(
-                f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
-                "pass the model's path"
-            )
-        # Both flavours, so that a file means the same (or nothing) on every platform.
-        flavours = (PurePosixPath(location), PureWindowsPath(location))
-        if (
-            not location
-            or "\0" in location
-            or any(path.is_absolute() or path.drive or path.root for path in flavours)
-            or any(".." in path.parts for path in flavours)
-        ):
-            raise ParseError(
-                f"{what} is said to be in {location!r}: expected a path below the model's folder"
-            )
-        folder = self._folder.resolve()
-        path = (folder / location).resolve()
-        if not path.is_relative_to(folder):
-            raise ParseError(
-                f"{what} is said to be in {location!r}, which leads out of the model's folder"
-            )
-        return path
 
 
 def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.errors import ParseError
+from armnn.parsing.conversion import ValueTable
 from armnn_parser_onnx.tensors import to_array
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Network, Survey, Value
-    from armnn.tensor import Shape, TensorInfo
+    from armnn.tensor import Shape
     from armnn_parser_onnx.body import Bodies
     from armnn_parser_onnx.external_data import ExternalData
 
@@ -38,17 +39,14 @@ class DerivedArrays:
         return self._derived[key][1]
 
 
-class Graph:
+class Graph(ValueTable[str]):
     """Values by name. Initialisers are read when the first node asks for them.
 
     Attributes:
-        network: What is being made.
         external_data: Reads the tensors that stand in other files.
         bodies: The graphs in attributes of the nodes that are converted.
         derived: Keeps derived data for other networks; None where there is only one.
-        prefix: Stands before the names of the layers.
         scope: Stands before the names of the nodes where they must be unique in the file.
-        survey: Where the nodes are noted; None if those that cannot be converted are an error.
     """
 
     def __init__(
@@ -61,19 +59,16 @@ class Graph:
         scope: str = "",
         survey: Survey | None = None,
     ) -> None:
-        self.network = network
+        super().__init__(network, prefix, survey)
         self.external_data = external_data
         self.bodies: Bodies = {} if bodies is None else bodies
         self.derived = derived
-        self.prefix = prefix
         self.scope = scope
-        self.survey = survey
-        self._values: dict[str, Value] = {}
         self._initializers: dict[str, onnx.TensorProto | NDArray[Any]] = {}
         self._derived: dict[tuple[Value, str], Value] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._values or name in self._initializers
+        return name in self.known or name in self._initializers
 
     def add_initializer(self, tensor: onnx.TensorProto) -> None:
         """Make a tensor of the file known by its name.
@@ -81,7 +76,7 @@ class Graph:
         Raises:
             ParseError: The name is taken or empty.
         """
-        self._check_free(tensor.name)
+        self.check_free(tensor.name)
         self._initializers[tensor.name] = tensor
 
     def add_array(self, name: str, data: NDArray[Any]) -> None:
@@ -90,26 +85,8 @@ class Graph:
         Raises:
             ParseError: The name is taken or empty.
         """
-        self._check_free(name)
+        self.check_free(name)
         self._initializers[name] = data
-
-    def add_input(self, name: str, info: TensorInfo) -> None:
-        """Add an input of the network.
-
-        Raises:
-            ParseError: The name is taken or empty.
-        """
-        self._check_free(name)
-        self._values[name] = self.network.add_input(name, info)
-
-    def bind(self, name: str, value: Value) -> None:
-        """Make a value known by its name.
-
-        Raises:
-            ParseError: The name is taken or empty.
-        """
-        self._check_free(name)
-        self._values[name] = value
 
     def value(self, name: str) -> Value:
         """Return the value of a name; an initialiser becomes a Constant layer, once.
@@ -117,14 +94,14 @@ class Graph:
         Raises:
             ParseError: Nothing makes it, or the data of the initialiser is malformed.
         """
-        if name in self._values:
-            return self._values[name]
+        if name in self.known:
+            return self.known[name]
         if name not in self._initializers:
             raise ParseError(f"{name!r} is read, but no node, input or initialiser makes it")
         given = self._initializers[name]
         data = given if isinstance(given, np.ndarray) else to_array(given, self.external_data)
         value = self.network.add_constant(data, name=self.unique_name(name))
-        self._values[name] = value
+        self.known[name] = value
         return value
 
     def constant(self, name: str) -> NDArray[Any] | None:
@@ -159,10 +136,11 @@ class Graph:
             self._derived[value, how] = self.network.add_constant(data, name=name)
         return self._derived[value, how]
 
-    def unique_name(self, stem: str) -> str:
-        """Return a free name for a layer."""
-        return self.network.unique_name(f"{self.prefix}{stem}")
+    def check_free(self, name: str) -> None:
+        """Check that no value has a name yet.
 
-    def _check_free(self, name: str) -> None:
+        Raises:
+            ParseError: One has, or the name is empty.
+        """
         if not name or name in self:
             raise ParseError(f"two inputs, initialisers or nodes make a value named {name!r}")

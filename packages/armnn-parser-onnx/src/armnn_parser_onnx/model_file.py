@@ -11,7 +11,8 @@ from typing import BinaryIO, NamedTuple
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn.errors import ParseError
+from armnn.parsing.conversion import check_model_file, unreadable
 from armnn_parser_onnx._registry import newest_opset
 from armnn_parser_onnx.data_in_file import DataInFile
 from armnn_parser_onnx.external_data import ExternalData
@@ -55,10 +56,7 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
 
 
 def _opened(path: Path) -> BinaryIO:
-    if not path.exists():
-        raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
-    if not path.is_file():
-        raise ModelFileError(f"the model {str(path)!r} is not a regular file")
+    check_model_file(path)
     size = path.stat().st_size
     if size > _MAX_BYTES:
         raise ParseError(
@@ -68,7 +66,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise _unreadable(str(path), error) from error
+        raise unreadable(str(path), error) from error
 
 
 def _message(data: DataInFile) -> bytes:
@@ -81,11 +79,7 @@ def _message(data: DataInFile) -> bytes:
             file.seek(0)
             return file.read()
     except OSError as error:
-        raise _unreadable(file.name, error) from error
-
-
-def _unreadable(name: str, error: OSError) -> ModelFileError:
-    return ModelFileError(f"the model {name!r} cannot be read: {error}")
+        raise unreadable(file.name, error) from error
 
 
 def _decoded(data: bytes, name: str) -> onnx.ModelProto:

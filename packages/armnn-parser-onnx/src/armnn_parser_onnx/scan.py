@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.control_flow import Scope, check_count, check_limits, check_outputs
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

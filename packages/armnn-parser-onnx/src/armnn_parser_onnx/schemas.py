@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from armnn.parsing.conversion import RefusedError
 from armnn_parser_onnx._registry import find_converter
 from armnn_parser_onnx.functions import has_body
 from armnn_parser_onnx.microsoft_schemas import MICROSOFT, microsoft_schema
 from armnn_parser_onnx.model_file import DEFAULT_DOMAINS
-from armnn_parser_onnx.operation import RefusedError
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema

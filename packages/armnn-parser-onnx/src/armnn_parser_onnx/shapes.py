@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Layers that change shapes, also where dimensions are known only when the network runs."""
+"""Reshapes by groups of axes, also where dimensions are not known yet."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from armnn.types import DataType, ReduceOperation
-from armnn_parser_onnx.operation import NotKnownYetError
+from armnn.parsing.conversion import reshape, reshape_target, shape_vector
+from armnn.types import ReduceOperation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,36 +17,11 @@ if TYPE_CHECKING:
     from armnn_parser_onnx.operation import Operation
 
 
-def static_shape(value: Value) -> tuple[int, ...]:
-    """Return the shape of a value all of whose dimensions must be known.
-
-    Raises:
-        NotKnownYetError: One is not.
-    """
-    if not value.info.is_static:
-        raise NotKnownYetError(f"the shape of {value.name!r} is not known")
-    return value.info.static_shape
-
-
-def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
-    """Reshape to known dimensions; -1 is what is left."""
-    return operation.network.add_reshape(
-        value, target_shape=tuple(shape), name=operation.layer_name(part)
-    )
-
-
-def shape_vector(operation: Operation, value: Value, part: str = "shape") -> Value:
-    """Return the dimensions of a value as a list of 64-bit integers."""
-    return operation.network.add_shape(
-        value, name=operation.layer_name(part), output=DataType.SIGNED64
-    )
-
-
 def reshape_like(operation: Operation, value: Value, like: Value, part: str = "") -> Value:
     """Give a value the shape of another one that has as many elements."""
     shape = operation.shape_of(like)
-    if sum(not isinstance(dim, int) for dim in shape) <= 1 and 0 not in shape:
-        target = [dim if isinstance(dim, int) else -1 for dim in shape]
+    target = None if 0 in shape else reshape_target(shape)
+    if target is not None:
         return reshape(operation, value, target, part)
     return operation.network.add_reshape(
         value, shape_vector(operation, like), name=operation.layer_name(part)
@@ -115,13 +90,6 @@ def _computed_shape(operation: Operation, value: Value, groups: Sequence[Sequenc
             )
         dims.append(dim)
     return network.add_concat(dims, axis=0, name=operation.layer_name("new_shape"))
-
-
-def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
-    """Put the axes in another order: axis i of the result is axis ``order[i]`` of ``value``."""
-    return operation.network.add_transpose(
-        value, dim_mappings=tuple(order), name=operation.layer_name(part)
-    )
 
 
 def with_spatial_axes(operation: Operation, value: Value, count: int) -> Value:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from armnn_parser_onnx.operation import NotKnownYetError
+from armnn.parsing.conversion import static_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,10 +43,7 @@ def static_weights(operation: Operation) -> tuple[int, ...]:
         ParseError: The ranks of weights and input do not fit a convolution.
         NotKnownYetError: A dimension is not known.
     """
-    info = operation.input(1).info
-    if not info.is_static:
-        raise NotKnownYetError("the shape of its weights is not known")
-    shape = info.static_shape
+    shape = static_shape(operation.input(1), "its weights")
     rank = len(operation.shape())
     if len(shape) != rank or not 3 <= rank <= 5 or 0 in shape:
         raise operation.error(

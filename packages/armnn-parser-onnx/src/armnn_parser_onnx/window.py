@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from armnn_parser_onnx.operation import NotKnownYetError
+from armnn.parsing.conversion import same_padding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,15 +115,6 @@ def _same_padding(
     size: Dimension, window: int, stride: int, dilation: int, *, upper: bool
 ) -> tuple[int, int]:
     """Return the padding that makes ceil(size / stride) windows."""
-    reach = dilation * (window - 1) + 1
-    if stride == 1:
-        total = reach - 1
-    elif isinstance(size, int):
-        windows = -(-size // stride)
-        total = max((windows - 1) * stride + reach - size, 0)
-    else:
-        raise NotKnownYetError(
-            f"auto_pad with a stride of {stride} needs the size of the input, which is not known"
-        )
+    total = same_padding(size, window, stride, dilation, "auto_pad")
     less, more = total // 2, total - total // 2
     return (less, more) if upper else (more, less)

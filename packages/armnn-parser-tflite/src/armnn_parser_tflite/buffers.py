@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from armnn.errors import ParseError
+from armnn.parsing.conversion import open_beside, path_beside
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armnn_parser_tflite.flat_table import FlatTable
     from armnn_parser_tflite.model_file import ModelFile
     from armnn_parser_tflite.schema import Tensor
@@ -19,11 +21,6 @@ _EXTERNAL_GROUPS_SLOT = 20
 _EXTERNAL_BUFFERS_SLOT = 22
 _BEHIND_TABLES = 2
 """The least ``Buffer.offset`` that means something; 1 is what converters write before they know."""
-
-# Never follow a link that appeared after the check, never wait for a pipe's other end.
-_OPEN_FLAGS = os.O_RDONLY
-for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
-    _OPEN_FLAGS |= getattr(os, _flag, 0)
 
 
 class _Span(NamedTuple):
@@ -124,7 +121,7 @@ class Buffers:
             raise ParseError(f"{what} is packed as {span.packing!r}: expected unpacked data")
         if span.length != size:
             raise ParseError(f"{what} has {span.length} bytes of data: expected {size}")
-        path = self._confined_path(span.group, what)
+        path = path_beside(self._folder, span.group, what)
         if path not in self._files:
             self._files[path] = _content(path, what)
         content = self._files[path]
@@ -135,33 +132,9 @@ class Buffers:
             )
         return memoryview(content)[span.offset : span.offset + size]
 
-    def _confined_path(self, location: str, what: str) -> Path:
-        if self._folder is None:
-            raise ParseError(
-                f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
-                "pass the model's path"
-            )
-        # Both flavours, so that a file means the same (or nothing) on every platform.
-        flavours = (PurePosixPath(location), PureWindowsPath(location))
-        folder = self._folder.resolve()
-        if (
-            not location
-            or "\0" in location
-            or any(path.is_absolute() or path.drive or path.root for path in flavours)
-            or any(".." in path.parts for path in flavours)
-            or not (folder / location).resolve().is_relative_to(folder)
-        ):
-            raise ParseError(
-                f"{what} is said to be in {location!r}: expected a path below the model's folder"
-            )
-        return (folder / location).resolve()
-
 
 def _content(path: Path, what: str) -> bytes:
-    try:
-        descriptor = os.open(path, _OPEN_FLAGS)
-    except OSError as error:
-        raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error
+    descriptor = open_beside(path, what)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ParseError(f"{what} is not in a regular file: {str(path)!r}")

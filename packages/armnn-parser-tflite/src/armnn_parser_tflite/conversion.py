@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.errors import ArmnnError, ParseError, UnsupportedOperatorError
+from armnn.errors import ParseError, UnsupportedOperatorError
 from armnn.graph import DeferredOperator, Operator, Value
-from armnn.layers.plumbing import StandInDescriptor
+from armnn.parsing.conversion import (
+    Conversion,
+    NotKnownYetError,
+    RefusedError,
+    add_stand_in,
+    values_of,
+)
 from armnn_parser_tflite import operators  # noqa: F401  (importing them registers them)
 from armnn_parser_tflite._bindings import BuiltinOperator
 from armnn_parser_tflite._registry import Converter, find_converter
 from armnn_parser_tflite.folding import folded
 from armnn_parser_tflite.graph import Graph
 from armnn_parser_tflite.operation import Operation, operator_type
-from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError, reason
-from armnn_parser_tflite.schema import ABSENT, read_subgraph
+from armnn_parser_tflite.refusals import reason
+from armnn_parser_tflite.schema import ABSENT, OperatorRecord, read_subgraph
 from armnn_parser_tflite.tensors import has_type, is_complex, is_handle
 from armnn_parser_tflite.variables import Variables
 
@@ -23,10 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.graph import Network, Survey
+    from armnn.tensor import TensorInfo
     from armnn_parser_tflite.buffers import Buffers
     from armnn_parser_tflite.flat_table import FlatFile
     from armnn_parser_tflite.model_file import ModelFile
-    from armnn_parser_tflite.schema import OperatorRecord, Subgraph
+    from armnn_parser_tflite.schema import Subgraph
 
 _DEEPEST_CALL = 8
 _MOST_CALLED_OPERATORS = 2**14
@@ -41,7 +48,7 @@ def convert_operators(graph: Graph, file: FlatFile) -> None:
         UnsupportedOperatorError: Some cannot be converted; the message names all of them.
         ParseError: One is malformed.
     """
-    conversion = _Conversion(graph, file)
+    conversion = _OperatorConversion(graph, file)
     for record in _live_operators(graph.subgraph):
         conversion.convert(record)
     conversion.raise_refused()
@@ -126,7 +133,7 @@ class _DeferredOperation(DeferredOperator):
         )
         for index, value in zip(self.inputs, inputs, strict=True):
             graph.bind(index, value)
-        conversion = _Conversion(graph, self._file)
+        conversion = _OperatorConversion(graph, self._file)
         conversion.convert(self._record)
         conversion.raise_refused()
         return [graph.value(index) for index in self._record.outputs]
@@ -136,77 +143,33 @@ def _no_calls(_index: int, _values: Sequence[Value]) -> list[Value]:
     raise RefusedError("it calls a subgraph, which has to be known when the file is read")
 
 
-class _Conversion:
+class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
+    places = "operators"
+
     def __init__(self, graph: Graph, file: FlatFile) -> None:
+        super().__init__(graph.network, graph.survey)
         self._graph = graph
         self._file = file
-        self._refused: dict[tuple[str, str], list[int]] = {}
-        self._unavailable: dict[int, None] = {}
+
+    def operator_of(self, record: OperatorRecord) -> Operator:
+        return Operator(operator_type(record), f"{self._graph.prefix}{record.number}")
+
+    def place_of(self, record: OperatorRecord) -> str:
+        return str(record.number)
+
+    def keys_read(self, record: OperatorRecord) -> Sequence[int]:
+        return record.inputs
+
+    def keys_made(self, record: OperatorRecord) -> Sequence[int]:
+        return record.outputs
 
     def convert(self, record: OperatorRecord) -> None:
         """Add the layers of an operator, or note why that cannot be done."""
-        network, survey = self._graph.network, self._graph.survey
-        operation = Operation(record, self._graph, self._file)
-        origin = Operator(operation.type, f"{self._graph.prefix}{record.number}")
-        if survey is not None:
-            survey.operators[origin] = ""
-        outer, network.origin = network.origin, origin
-        self._convert(operation, record, origin)
-        network.origin = outer
+        if self.survey is not None:
+            self.survey.operators[self.operator_of(record)] = ""
+        super().convert(record)
 
-    def _convert(self, operation: Operation, record: OperatorRecord, origin: Operator) -> None:
-        survey = self._graph.survey
-        try:
-            converter = self._found(record)
-            if any(index in self._unavailable for index in record.inputs):
-                if survey is not None:
-                    survey.cut_off[origin] = None
-                self._give_up(record)
-                return
-            self._check_tensors(record, converter)
-            try:
-                self._bind(operation, _values(operation, converter))
-            except NotKnownYetError as unknown:
-                self._defer(operation, unknown)
-        except RefusedError as refusal:
-            if survey is not None:
-                survey.operators[origin] = str(refusal)
-            self._refused.setdefault((operation.type, str(refusal)), []).append(record.number)
-            self._give_up(record)
-
-    def _defer(self, operation: Operation, unknown: NotKnownYetError) -> None:
-        """Add a StandIn layer for an operator that cannot be converted yet.
-
-        Raises:
-            RefusedError: Nothing more will be known.
-        """
-        deferred = _DeferredOperation(operation, self._graph, self._file, unknown.place)
-        inputs = [self._graph.value(index) for index in deferred.inputs]
-        if not deferred.awaits and all(value.info.is_static for value in inputs):
-            raise unknown
-        infos = [operation.info(index) for index in range(len(operation.record.outputs))]
-        stand_in = self._graph.network.add(
-            "StandIn",
-            inputs,
-            StandInDescriptor(num_outputs=len(infos)),
-            name=operation.layer_name(),
-            outputs=infos,
-        )
-        stand_in.compiled = deferred
-        self._bind(operation, stand_in.outputs)
-
-    def raise_refused(self) -> None:
-        """Report everything that could not be converted."""
-        if not self._refused or self._graph.survey is not None:
-            return
-        listed = "; ".join(
-            f"{name} (operators {', '.join(map(str, where))}): {reason}"
-            for (name, reason), where in self._refused.items()
-        )
-        names = dict.fromkeys(name for name, _ in self._refused)
-        raise UnsupportedOperatorError(f"the model uses unsupported operators: {listed}", (*names,))
-
-    def _found(self, record: OperatorRecord) -> Converter:
+    def find(self, record: OperatorRecord) -> Converter:
         custom = record.code.builtin == BuiltinOperator.CUSTOM
         name = operator_type(record)
         converter = find_converter(name, custom=custom)
@@ -217,6 +180,25 @@ class _Conversion:
                 f"it is of version {record.code.version}, newer than {converter.newest}"
             )
         return converter
+
+    def add_layers(self, record: OperatorRecord, found: Converter) -> None:
+        self._check_tensors(record, found)
+        operation = Operation(record, self._graph, self._file)
+        values = values_of(operation, lambda each: folded(each) or found.convert(each))
+        if len(values) != len(record.outputs):
+            raise operation.error(f"it has {len(record.outputs)} outputs: expected {len(values)}")
+        self._graph.bind_all(record.outputs, values)
+
+    def defer(self, record: OperatorRecord, found: Converter, unknown: NotKnownYetError) -> None:  # noqa: ARG002  # its outputs' types are in the file
+        operation = Operation(record, self._graph, self._file)
+        deferred = _DeferredOperation(operation, self._graph, self._file, unknown.awaited)
+        inputs = [self._graph.value(index) for index in deferred.inputs]
+
+        def infos() -> list[TensorInfo]:
+            return [operation.info(index) for index in range(len(record.outputs))]
+
+        values = add_stand_in(self.network, deferred, inputs, unknown, infos, operation.layer_name)
+        self._graph.bind_all(record.outputs, values)
 
     def _check_tensors(self, record: OperatorRecord, converter: Converter) -> None:
         for index in (*record.inputs, *record.outputs):
@@ -230,27 +212,6 @@ class _Conversion:
             )
             if not is_known:
                 raise RefusedError("it has a tensor of a type that is not supported")
-
-    def _bind(self, operation: Operation, values: Sequence[Value]) -> None:
-        outputs = operation.record.outputs
-        if len(values) != len(outputs):
-            raise operation.error(f"it has {len(outputs)} outputs: expected {len(values)}")
-        for index, value in zip(outputs, values, strict=True):
-            self._graph.bind(index, value)
-
-    def _give_up(self, record: OperatorRecord) -> None:
-        self._unavailable.update(dict.fromkeys(record.outputs))
-
-
-def _values(operation: Operation, converter: Converter) -> Sequence[Value]:
-    try:
-        known = folded(operation)
-        values = converter.convert(operation) if known is None else known
-    except ArmnnError as error:
-        if str(error).startswith(str(operation)):
-            raise
-        raise operation.error(str(error)) from error
-    return (values,) if isinstance(values, Value) else values
 
 
 def _live_operators(subgraph: Subgraph) -> list[OperatorRecord]:

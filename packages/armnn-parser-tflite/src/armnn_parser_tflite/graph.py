@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.errors import ParseError
+from armnn.parsing.conversion import ValueTable
 from armnn_parser_tflite.tensors import info_of, to_array
 
 if TYPE_CHECKING:
@@ -18,18 +19,15 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.variables import Variables
 
 
-class Graph:
+class Graph(ValueTable[int]):
     """Values by the indices of tensors. Constants are read when the first operator asks for them.
 
     Attributes:
-        network: What is being made.
         subgraph: What it is made from.
         buffers: The data of constants.
         variables: What outlives a run.
-        prefix: What the names of layers begin with; each call of a subgraph has its own.
         inline: Adds the layers of another subgraph: from its number and the values of its inputs
             to the values of its outputs.
-        survey: Where the operators are noted; None if those that cannot be converted are an error.
     """
 
     def __init__(
@@ -42,17 +40,11 @@ class Graph:
         prefix: str = "",
         survey: Survey | None = None,
     ) -> None:
-        self.network = network
+        super().__init__(network, prefix, survey)
         self.subgraph = subgraph
         self.buffers = buffers
         self.variables = variables
         self.inline = inline
-        self.prefix = prefix
-        self.survey = survey
-        self._values: dict[int, Value] = {}
-
-    def __contains__(self, index: int) -> bool:
-        return index in self._values
 
     def tensor(self, index: int) -> Tensor:
         """Return what the file says of a tensor."""
@@ -67,24 +59,6 @@ class Graph:
         tensor = self.tensor(index)
         return bool(tensor.external_buffer) or self.buffers.data(tensor.buffer) is not None
 
-    def add_input(self, index: int, name: str) -> None:
-        """Add an input of the network.
-
-        Raises:
-            ParseError: The tensor is an input already, or networks have no such tensor.
-        """
-        self._check_free(index)
-        self._values[index] = self.network.add_input(name, info_of(self.tensor(index)))
-
-    def bind(self, index: int, value: Value) -> None:
-        """Make the value of a tensor known.
-
-        Raises:
-            ParseError: It is known already.
-        """
-        self._check_free(index)
-        self._values[index] = value
-
     def value(self, index: int) -> Value:
         """Return the value of a tensor; one with data becomes a Constant layer, once.
 
@@ -93,7 +67,7 @@ class Graph:
         Raises:
             ParseError: Nothing makes it, or its data is malformed.
         """
-        if index not in self._values:
+        if index not in self.known:
             tensor = self.tensor(index)
             info = info_of(tensor)
             data = to_array(tensor, self.buffers)
@@ -106,17 +80,18 @@ class Graph:
                     f"the tensor {tensor.name!r} is read, but it has no data and no input or "
                     "operator before makes it"
                 )
-            self._values[index] = self.network.add_constant(
+            self.known[index] = self.network.add_constant(
                 data.astype(info.data_type.numpy_dtype, copy=False),
                 info.with_shape(tensor.shape),
                 name=self.unique_name(tensor.name or f"tensor_{index}"),
             )
-        return self._values[index]
+        return self.known[index]
 
-    def unique_name(self, stem: str) -> str:
-        """Return a free name for a layer."""
-        return self.network.unique_name(self.prefix + stem)
+    def check_free(self, index: int) -> None:
+        """Check that a tensor has no value yet.
 
-    def _check_free(self, index: int) -> None:
-        if index in self._values:
+        Raises:
+            ParseError: It has one.
+        """
+        if index in self:
             raise ParseError(f"two inputs or operators make the tensor {self.tensor(index).name!r}")

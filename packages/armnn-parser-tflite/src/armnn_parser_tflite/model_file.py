@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+from armnn.errors import ParseError
+from armnn.parsing.conversion import check_model_file, unreadable
 from armnn_parser_tflite.flat_table import FlatFile, FlatTable
 
 _IDENTIFIER = b"TFL3"
@@ -44,14 +45,11 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
 
 
 def _read(path: Path) -> bytes:
-    if not path.exists():
-        raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
-    if not path.is_file():
-        raise ModelFileError(f"the model {str(path)!r} is not a regular file")
+    check_model_file(path)
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ModelFileError(f"the model {str(path)!r} cannot be read: {error}") from error
+        raise unreadable(str(path), error) from error
 
 
 def _opened(data: bytes, name: str, folder: Path | None) -> ModelFile:

@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from armnn.errors import ParseError
+from armnn.parsing.conversion import Operation as ConvertedOperation
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
 from armnn_parser_tflite.flat_table import FlatTable
-from armnn_parser_tflite.refusals import NotKnownYetError
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
 from armnn_parser_tflite.tensors import info_of, is_complex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
     from armnn.graph import Value
     from armnn.tensor import Shape, TensorInfo
     from armnn_parser_tflite.flat_table import FlatFile
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.schema import OperatorRecord
 
 
-class Operation:
+class Operation(ConvertedOperation):
     """An operator with its values.
 
     Attributes:
@@ -45,10 +38,6 @@ class Operation:
 
     def __str__(self) -> str:
         return f"{self.type} (operator {self.record.number})"
-
-    def error(self, what: str) -> ParseError:
-        """Return the error for something malformed in this operator."""
-        return ParseError(f"{self}: {what}")
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -107,9 +96,9 @@ class Operation:
             raise self.error(f"its input {index} is missing")
         return self.graph.value(self.record.inputs[index])
 
-    def optional_input(self, index: int) -> Value | None:
-        """Return an input, None if it is absent."""
-        return self.input(index) if self.has_input(index) else None
+    def input_name(self, index: int) -> str:
+        """Return how messages name an input: by its number."""
+        return str(index)
 
     def values(self) -> list[Value]:
         """Return all inputs of an operator that takes any number of them.
@@ -120,18 +109,6 @@ class Operation:
         if not self.count():
             raise self.error("it has no input")
         return [self.input(index) for index in range(self.count())]
-
-    def known(self, index: int) -> NDArray[Any]:
-        """Return the data of an input that must be there and constant.
-
-        Raises:
-            NotKnownYetError: It is computed.
-        """
-        value = self.input(index)
-        if value.constant is None:
-            what = f"its input {index} is computed, it must be constant"
-            raise NotKnownYetError(what, place=index)
-        return value.constant
 
     def integers(self, index: int) -> Value:
         """Return an input that holds axes, sizes or positions.
@@ -170,25 +147,6 @@ class Operation:
             raise self.error(f"its input {index} has {len(numbers)} elements: expected one")
         return numbers[0]
 
-    def shape(self, index: int = 0) -> Shape:
-        """Return the shape of an input.
-
-        Raises:
-            NotKnownYetError: Not even its rank is known.
-        """
-        return self.shape_of(self.input(index))
-
-    def shape_of(self, value: Value) -> Shape:
-        """Return the shape of a value.
-
-        Raises:
-            NotKnownYetError: Not even its rank is known.
-        """
-        shape = value.info.shape
-        if shape is None:
-            raise NotKnownYetError(f"the rank of {value.name!r} is not known")
-        return shape
-
     def is_complex(self, index: int = 0) -> bool:
         """Whether an input is of complex numbers, so that its value has one more axis."""
         return self.has_input(index) and is_complex(self.graph.tensor(self.record.inputs[index]))
@@ -217,16 +175,6 @@ class Operation:
             for ours, theirs in zip(shape, said, strict=True)
         )
 
-    def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from the front.
-
-        Raises:
-            ParseError: A tensor of that rank has no such axis.
-        """
-        if not -rank <= axis < rank:
-            raise self.error(f"the axis {axis} is not an axis of a tensor of rank {rank}")
-        return axis % rank
-
     # -- outputs ---------------------------------------------------------------------------------
 
     def info(self, index: int = 0) -> TensorInfo:
@@ -246,17 +194,6 @@ class Operation:
         name = self.graph.tensor(outputs[0]).name if outputs else ""
         stem = name or f"{self.type}_{self.record.number}"
         return self.graph.unique_name(f"{stem}/{part}" if part else stem)
-
-    # -- helpers of several converters -----------------------------------------------------------
-
-    def number(self, value: ArrayLike, like: Value, part: str) -> Value:
-        """Return a constant of the type of ``like``, which is not quantised."""
-        data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
-        return self.network.add_constant(data, name=self.layer_name(part))
-
-    def integers_constant(self, values: Sequence[int], part: str) -> Value:
-        """Return a constant list of 64-bit integers."""
-        return self.network.add_constant(np.array(values, np.int64), name=self.layer_name(part))
 
 
 def operator_type(record: OperatorRecord) -> str:

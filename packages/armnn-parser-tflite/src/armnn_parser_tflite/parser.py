@@ -13,7 +13,7 @@ from armnn_parser_tflite.buffers import Buffers
 from armnn_parser_tflite.conversion import convert_operators, main_graph
 from armnn_parser_tflite.model_file import ModelFile, read_model
 from armnn_parser_tflite.schema import find_signature, read_subgraph
-from armnn_parser_tflite.tensors import has_type
+from armnn_parser_tflite.tensors import has_type, info_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def parse(
     # An input that has data cannot be given another value: it is a constant.
     given = [index for index in records.inputs if not graph.has_data(index)]
     for index, name in _named(graph, given, names.inputs):
-        graph.add_input(index, name)
+        graph.add_input(index, info_of(graph.tensor(index)), name)
     convert_operators(graph, model.file)
     if not records.outputs:
         raise ParseError(f"the model {model.file.name!r} has no output")

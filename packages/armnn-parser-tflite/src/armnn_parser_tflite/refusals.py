@@ -1,24 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Refusals of operators: the errors, and the reasons of those without a converter."""
+"""Reasons why operators have no converter."""
 
 from __future__ import annotations
-
-
-class RefusedError(Exception):
-    """An operator is well formed, but layers cannot compute it; the message says why."""
-
-
-class NotKnownYetError(RefusedError):
-    """An operator cannot be converted before the shapes or the data of its inputs are known.
-
-    Attributes:
-        place: Which input's data is needed; None if shapes are.
-    """
-
-    def __init__(self, what: str, place: int | None = None) -> None:
-        super().__init__(what)
-        self.place = place
-
 
 _RANDOM = "its result is random, and a network gives the same one every time"
 _KEYS = "it looks up by keys or works on texts, which networks lack"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Layers that change shapes, also where dimensions are known only when the network runs."""
+"""Layers that drop and insert axes, also where dimensions are not known yet."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armnn.types import DataType
+from armnn.parsing.conversion import reshape, reshape_target, shape_vector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -15,33 +15,12 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.operation import Operation
 
 
-def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
-    """Reshape to known dimensions; -1 is what is left."""
-    return operation.network.add_reshape(
-        value, target_shape=tuple(shape), name=operation.layer_name(part)
-    )
-
-
-def shape_vector(operation: Operation, value: Value, part: str) -> Value:
-    """Return the dimensions of a value as a list of 64-bit integers."""
-    return operation.network.add_shape(
-        value, name=operation.layer_name(part), output=DataType.SIGNED64
-    )
-
-
-def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
-    """Put the axes in another order: axis i of the result is axis ``order[i]`` of ``value``."""
-    return operation.network.add_transpose(
-        value, dim_mappings=tuple(order), name=operation.layer_name(part)
-    )
-
-
 def without_axes(
     operation: Operation, value: Value, axes: Collection[int], part: str = ""
 ) -> Value:
     """Drop axes of one element."""
     shape = operation.shape_of(value)
-    target = _target([dim for axis, dim in enumerate(shape) if axis not in axes])
+    target = reshape_target([dim for axis, dim in enumerate(shape) if axis not in axes])
     if target is not None:
         return reshape(operation, value, target, part)
     rank = len(shape)
@@ -61,7 +40,7 @@ def without_axes(
 def with_axis(operation: Operation, value: Value, axis: int, part: str = "") -> Value:
     """Insert an axis of one element."""
     shape = operation.shape_of(value)
-    target = _target([*shape[:axis], 1, *shape[axis:]])
+    target = reshape_target([*shape[:axis], 1, *shape[axis:]])
     if target is not None:
         return reshape(operation, value, target, part)
     rank = len(shape) + 1
@@ -83,7 +62,7 @@ def with_last_axis(
 ) -> Value:
     """Give a matrix the axes of another value, but for the last one, which stays."""
     shape = operation.shape_of(like)
-    target = _target([*shape[:-1], size])
+    target = reshape_target([*shape[:-1], size])
     if target is not None:
         return reshape(operation, value, target, part)
     front = operation.network.add_slice(
@@ -97,14 +76,6 @@ def with_last_axis(
         [front, last], axis=0, name=operation.layer_name("new_shape")
     )
     return operation.network.add_reshape(value, new_shape, name=operation.layer_name(part))
-
-
-def _target(dims: Sequence[Dimension]) -> list[int] | None:
-    """Return a target for Reshape, None if it cannot be written down."""
-    unknown = sum(not isinstance(dim, int) for dim in dims)
-    if unknown > 1 or (unknown and 0 in dims):
-        return None
-    return [dim if isinstance(dim, int) else -1 for dim in dims]
 
 
 def _bits(flags: Sequence[bool]) -> int:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError
 from armnn_parser_tflite._bindings import BuiltinOperator
-from armnn_parser_tflite.refusals import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

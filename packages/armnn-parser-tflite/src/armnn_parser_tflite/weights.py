@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, static_shape
 from armnn.types import DataType
-from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -44,9 +44,7 @@ def static_weights(operation: Operation, rank: int, data: Value) -> tuple[Value,
         NotKnownYetError: A dimension is not known.
     """
     value = operation.input(1)
-    if not value.info.is_static:
-        raise NotKnownYetError("the shape of its weights is not known")
-    shape = value.info.static_shape
+    shape = static_shape(value, "its weights")
     if len(shape) != rank or 0 in shape:
         raise operation.error(
             f"the weights have shape {list(shape)}: expected rank {rank}, and no empty axis"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import same_padding
 from armnn_parser_tflite._bindings import Padding
-from armnn_parser_tflite.refusals import NotKnownYetError
 
 if TYPE_CHECKING:
     from armnn.tensor import Dimension
@@ -57,14 +57,5 @@ def padding(
         return 0, 0
     if kind != Padding.SAME:
         raise operation.error(f"the padding is {kind}: expected SAME (0) or VALID (1)")
-    reach = dilation * (window - 1) + 1
-    if stride == 1:
-        total = reach - 1
-    elif isinstance(size, int):
-        total = max((-(-size // stride) - 1) * stride + reach - size, 0)
-    else:
-        raise NotKnownYetError(
-            f"SAME padding with a stride of {stride} needs the size of the input, which is not "
-            "known"
-        )
+    total = same_padding(size, window, stride, dilation, "SAME padding")
     return total // 2, total - total // 2

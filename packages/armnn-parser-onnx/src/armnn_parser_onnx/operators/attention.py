@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
+    cast,
+    compare,
+    reshape,
+    transpose,
+)
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -17,10 +25,7 @@ from armnn.types import (
     LogicalBinaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
-from armnn_parser_onnx.operators.elementwise import cast, compare
-from armnn_parser_onnx.shapes import reshape, transpose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,10 +12,10 @@ from armnn.layers.convolution import (
     ConvolutionIntegerDescriptor,
     DepthwiseConvolution2dDescriptor,
 )
+from armnn.parsing.conversion import RefusedError, reshape, transpose
 from armnn.types import DataLayout
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.shapes import reshape, transpose, with_spatial_axes, without_spatial_axes
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
 from armnn_parser_onnx.window import Window, read_window
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, reshape, static_shape, transpose
 from armnn.types import BinaryOperation, DataLayout, GridPadding, ResizeMethod
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import reshape, static_shape, transpose
 from armnn_parser_onnx.weights import static_weights
 from armnn_parser_onnx.window import Window, read_window
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, shape_vector
 from armnn.types import DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
-from armnn_parser_onnx.shapes import shape_vector
 from armnn_parser_onnx.tensors import to_array
 
 if TYPE_CHECKING:

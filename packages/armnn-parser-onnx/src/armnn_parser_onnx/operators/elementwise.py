@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import cast, compare, logical
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -19,26 +20,6 @@ from armnn_parser_onnx.operators.activation import activation, binary
 if TYPE_CHECKING:
     from armnn.graph import Value
     from armnn_parser_onnx.operation import Operation
-
-
-def cast(operation: Operation, value: Value, data_type: DataType, part: str = "") -> Value:
-    """Add a Cast layer, or nothing if the type is that already."""
-    if value.info.data_type is data_type:
-        return value
-    return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
-
-
-def compare(
-    operation: Operation,
-    function: ComparisonOperation,
-    first: Value,
-    second: Value,
-    part: str = "",
-) -> Value:
-    """Add a Comparison layer."""
-    return operation.network.add_comparison(
-        first, second, operation=function, name=operation.layer_name(part)
-    )
 
 
 def unary(operation: Operation, function: UnaryOperation, value: Value, part: str = "") -> Value:
@@ -84,12 +65,7 @@ def _comparison_operator(name: str, function: ComparisonOperation) -> None:
 def _logical_operator(name: str, function: LogicalBinaryOperation) -> None:
     @operator(name)
     def convert(operation: Operation) -> Value:
-        return operation.network.add_logical_binary(
-            operation.input(),
-            operation.input(1),
-            operation=function,
-            name=operation.layer_name(),
-        )
+        return logical(operation, function)
 
 
 _binary_operator("Add", BinaryOperation.ADD)

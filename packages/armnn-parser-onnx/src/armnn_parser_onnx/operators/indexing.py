@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape, static_shape
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.operators.elementwise import cast
-from armnn_parser_onnx.shapes import reshape, static_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, shape_vector
 from armnn.types import DataType
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.shapes import shape_vector
 from armnn_parser_onnx.tensors import data_type_of, to_array
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast
 from armnn.types import ActivationFunction, BinaryOperation, DataType, ReduceOperation
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.microsoft_schemas import MICROSOFT
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
-from armnn_parser_onnx.operators.elementwise import cast
 
 if TYPE_CHECKING:
     from armnn.graph import Value

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, compare, reshape
 from armnn.types import BinaryOperation, ComparisonOperation, DataType
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.microsoft_schemas import MICROSOFT
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.attention import merged_heads, split_heads
-from armnn_parser_onnx.operators.elementwise import cast, compare
-from armnn_parser_onnx.shapes import reshape, reshape_to_groups
+from armnn_parser_onnx.shapes import reshape_to_groups
 
 if TYPE_CHECKING:
     from armnn.graph import Value

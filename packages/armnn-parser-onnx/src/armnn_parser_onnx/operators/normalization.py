@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, compare
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -20,9 +21,8 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
-from armnn_parser_onnx.operators.elementwise import cast, compare, unary
+from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.shapes import reshape_like, reshape_to_groups
 
 if TYPE_CHECKING:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError, cast, reshape, transpose
 from armnn.types import DataType, PaddingMode
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.operators.elementwise import cast
-from armnn_parser_onnx.shapes import reshape, transpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError
 from armnn.types import (
     ActivationFunction,
     BinaryOperation,
@@ -18,7 +19,6 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.operators.unpooling import places_of_maxima

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape
 from armnn.tensor import TensorInfo
 from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOperation
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import activation, binary
-from armnn_parser_onnx.operators.elementwise import cast, unary
+from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.operators.reshaping import saturated_cast
-from armnn_parser_onnx.shapes import reshape
 from armnn_parser_onnx.tensors import data_type_of
 
 if TYPE_CHECKING:

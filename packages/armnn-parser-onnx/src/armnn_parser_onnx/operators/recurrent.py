@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from armnn.layers import LAYERS
+from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction, SequenceDirection
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

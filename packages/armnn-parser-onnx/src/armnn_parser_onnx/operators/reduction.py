@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers.reduction import CumProdDescriptor, CumSumDescriptor
+from armnn.parsing.conversion import RefusedError, cast, compare
 from armnn.types import (
     ArgMinMaxFunction,
     BinaryOperation,
@@ -17,9 +18,8 @@ from armnn.types import (
     UnaryOperation,
 )
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.operators.elementwise import cast, compare, unary
+from armnn_parser_onnx.operators.elementwise import unary
 from armnn_parser_onnx.shapes import reshape_to_groups
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from armnn_parser_onnx.operation import RefusedError
-from armnn_parser_onnx.shapes import transpose
+from armnn.parsing.conversion import RefusedError, transpose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

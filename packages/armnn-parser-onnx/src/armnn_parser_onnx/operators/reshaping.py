@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, cast
+from armnn.parsing.conversion import transpose as add_transpose
 from armnn.types import ActivationFunction, BinaryOperation, DataLayout, DataType
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError
 from armnn_parser_onnx.operators.activation import activation, binary
-from armnn_parser_onnx.operators.elementwise import cast
 from armnn_parser_onnx.shapes import reshape_to_groups
-from armnn_parser_onnx.shapes import transpose as add_transpose
 from armnn_parser_onnx.tensors import data_type_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, shape_vector
 from armnn.types import BinaryOperation, DataLayout, ResizeMethod, ResizeRounding
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
 from armnn_parser_onnx.operators.resampling import (
     ResizedAxis,
@@ -19,7 +19,7 @@ from armnn_parser_onnx.operators.resampling import (
     rounded,
     sample_places,
 )
-from armnn_parser_onnx.shapes import shape_vector, with_spatial_axes, without_spatial_axes
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError
 from armnn.types import GridPadding, PoolingAlgorithm, ResizeMethod
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

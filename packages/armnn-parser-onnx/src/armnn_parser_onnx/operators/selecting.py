@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import cast, reshape
 from armnn.types import ArgMinMaxFunction, DataType
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operators.elementwise import cast
 from armnn_parser_onnx.operators.indexing import REDUCTIONS
-from armnn_parser_onnx.shapes import reshape, reshape_like
+from armnn_parser_onnx.shapes import reshape_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, reshape, transpose
 from armnn.tensor import format_shape
 from armnn.types import BinaryOperation, DataLayout
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import reshape, reshape_to_groups, transpose
+from armnn_parser_onnx.shapes import reshape_to_groups
 from armnn_parser_onnx.tensors import data_type_of
 
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.types import BinaryOperation, DataLayout
-from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import NotKnownYetError, RefusedError
-from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import (
+from armnn.parsing.conversion import (
+    NotKnownYetError,
+    RefusedError,
     reshape,
     static_shape,
     transpose,
-    with_spatial_axes,
-    without_spatial_axes,
 )
+from armnn.types import BinaryOperation, DataLayout
+from armnn_parser_onnx._registry import operator
+from armnn_parser_onnx.operators.activation import binary
+from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.weights import changed, check_channels, static_weights
 from armnn_parser_onnx.window import AUTO_PAD, Window, per_axis
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, reshape, static_shape
 from armnn.types import ArgMinMaxFunction, BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_onnx._registry import operator
-from armnn_parser_onnx.operation import RefusedError
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.shapes import reshape, static_shape
 from armnn_parser_onnx.window import Window, kernel_shape, per_axis, read_window
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction, DataType
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError, reshape
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape
 from armnn_parser_tflite.tensors import info_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from armnn.layers.convolution import (
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
+from armnn.parsing.conversion import RefusedError
 from armnn.types import DataLayout
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.weights import bias, static_weights
 from armnn_parser_tflite.window import LARGEST, padding, positive
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, cast, reshape, shape_vector
 from armnn.types import DataType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.flexbuffer import read_numbers
-from armnn_parser_tflite.operators.elementwise import cast
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape, shape_vector, with_axis
+from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, shape_vector
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import shape_vector
 
 if TYPE_CHECKING:
     from armnn.graph import Value

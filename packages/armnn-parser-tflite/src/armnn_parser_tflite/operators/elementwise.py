@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import cast, compare, logical, reshape
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
@@ -18,7 +19,7 @@ from armnn.types import (
 )
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.shapes import reshape, with_axis
+from armnn_parser_tflite.shapes import with_axis
 
 if TYPE_CHECKING:
     from armnn.graph import Value
@@ -164,15 +165,6 @@ def atan2(operation: Operation) -> Value:
     return network.add_where(nowhere, zero, there, name=operation.layer_name())
 
 
-def compare(
-    operation: Operation, relation: ComparisonOperation, first: Value, second: Value, part: str = ""
-) -> Value:
-    """Add a Comparison layer."""
-    return operation.network.add_comparison(
-        first, second, operation=relation, name=operation.layer_name(part)
-    )
-
-
 def _comparison(name: str, relation: ComparisonOperation, newest: int) -> None:
     @operator(name, newest)
     def convert(operation: Operation) -> Value:
@@ -190,12 +182,7 @@ _comparison("LESS_EQUAL", ComparisonOperation.LESS_OR_EQUAL, 2)
 def _logical(name: str, function: LogicalBinaryOperation) -> None:
     @operator(name)
     def convert(operation: Operation) -> Value:
-        return operation.network.add_logical_binary(
-            operation.input(0),
-            operation.input(1),
-            operation=function,
-            name=operation.layer_name(),
-        )
+        return logical(operation, function)
 
 
 _logical("LOGICAL_AND", LogicalBinaryOperation.LOGICAL_AND)
@@ -225,13 +212,6 @@ def _where(operation: Operation, condition: Value) -> Value:
         name=operation.layer_name(),
         output=operation.info(),
     )
-
-
-def cast(operation: Operation, value: Value, data_type: DataType, part: str) -> Value:
-    """Cast a value, if it is not of the type yet."""
-    if value.info.data_type is data_type:
-        return value
-    return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
 
 
 @operator("BUCKETIZE")

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, reshape, transpose
 from armnn.types import BinaryOperation
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.elementwise import binary
 from armnn_parser_tflite.operators.scattering import indices, static
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape, transpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import NotKnownYetError
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.refusals import NotKnownYetError
 from armnn_parser_tflite.shapes import without_axes
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError, reshape
 from armnn_parser_tflite._bindings import FullyConnectedOptionsWeightsFormat
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape, with_last_axis
+from armnn_parser_tflite.shapes import with_last_axis
 from armnn_parser_tflite.weights import bias, real_like, static_weights
 
 if TYPE_CHECKING:

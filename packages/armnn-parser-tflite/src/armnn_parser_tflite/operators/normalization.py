@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError
 from armnn.types import DataLayout, NormalizationAlgorithmChannel
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import fused
-from armnn_parser_tflite.refusals import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError
 from armnn.types import ActivationFunction
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.spectral import part
-from armnn_parser_tflite.refusals import RefusedError
 
 if TYPE_CHECKING:
     from armnn.graph import Value

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import RefusedError, reshape
 from armnn.types import ActivationFunction, ReduceOperation
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import FUSED, fused
 from armnn_parser_tflite.operators.scattering import static
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape, with_axis
+from armnn_parser_tflite.shapes import with_axis
 from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
+from armnn.parsing.conversion import RefusedError
 from armnn_parser_tflite._bindings import LSTMKernelType
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import RefusedError
 from armnn_parser_tflite.shapes import with_axis, without_axes
 from armnn_parser_tflite.weights import real_like
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from armnn.parsing.conversion import RefusedError, reshape, transpose
 from armnn.types import DataLayout, PaddingMode
 from armnn_parser_tflite._bindings import MirrorPadMode
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import RefusedError
-from armnn_parser_tflite.shapes import reshape, transpose, with_axis, without_axes
+from armnn_parser_tflite.shapes import with_axis, without_axes
 
 if TYPE_CHECKING:
     from armnn.graph import Value

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError, cast, reshape
 from armnn.types import BinaryOperation, DataType, ScatterNdFunction
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.operators.elementwise import binary, cast
-from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
-from armnn_parser_tflite.shapes import reshape
+from armnn_parser_tflite.operators.elementwise import binary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

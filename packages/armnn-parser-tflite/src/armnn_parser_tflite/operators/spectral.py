@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armnn.parsing.conversion import NotKnownYetError, RefusedError
 from armnn.types import ReduceOperation, UnaryOperation
 from armnn_parser_tflite._registry import operator
-from armnn_parser_tflite.refusals import NotKnownYetError, RefusedError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

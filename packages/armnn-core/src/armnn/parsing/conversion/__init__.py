@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""What parsers share: refusals, deferral, names, axes, shapes and files beside a model.
+
+``docs/writing-a-parser.md`` shows a parser that is made of it.
+"""
+
+from __future__ import annotations
+
+from armnn.parsing.conversion._conversion import Conversion, Converted, add_stand_in, values_of
+from armnn.parsing.conversion._files import (
+    check_model_file,
+    open_beside,
+    path_beside,
+    unreadable,
+)
+from armnn.parsing.conversion._layers import (
+    cast,
+    compare,
+    logical,
+    reshape,
+    reshape_target,
+    same_padding,
+    shape_vector,
+    static_shape,
+    transpose,
+)
+from armnn.parsing.conversion._operation import NotKnownYetError, Operation, RefusedError
+from armnn.parsing.conversion._values import ValueTable
+
+__all__ = [
+    "Conversion",
+    "Converted",
+    "NotKnownYetError",
+    "Operation",
+    "RefusedError",
+    "ValueTable",
+    "add_stand_in",
+    "cast",
+    "check_model_file",
+    "compare",
+    "logical",
+    "open_beside",
+    "path_beside",
+    "reshape",
+    "reshape_target",
+    "same_padding",
+    "shape_vector",
+    "static_shape",
+    "transpose",
+    "unreadable",
+    "values_of",
+]

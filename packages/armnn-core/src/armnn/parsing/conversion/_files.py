@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Model files, and the data files beside them: a model is untrusted, and never leads elsewhere.
+
+Without the checks here a model could name ``/etc/passwd``, or a device that never ends, as its
+weights.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from armnn.errors import ModelFileError, ModelFileNotFoundError, ParseError
+
+# Never follow a link that appeared after the check, never wait for a pipe's other end.
+_OPEN_FLAGS = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+    _OPEN_FLAGS |= getattr(os, _flag, 0)
+
+
+def check_model_file(path: Path) -> None:
+    """Check that a model is a regular file.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: It is something else, such as a folder.
+    """
+    if not path.exists():
+        raise ModelFileNotFoundError(f"there is no model file {str(path)!r}")
+    if not path.is_file():
+        raise ModelFileError(f"the model {str(path)!r} is not a regular file")
+
+
+def unreadable(name: str, error: OSError) -> ModelFileError:
+    """Return the error for a model file that the system does not let be read."""
+    return ModelFileError(f"the model {name!r} cannot be read: {error}")
+
+
+def path_beside(folder: Path | None, location: str, what: str) -> Path:
+    """Return the path of a data file, which is below the model's folder.
+
+    Args:
+        folder: The folder of the model; None if the model came as bytes.
+        location: What the model says.
+        what: How errors name the data.
+
+    Raises:
+        ParseError: There is no folder, or the location leads out of it.
+    """
+    if folder is None:
+        raise ParseError(
+            f"{what} is in the file {location!r}, but a model given as bytes has no folder: "
+            "pass the model's path"
+        )
+    # Both flavours, so that a file means the same (or nothing) on every platform.
+    flavours = (PurePosixPath(location), PureWindowsPath(location))
+    if (
+        not location
+        or "\0" in location
+        or any(path.is_absolute() or path.drive or path.root for path in flavours)
+        or any(".." in path.parts for path in flavours)
+    ):
+        raise ParseError(
+            f"{what} is said to be in {location!r}: expected a path below the model's folder"
+        )
+    folder = folder.resolve()
+    path = (folder / location).resolve()
+    if not path.is_relative_to(folder):
+        raise ParseError(
+            f"{what} is said to be in {location!r}, which leads out of the model's folder"
+        )
+    return path
+
+
+def open_beside(path: Path, what: str) -> int:
+    """Open a data file and return its descriptor, which the caller closes.
+
+    Raises:
+        ParseError: It cannot be opened.
+    """
+    try:
+        return os.open(path, _OPEN_FLAGS)
+    except OSError as error:
+        raise ParseError(f"{what} cannot be read from {str(path)!r}: {error}") from error

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Layers that operators of several formats become, with the operator's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.parsing.conversion._operation import NotKnownYetError
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from armnn.graph import Value
+    from armnn.parsing.conversion._operation import Operation
+    from armnn.tensor import Dimension
+    from armnn.types import ComparisonOperation, LogicalBinaryOperation
+
+
+def cast(operation: Operation, value: Value, data_type: DataType, part: str = "") -> Value:
+    """Add a Cast layer, unless the value has that type already."""
+    if value.info.data_type is data_type:
+        return value
+    return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
+
+
+def compare(
+    operation: Operation, relation: ComparisonOperation, first: Value, second: Value, part: str = ""
+) -> Value:
+    """Add a Comparison layer."""
+    return operation.network.add_comparison(
+        first, second, operation=relation, name=operation.layer_name(part)
+    )
+
+
+def logical(operation: Operation, function: LogicalBinaryOperation) -> Value:
+    """Add a LogicalBinary layer of the first two inputs."""
+    return operation.network.add_logical_binary(
+        operation.input(0), operation.input(1), operation=function, name=operation.layer_name()
+    )
+
+
+def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str = "") -> Value:
+    """Reshape to known dimensions; -1 is what is left."""
+    return operation.network.add_reshape(
+        value, target_shape=tuple(shape), name=operation.layer_name(part)
+    )
+
+
+def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
+    """Permute the axes: axis i of the result is axis ``order[i]`` of ``value``."""
+    return operation.network.add_transpose(
+        value, dim_mappings=tuple(order), name=operation.layer_name(part)
+    )
+
+
+def shape_vector(operation: Operation, value: Value, part: str = "shape") -> Value:
+    """Return the dimensions of a value as a list of 64-bit integers."""
+    return operation.network.add_shape(
+        value, name=operation.layer_name(part), output=DataType.SIGNED64
+    )
+
+
+def static_shape(value: Value, what: str = "") -> tuple[int, ...]:
+    """Return the shape of a value all of whose dimensions must be known.
+
+    Args:
+        value: The value.
+        what: How the error names it; by default by its name.
+
+    Raises:
+        NotKnownYetError: A dimension is not known.
+    """
+    if not value.info.is_static:
+        raise NotKnownYetError(f"the shape of {what or repr(value.name)} is not known")
+    return value.info.static_shape
+
+
+def reshape_target(dims: Sequence[Dimension]) -> list[int] | None:
+    """Return the target of a Reshape; None if it depends on more than one unknown dimension."""
+    unknown = sum(not isinstance(dim, int) for dim in dims)
+    if unknown > 1 or (unknown and 0 in dims):
+        return None
+    return [dim if isinstance(dim, int) else -1 for dim in dims]
+
+
+def same_padding(size: Dimension, window: int, stride: int, dilation: int, name: str) -> int:
+    """Return the padding of one axis, both sides together, that makes ceil(size / stride) windows.
+
+    Args:
+        size: The size of the axis.
+        window: The size of the window along it.
+        stride: The distance from one window to the next.
+        dilation: The distance from one element that the window reads to the next.
+        name: What the format calls this padding.
+
+    Raises:
+        NotKnownYetError: The padding depends on the size, which is not known.
+    """
+    reach = dilation * (window - 1) + 1
+    if stride == 1:
+        return reach - 1
+    if not isinstance(size, int):
+        raise NotKnownYetError(
+            f"{name} with a stride of {stride} needs the size of the input, which is not known"
+        )
+    return max((-(-size // stride) - 1) * stride + reach - size, 0)

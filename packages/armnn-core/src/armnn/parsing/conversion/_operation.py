@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""One operator of a model while layers are made of it: its inputs, axes and names."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.graph import Network, Value
+    from armnn.tensor import Shape
+
+
+class RefusedError(Exception):
+    """An operator is well formed, but layers cannot compute it; the message says why."""
+
+
+class NotKnownYetError(RefusedError):
+    """An operator cannot be converted before more is known of its inputs.
+
+    Attributes:
+        awaited: The index of the input whose data must be known; None if a shape is missing.
+    """
+
+    def __init__(self, message: str, awaited: int | None = None) -> None:
+        super().__init__(message)
+        self.awaited = awaited
+
+
+class Operation(ABC):
+    """An operator with its values; a parser adds how its format names inputs and parameters.
+
+    Attributes:
+        network: The network that its layers are added to.
+    """
+
+    network: Network
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return how messages name it."""
+
+    @abstractmethod
+    def has_input(self, index: int) -> bool:
+        """Whether an optional input is there."""
+
+    @abstractmethod
+    def input(self, index: int = 0) -> Value:
+        """Return an input.
+
+        Raises:
+            ParseError: It is absent.
+        """
+
+    @abstractmethod
+    def input_name(self, index: int) -> str:
+        """Return how messages name an input."""
+
+    @abstractmethod
+    def layer_name(self, part: str = "") -> str:
+        """Return a free name for a layer, with ``part`` for one that is not the last."""
+
+    def error(self, what: str) -> ParseError:
+        """Return the error for something malformed in this operator."""
+        return ParseError(f"{self}: {what}")
+
+    def optional_input(self, index: int) -> Value | None:
+        """Return an input, None if it is absent."""
+        return self.input(index) if self.has_input(index) else None
+
+    def known(self, index: int) -> NDArray[Any]:
+        """Return the data of an input that must be there and constant.
+
+        Raises:
+            NotKnownYetError: It is computed.
+        """
+        value = self.input(index)
+        if value.constant is None:
+            what = f"its input {self.input_name(index)} is computed, it must be constant"
+            raise NotKnownYetError(what, awaited=index)
+        return value.constant
+
+    def shape(self, index: int = 0) -> Shape:
+        """Return the shape of an input.
+
+        Raises:
+            NotKnownYetError: Not even its rank is known.
+        """
+        return self.shape_of(self.input(index))
+
+    def shape_of(self, value: Value) -> Shape:
+        """Return the shape of a value.
+
+        Raises:
+            NotKnownYetError: Not even its rank is known.
+        """
+        shape = value.info.shape
+        if shape is None:
+            raise NotKnownYetError(f"the rank of {value.name!r} is not known")
+        return shape
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front.
+
+        Raises:
+            ParseError: A tensor of that rank has no such axis.
+        """
+        if not -rank <= axis < rank:
+            raise self.error(f"the axis {axis} is not an axis of a tensor of rank {rank}")
+        return axis % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return axes counted from the front, in ascending order.
+
+        Raises:
+            ParseError: A tensor of that rank lacks one of them, or one is there twice.
+        """
+        counted = sorted(self.axis(axis, rank) for axis in axes)
+        if len(set(counted)) != len(counted):
+            raise self.error(f"the axes {list(axes)} name an axis twice")
+        return tuple(counted)
+
+    def number(self, value: ArrayLike, like: Value, part: str) -> Value:
+        """Return a constant of the type of ``like``, which is not quantised."""
+        data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
+        return self.network.add_constant(data, name=self.layer_name(part))
+
+    def integers_constant(self, values: Sequence[int], part: str) -> Value:
+        """Return a constant list of 64-bit integers."""
+        return self.network.add_constant(np.array(values, np.int64), name=self.layer_name(part))
