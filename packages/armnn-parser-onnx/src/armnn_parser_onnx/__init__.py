@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""ONNX files as networks; armnn finds it by its entry point."""
+"""Reads ONNX files as networks, and writes networks as ONNX files."""

@@ -33,8 +33,6 @@ examples:
   armnn backends new Acme --id AcmeNpu --native           in C
 
 then, in the new folder:
-  pip install -e ".[test]" && pytest && armnn backends
-of one in C:
   pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends
 {WHEELHOUSE}.
 """
@@ -68,11 +66,8 @@ def new_backend(arguments: argparse.Namespace) -> int:
     kind: Kind = "native" if arguments.native else "python"
     folder = write_backend(arguments.vendor, arguments.id, Path(arguments.output), kind)
     print(f"Wrote {folder}. Next:")
-    # The build of a native one takes the header from armnn-backend-api, which pip must find.
-    option = f"{FIND_LINKS} " if kind == "native" else ""
-    print(f'  cd {folder} && pip install {option}-e ".[test]" && pytest && armnn backends')
-    if option:
-        print(f"{WHEELHOUSE}.")
+    print(f'  cd {folder} && pip install {FIND_LINKS} -e ".[test]" && pytest && armnn backends')
+    print(f"{WHEELHOUSE}.")
     return 0
 
 
