@@ -27,7 +27,7 @@ SCRIPTS = sorted(
     for script in Path().glob(f"{folder}/**/*.py")
 )
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
-MORE_BACKENDS = ["armnn-backend-custom", "armnn-backend-openvino"]
+MORE = ["armnn-backend-custom", "armnn-backend-openvino", "armnn-compat", "armnn-conformance"]
 DIST = Path("dist")
 # What building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "Arm_CpuAcc_backend.so", "tools"}
@@ -51,7 +51,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def types(session: nox.Session) -> None:
     """Check the types of all sources, in strict mode."""
-    _install(session, EVERYTHING, *MORE_BACKENDS, group="types")
+    _install(session, EVERYTHING, *MORE, group="types")
     session.run("mypy", *(f"packages/{package}/src" for package in PACKAGES))
     session.run("mypy", "noxfile.py", "nox", "conftest.py", *SCRIPTS)
 
@@ -78,7 +78,7 @@ def tests(session: nox.Session, package: str) -> None:
 @nox.session(requires=["build"])
 def e2e(session: nox.Session) -> None:
     """Run the tests of the distributions together, installed from their wheels."""
-    _install(session, EVERYTHING, *MORE_BACKENDS, group="e2e")
+    _install(session, EVERYTHING, *MORE, group="e2e")
     _install_clients(session)
     session.run(
         "pytest",
@@ -109,7 +109,7 @@ def compat(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def clients(session: nox.Session) -> None:
     """Run the programs written for onnxruntime with torch itself, which e2e stands in for."""
-    _install(session, EVERYTHING, group="e2e")
+    _install(session, EVERYTHING, "armnn-compat", group="e2e")
     _install_clients(session)
     session.install(*nox.project.dependency_groups(PROJECT, "torch"))
     session.run("pytest", "tests-e2e/test_compat_clients.py", *session.posargs, env=ONE_THREAD_EACH)
@@ -118,7 +118,7 @@ def clients(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def kit_mutants(session: nox.Session) -> None:
     """Break CpuRef in every recorded way and see that the conformance kit notices."""
-    _install(session, "armnn-core[ref]", group="test")
+    _install(session, "armnn-core[ref]", "armnn-conformance", group="test")
     _run(session, "packages/armnn-backend-ref/tools/kit_mutants.py", *session.posargs)
 
 
@@ -143,7 +143,7 @@ def cpuacc_sanitized(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
     """Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads."""
-    _install(session, "armnn-backend-neon", "armnn-backend-ref", group="test")
+    _install(session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test")
     script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
 
@@ -217,7 +217,7 @@ def models(session: nox.Session) -> None:
 @nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
     """Measure everything in benchmarks/ and check the figures that must hold."""
-    _install(session, EVERYTHING)
+    _install(session, EVERYTHING, "armnn-conformance")
     session.install("onnxruntime")
     names = ("resnet50", "page_orientation", "text_direction")
     fetch = _run(session, "tools/models/fetch.py", *names, silent=True)

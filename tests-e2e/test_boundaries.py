@@ -90,7 +90,9 @@ PUBLIC = [
     "armnn_backend_api.names",
     "armnn_backend_api.structs",
     "armnn_backend_api.table",
+    "armnn_parser_onnx.description",
     "armnn_parser_onnx.export",
+    "armnn_parser_tflite.description",
 ]
 
 

@@ -91,7 +91,20 @@ def test_a_requirement_on_what_a_sibling_has_not_released_yet_is_awaited(checkou
     assert tool.release(checkout, PACKAGE, VERSION, checkout / "dist") == []
 
 
-@pytest.mark.parametrize("package", ["armnn-core", "armnn-dynamic-loader"])
+def test_the_version_of_the_kit_is_that_of_the_backend_api(checkout: Path) -> None:
+    api = tool.packages(checkout)[tool.API]["version"].rpartition(".")[0]
+    other = f"{api.partition('.')[0]}.99.0"
+    message = f"{tool.KIT} {other} tests backends for Backend API {api}"
+    about = checkout / f"packages/{tool.KIT}/src/armnn_conformance/__about__.py"
+    replace(about, tool.packages(checkout)[tool.KIT]["version"], other)
+    commit(checkout)
+    assert message in refusal(checkout, tool.KIT, other)
+    replace(about, other, f"{api}.7")
+    commit(checkout)
+    assert "tests backends for" not in refusal(checkout, tool.KIT, f"{api}.7")
+
+
+@pytest.mark.parametrize("package", ["armnn-core", "armnn-conformance", "armnn-dynamic-loader"])
 def test_what_needs_the_next_contract_is_not_released_before_it(
     checkout: Path, package: str
 ) -> None:

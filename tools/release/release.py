@@ -28,6 +28,7 @@ from tools.release.check_distributions import sdist_problems, wheel_problems
 
 API = "armnn-backend-api"
 CORE = "armnn-core"
+KIT = "armnn-conformance"
 STABLE = "Development Status :: 5 - Production/Stable"
 RECORDED = {
     API: "packages/armnn-backend-api/src/armnn_backend_api/layouts/{api}.json",
@@ -132,6 +133,9 @@ def _version_problems(root: Path, package: str, version: str) -> Iterator[str]:
             f"{package} says that it is {said}, expected {version}: run hatch version {version} "
             f"in packages/{package}."
         )
+    api = packages(root)[API]["version"].rpartition(".")[0]
+    if package == KIT and version.rpartition(".")[0] != api:
+        yield f"{KIT} {version} tests backends for Backend API {api}: expected a version {api}.*."
     earlier = [row for row in releases(root) if row["package"] == package]
     if earlier and wanted <= Version(earlier[-1]["version"]):
         yield (
@@ -192,8 +196,8 @@ def _requirement_problems(root: Path, package: str) -> Iterator[str]:
 
 
 def _pin_problems(package: str, requirement: Requirement, provided: Version) -> Iterator[str]:
-    if package == CORE:
-        # A core provides exactly one minor of the contract.
+    if package in (CORE, KIT):
+        # A core provides exactly one minor of the contract, and the kit tests what that core asks.
         expected = f"~={provided.major}.{provided.minor}.0"
         if str(requirement.specifier) != expected:
             yield f"{package} pins {requirement}, expected {API}{expected}."

@@ -27,7 +27,7 @@ from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
 from cpuacc_kit import PARALLEL, kit, pytest
 
 TESTS = NEON / "tests"
-OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref")
+OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref", "armnn-conformance")
 GROUPS = "dependency-groups"
 
 CPUS = {"cortex-a57": "neon", "neoverse-n1": "neon_dotprod", "max": "neon_bf16"}

@@ -18,6 +18,7 @@ from armnn.backends import ModelContext, OptionValue
 from armnn.errors import InvalidArgumentError
 from armnn.runtime import default_runtime
 from armnn_compat import onnxruntime as ort
+from armnn_conformance.fakes.misbehaving import SmallBackend
 from armnn_conformance.fakes.plugin_dirs import Plugin, backend_plugin, installed
 
 PARSER = """\
@@ -48,9 +49,7 @@ Seen = dict[str, dict[str, OptionValue]]
 
 
 @pytest.fixture
-def install_stand_ins(
-    make_backend: Callable[..., Any], tmp_path: Path
-) -> Iterator[Callable[[Plugin], Seen]]:
+def install_stand_ins(tmp_path: Path) -> Iterator[Callable[[Plugin], Seen]]:
     """Returns what installs a parser and the backends First and Second, of which one takes threads.
 
     It gives the options that a backend was given, by its id.
@@ -67,9 +66,10 @@ def install_stand_ins(
                 seen["First"] = dict(options)
                 return ModelContext(options)
 
-            kinds = [
-                make_backend("First", create_model_context=context_with_threads, score=lambda _: 5),
-                make_backend("Second"),
+            taking = {"create_model_context": context_with_threads, "score": lambda _: 5}
+            kinds: list[Any] = [
+                type("First", (SmallBackend,), {"id": "First", **taking}),
+                type("Second", (SmallBackend,), {"id": "Second"}),
             ]
             module = ModuleType("armnn_test_compat_kinds")
             vars(module).update({kind.id: kind for kind in kinds})

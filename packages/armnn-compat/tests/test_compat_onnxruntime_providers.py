@@ -13,6 +13,7 @@ import pytest
 from armnn.backends import refresh
 from armnn_compat import onnxruntime as ort
 from armnn_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armnn_conformance.fakes import NullBackend
 from armnn_conformance.fakes.plugin_dirs import backend_plugin, write_plugin
 
 X = np.array([[1, 2]], np.float32)
@@ -62,13 +63,14 @@ def test_providers_choose_the_backends(
 
 
 def test_a_default_backend_that_turns_out_to_be_unusable_is_left_out(
-    options_seen, make_backend, caplog, tmp_path, sum_model
+    options_seen, caplog, tmp_path, sum_model
 ) -> None:
     def refuse(_self: Any, _options: Any) -> None:
         raise RuntimeError("no such device")
 
     module = ModuleType("armnn_test_compat_broken")
-    vars(module)["Broken"] = make_backend("Broken", create_context=refuse, score=lambda _: 9)
+    broken = {"id": "Broken", "create_context": refuse, "score": lambda _: 9}
+    vars(module)["Broken"] = type("Broken", (NullBackend,), broken)
     source = "from armnn_test_compat_broken import Broken as backend\n"
     plugin = backend_plugin("Broken", distribution="armnn-backend-broken", source=source)
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -113,9 +115,7 @@ def test_threads_reach_the_backends_that_have_such_an_option(options_seen, sum_m
     assert options_seen["First"] == {"NumberOfThreads": 2}
 
 
-def test_without_fallback_only_the_named_backends_take_part(
-    options_seen, make_backend, sum_model
-) -> None:
+def test_without_fallback_only_the_named_backends_take_part(options_seen, sum_model) -> None:
     options = ort.SessionOptions()
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     session = ort.InferenceSession(sum_model(), options, ["Second"])

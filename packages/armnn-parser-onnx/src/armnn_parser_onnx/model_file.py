@@ -47,12 +47,25 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
         ModelFileError: The file cannot be read.
         ParseError: It holds no ONNX model, or a part of one.
     """
+    name = "<bytes>" if isinstance(source, bytes) else str(Path(source))
+    proto, external_data = read_message(source)
+    _check(proto, name)
+    return ModelFile(name, proto, external_data)
+
+
+def read_message(source: str | os.PathLike[str] | bytes) -> tuple[onnx.ModelProto, ExternalData]:
+    """Return the message of a model, and what reads the data that is not in it.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        ParseError: It holds no message of ONNX, or a part of one.
+    """
     if isinstance(source, bytes):
-        return ModelFile("<bytes>", _decoded(source, "<bytes>"), ExternalData(None))
+        return _decoded(source, "<bytes>"), ExternalData(None)
     path = Path(source)
     data = DataInFile(_opened(path))  # which closes the file
-    proto = _decoded(_message(data), str(path))
-    return ModelFile(str(path), proto, ExternalData(path.parent, data))
+    return _decoded(_message(data), str(path)), ExternalData(path.parent, data)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -83,20 +96,23 @@ def _message(data: DataInFile) -> bytes:
 
 
 def _decoded(data: bytes, name: str) -> onnx.ModelProto:
-    if not data:
-        raise ParseError(f"the model {name!r} is empty")
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
         raise ParseError(f"the model {name!r} is not an ONNX file or is cut short") from error
+    return proto
+
+
+def _check(proto: onnx.ModelProto, name: str) -> None:
+    if not proto.ByteSize():
+        raise ParseError(f"the model {name!r} is empty")
     if not proto.HasField("graph") or not proto.opset_import:
         raise ParseError(
             f"the model {name!r} is not an ONNX file: it has no graph or does not say its opset"
         )
     if not all(isinstance(text, str) for text in _texts(proto)):
         raise ParseError(f"the model {name!r} has a name that is not text in UTF-8")
-    return proto
 
 
 def _texts(proto: onnx.ModelProto) -> Iterator[str | bytes]:

@@ -155,6 +155,11 @@ class FlatTable:
             self._file.charge(array.nbytes)
         return array
 
+    def vector_place(self, name: str) -> tuple[int, int]:
+        """Return where the elements of a vector begin in the file, and how many there are."""
+        found = self._read(self._fields[name][0], name, _vector_place)
+        return (0, 0) if found is None else found
+
     def table(self, name: str) -> FlatTable | None:
         """Return a table, None if it is absent."""
         slot, kind, _ = self._fields[name]
@@ -248,11 +253,15 @@ def _text(data: bytes, place: int) -> bytes:
     return data[start + 4 : start + 4 + size]
 
 
+def _vector_place(data: bytes, place: int) -> tuple[int, int]:
+    start = _target(data, place)
+    return start + 4, int(_UINT32.unpack_from(data, start)[0])
+
+
 def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
     """Return the elements of a vector where they lie."""
-    start = _target(data, place)
-    count = _UINT32.unpack_from(data, start)[0]
-    return np.frombuffer(data, dtype, count, start + 4) if count else _NOTHING
+    start, count = _vector_place(data, place)
+    return np.frombuffer(data, dtype, count, start) if count else _NOTHING
 
 
 def _targets(data: bytes, place: int) -> list[int]:

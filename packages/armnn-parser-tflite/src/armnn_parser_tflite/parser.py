@@ -98,8 +98,11 @@ def _metadata(model: ModelFile, buffers: Buffers) -> dict[str, str]:
     return said
 
 
-def _named(graph: Graph, indices: Sequence[int], names: Mapping[int, str]) -> list[tuple[int, str]]:
+def _named(
+    graph: Graph, indices: Sequence[int], signature: Mapping[str, int]
+) -> list[tuple[int, str]]:
     """Return tensors with their names, numbered where several have the same one."""
+    names = {index: name for name, index in signature.items() if name}
     taken: dict[str, None] = {}
     named = []
     for index in indices:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armnn.errors import ParseError
@@ -118,11 +118,30 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
 
 
 class Signature(NamedTuple):
-    """What a signature calls the inputs and outputs of a subgraph, by the indices of tensors."""
+    """A name for a subgraph, and names for its inputs and outputs.
 
+    Attributes:
+        key: Its own name.
+        subgraph: The number of the subgraph.
+        inputs: From the names of the inputs to the indices of tensors.
+        outputs: From the names of the outputs to the indices of tensors.
+    """
+
+    key: str
     subgraph: int
-    inputs: Mapping[int, str]
-    outputs: Mapping[int, str]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+
+
+def read_signatures(model: ModelFile) -> Iterator[Signature]:
+    """Yield the signatures of a model."""
+    for entry in model.root.tables("SignatureDefs"):
+        yield Signature(
+            entry.text("SignatureKey"),
+            entry.integer("SubgraphIndex"),
+            _named_tensors(entry, "Inputs"),
+            _named_tensors(entry, "Outputs"),
+        )
 
 
 def find_signature(model: ModelFile, *, key: str | None, subgraph: int) -> Signature:
@@ -136,23 +155,21 @@ def find_signature(model: ModelFile, *, key: str | None, subgraph: int) -> Signa
     Raises:
         ParseError: There is no signature of that name.
     """
-    entries = model.root.tables("SignatureDefs")
-    for entry in entries:
-        number = entry.integer("SubgraphIndex")
-        if entry.text("SignatureKey") == key if key is not None else number == subgraph:
-            return Signature(number, _names(entry, "Inputs"), _names(entry, "Outputs"))
+    signatures = tuple(read_signatures(model))
+    for each in signatures:
+        if each.key == key if key is not None else each.subgraph == subgraph:
+            return each
     if key is not None:
-        keys = [entry.text("SignatureKey") for entry in entries]
+        keys = [each.key for each in signatures]
         raise ParseError(
             f"the model {model.file.name!r} has no signature {key!r}: it has "
             f"{', '.join(map(repr, keys)) or 'none'}"
         )
-    return Signature(subgraph, {}, {})
+    return Signature("", subgraph, {}, {})
 
 
-def _names(signature: FlatTable, field: str) -> dict[int, str]:
-    names = ((at.integer("TensorIndex"), at.text("Name")) for at in signature.tables(field))
-    return {index: name for index, name in names if name}
+def _named_tensors(signature: FlatTable, field: str) -> dict[str, int]:
+    return {at.text("Name"): at.integer("TensorIndex") for at in signature.tables(field)}
 
 
 def builtin_name(code: int) -> str:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from armnn import parse
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
-from armnn.parsing import parse
 from armnn.runtime import default_runtime
 from armnn.tensor import TensorInfo
 from armnn_compat.litert.delegates import Delegate, load_delegate
-from armnn_compat.litert.model import Model, Tensor, read
+from armnn_compat.litert.model import Model, Tensor
 from armnn_compat.litert.runner import SignatureRunner
-from armnn_compat.litert.variables import first_values
 from armnn_compat.threads import thread_options
 
 if TYPE_CHECKING:
@@ -76,14 +75,14 @@ class Interpreter:
         self._threads = _checked_threads(num_threads)
         self._backends = self._named_backends(experimental_delegates or ())
         network, content = _read(model_path, model_content)
-        self.model: Model = read(content)
+        self.model = Model(content)
         self._takes = self._free_inputs()
         self._shapes = {tensor.index: tensor.shape for tensor in self.model.tensors}
         self._arrays: dict[int, NDArray[Any]] = {}
         self._is_allocated = False
         self._may_run_again = True
         self._unload: Callable[[], object] = lambda: None
-        self._first_values = first_values(self.model.root)
+        self._first_values = self.model.first_values()
         self._states: dict[str, NDArray[Any]] = {}
         self._load(network)
 

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.errors import InvalidArgumentError
+from armnn_parser_tflite.description import Description
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from armnn_parser_tflite import description
 
 _TYPES: dict[int, type] = {
     0: np.float32,
@@ -89,12 +94,10 @@ class Signature:
     outputs: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
 class Model:
-    """A file.
+    """A file that the parser has accepted.
 
     Attributes:
-        content: Its bytes.
         tensors: The tensors of the main subgraph.
         inputs: The indices of its inputs.
         outputs: The indices of its outputs.
@@ -102,101 +105,69 @@ class Model:
         subgraphs: How many subgraphs there are.
     """
 
-    content: bytes
-    tensors: tuple[Tensor, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    signatures: dict[str, Signature]
-    subgraphs: int
-
-    @property
-    def root(self) -> Any:
-        """The ``Model`` table."""
-        return _root(self.content)
+    def __init__(self, content: bytes) -> None:
+        self._file = Description(content)
+        main = self._file.main
+        self.tensors = tuple(_tensor(record, at) for at, record in enumerate(main.tensors))
+        self.inputs, self.outputs = main.inputs, main.outputs
+        self.subgraphs = self._file.subgraphs
+        self.signatures = {
+            each.key: Signature(
+                each.subgraph,
+                dict(sorted(each.inputs.items())),  # as LiteRT lists them
+                dict(sorted(each.outputs.items())),
+            )
+            for each in self._file.signatures
+        }
 
     def constant(self, index: int) -> NDArray[Any] | None:
         """Return the data that the file has of a tensor; None if it has none that can be read."""
-        root = self.root
-        return data_of(root, root.Subgraphs(0).Tensors(index))
+        return self._data_of(self._file.main.tensors[index])
+
+    def first_values(self) -> dict[str, NDArray[Any]]:
+        """Return what the file's initialisation assigns to variables, by their names.
+
+        Raises:
+            InvalidArgumentError: It computes what it assigns.
+        """
+        values: dict[str, NDArray[Any]] = {}
+        for name, record in self._file.first_values().items():
+            value = self._data_of(record)
+            if value is None:
+                raise InvalidArgumentError(
+                    f"the variable {name!r} starts with a value that is computed: only models "
+                    "whose variables start with constants can be run"
+                )
+            values[name] = value
+        return values
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
         """Return the file with other dimensions of inputs, each as many as there were."""
-        content = bytearray(self.content)
-        subgraph = _root(content).Subgraphs(0)
-        for index, shape in shapes.items():
-            tensor = subgraph.Tensors(index)
-            if shape:
-                tensor.ShapeAsNumpy()[:] = shape
-            if tensor.ShapeSignatureLength():
-                tensor.ShapeSignatureAsNumpy()[:] = shape
-        return bytes(content)
+        return self._file.resized(shapes)
+
+    def _data_of(self, record: description.Tensor) -> NDArray[Any] | None:
+        data, dtype = self._file.data(record), _TYPES.get(record.type)
+        if dtype is None or data is None:
+            return None
+        size = math.prod(record.shape) * np.dtype(dtype).itemsize
+        if not size or len(data) != size:
+            return None  # it has none, or leaves zeros out
+        array: NDArray[Any] = np.frombuffer(data, dtype)
+        return array.reshape(record.shape)
 
 
-def read(content: bytes) -> Model:
-    """Return what a file says; the parser must have accepted it before."""
-    root = _root(content)
-    subgraph = root.Subgraphs(0)
-    signatures = (root.SignatureDefs(at) for at in range(root.SignatureDefsLength()))
-    return Model(
-        content,
-        tuple(_tensor(subgraph.Tensors(at), at) for at in range(subgraph.TensorsLength())),
-        tuple(subgraph.Inputs(at) for at in range(subgraph.InputsLength())),
-        tuple(subgraph.Outputs(at) for at in range(subgraph.OutputsLength())),
-        {_text(entry.SignatureKey()): _signature(entry) for entry in signatures},
-        root.SubgraphsLength(),
-    )
-
-
-def data_of(root: Any, table: Any) -> NDArray[Any] | None:
-    """Return the data of a ``Tensor`` table; None if it has none that can be read."""
-    buffer, tensor = root.Buffers(table.Buffer()), _tensor(table, 0)
-    if tensor.dtype is None or buffer is None:
-        return None
-    size = math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
-    if not size or buffer.DataLength() != size:
-        return None  # it has none, or leaves zeros out
-    data: NDArray[Any] = buffer.DataAsNumpy().view(tensor.dtype).reshape(tensor.shape)
-    return data
-
-
-def _root(content: bytes | bytearray) -> Any:
-    import tflite  # type: ignore[import-untyped]  # armnn-core[tflite] brings it
-
-    return tflite.Model.GetRootAs(content, 0)
-
-
-def _tensor(table: Any, index: int) -> Tensor:
-    shape = tuple(table.Shape(at) for at in range(table.ShapeLength()))
-    signature = tuple(table.ShapeSignature(at) for at in range(table.ShapeSignatureLength()))
-    quantization = table.Quantization()
-    scales = 0 if quantization is None else quantization.ScaleLength()
+def _tensor(record: description.Tensor, index: int) -> Tensor:
+    quantization = record.quantization
+    scales = () if quantization is None else quantization.scales
+    points = () if quantization is None else quantization.zero_points
     return Tensor(
         index=index,
-        name=_text(table.Name()),
-        shape=shape,
-        signature=signature if len(signature) == len(shape) else (),
-        dtype=_TYPES.get(table.Type()),
-        scales=tuple(quantization.Scale(at) for at in range(scales)),
-        zero_points=tuple(
-            quantization.ZeroPoint(at) if at < quantization.ZeroPointLength() else 0
-            for at in range(scales)
-        ),
-        axis=quantization.QuantizedDimension() if scales else 0,
-        is_variable=bool(table.IsVariable()),
+        name=record.name,
+        shape=record.shape,
+        signature=record.signature,
+        dtype=_TYPES.get(record.type),
+        scales=scales,
+        zero_points=(*points, *(0,) * len(scales))[: len(scales)],
+        axis=0 if quantization is None else quantization.axis,
+        is_variable=record.is_variable,
     )
-
-
-def _signature(table: Any) -> Signature:
-    def names(count: int, entry: Any) -> dict[str, int]:
-        pairs = ((_text(entry(at).Name()), entry(at).TensorIndex()) for at in range(count))
-        return dict(sorted(pairs))  # as LiteRT lists them
-
-    return Signature(
-        table.SubgraphIndex(),
-        names(table.InputsLength(), table.Inputs),
-        names(table.OutputsLength(), table.Outputs),
-    )
-
-
-def _text(data: bytes | None) -> str:
-    return "" if data is None else data.decode("utf-8", "replace")

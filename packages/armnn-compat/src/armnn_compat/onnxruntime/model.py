@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from armnn.errors import ModelFileError
 from armnn_compat.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -16,6 +17,7 @@ from armnn_compat.onnxruntime.errors import (
 )
 from armnn_compat.onnxruntime.errors import NotImplemented as NotImplementedStatus
 from armnn_compat.onnxruntime.values import element_number, type_name
+from armnn_parser_onnx.description import read_declarations
 
 if TYPE_CHECKING:
     import onnx
@@ -212,29 +214,26 @@ def _completed(declared: NodeArg, info: TensorInfo) -> NodeArg:
 
 
 def _decoded(source: str | bytes) -> onnx.ModelProto:
-    import onnx  # the parser needs it, so it is there where a model can be parsed
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
     where = "model" if isinstance(source, bytes) else f"model from {source}"
-    if not isinstance(source, bytes):
-        if not os.path.exists(source):
-            raise NoSuchFile(f"Load {where} failed: Load model {source} failed. File doesn't exist")
+    if isinstance(source, bytes):
+        head = source[:8]
+    elif os.path.exists(source):
         try:
             with open(source, "rb") as file:
-                source = file.read()
+                head = file.read(8)
         except OSError as error:
             raise Fail(f"Load {where} failed: {error}") from error
-    if source[4:8] == _OWN_FORMAT:
+    else:
+        raise NoSuchFile(f"Load {where} failed: Load model {source} failed. File doesn't exist")
+    if head[4:] == _OWN_FORMAT:
         raise NotImplementedStatus(
             f"Load {where} failed: it is in onnxruntime's own format, which nothing else "
             "reads. Give the ONNX file that it was made from."
         )
-    model = onnx.ModelProto()
     try:
-        model.ParseFromString(source)
-    except DecodeError as error:
+        return read_declarations(source)
+    except ModelFileError as error:
         raise InvalidProtobuf(f"Load {where} failed: Protobuf parsing failed.") from error
-    return model
 
 
 def _node_arg(value: onnx.ValueInfoProto, sizes: Sizes) -> NodeArg:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 
-from armnn.__about__ import __version__ as armnn_version
+from armnn import __version__ as armnn_version
 from armnn_compat.onnxruntime.providers import get_available_providers
 
 VERSION = "1.31.1"

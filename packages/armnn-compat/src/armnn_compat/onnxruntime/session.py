@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from armnn import parse
 from armnn.errors import CancelledError
-from armnn.parsing import parse
 from armnn.profiling import Recorder
 from armnn.runtime import default_runtime
 from armnn_compat.onnxruntime import model

@@ -20,6 +20,8 @@ from armnn.graph import Survey
 if TYPE_CHECKING:
     from armnn.graph import Network
 
+__all__ = ["GROUP", "checked_file", "installed_parsers", "parse", "parser_version", "survey"]
+
 _CONTENT = (bytes, bytearray, memoryview)
 
 GROUP = "armnn.parsers"

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""What an ONNX file declares, for programs that need more of a model than its network."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from armnn_parser_onnx.model_file import read_message
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def read_declarations(source: str | os.PathLike[str] | bytes) -> onnx.ModelProto:
+    """Return the message of a model, checked as little as possible.
+
+    The data of large tensors stays in a file, so that reading takes little time and memory.
+
+    Raises:
+        ModelFileNotFoundError: There is no such file.
+        ModelFileError: The file cannot be read.
+        ParseError: It holds no message of ONNX, or a part of one.
+    """
+    return read_message(source)[0]
+
+
+__all__ = ["read_declarations"]
