@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import armnn
-from armnn.backends.native import attributes, graph
+from armnn.backends.ffi import values
+from armnn.backends.native import graph
 from armnn.layers import LAYERS
 
 RANDOM = np.random.default_rng(5)
@@ -42,7 +43,7 @@ LAYERS_AND_SHAPES: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {
 
 def leave_out_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the host say only what is not the default."""
-    whole = attributes.attributes_of
+    whole = values.attributes_of
 
     def said(descriptor: Any, version: Any, arena: Any) -> Any:
         rows = whole(descriptor, version, arena)
@@ -52,7 +53,7 @@ def leave_out_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
             for row, field in zip(rows, fields, strict=True)
             if getattr(descriptor, field.name) != field.default
         ]
-        made = arena.structs(attributes.abi.Attribute, len(kept))
+        made = arena.structs(values.abi.Attribute, len(kept))
         for new, row in zip(made, kept, strict=True):
             for name in ("name", "since_minor", "type", "count", "data"):
                 setattr(new, name, getattr(row, name))

@@ -3,17 +3,8 @@
 
 from __future__ import annotations
 
-from armnn.backends.base import (
-    Backend,
-    BackendContext,
-    CreationOptions,
-    ModelContext,
-    OptionValue,
-    ProfilingContext,
-    ProfilingSink,
-    Step,
-    Workload,
-)
+from armnn.backends.base import Backend, BackendContext, ModelContext, Step, Workload
+from armnn.backends.control import ProfilingContext, ProfilingSink
 from armnn.backends.discovery import refresh
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.backends.extensions import AsyncExecution, SharedBuffer, SharedMemory, Task
@@ -28,6 +19,7 @@ from armnn.backends.memory import (
     TensorHandleFactories,
     TensorHandleFactory,
 )
+from armnn.backends.options import CreationOptions, OptionValue
 from armnn.backends.registry import BackendRegistry
 from armnn.backends.sources import BackendSource, SourceRecord
 from armnn.backends.support import SUPPORTED, Support

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 MOVED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     # armnn-dynamic-loader 1.0
+    "armnn.backends.native.attributes": ("armnn.backends.ffi.values", ("attributes_of",)),
     "armnn.backends.native.memory": ("armnn_backend_api.structs", ("Arena", "struct")),
+    "armnn.backends.native.python_host": ("armnn.backends.python.host", ("extension_address",)),
     "armnn.backends.native.table": (
         "armnn_backend_api.table",
         ("TableError", "read_table", "read_text", "read_zero_terminated"),

@@ -22,7 +22,7 @@ from armnn.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from armnn.backends.base import ProfilingSink
+    from armnn.backends.control import ProfilingSink
 
 SUFFIX: Final = ".armnn-program"
 

@@ -1,14 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""What the caller of a run watches or limits, for those below that can stop early."""
+"""Deadline, cancellation and profiling of a run."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from armnn.backends.base import ProfilingSink
+    from armnn.backends.options import OptionValue
+
+
+class ProfilingSink(ABC):
+    """Where profiling events go."""
+
+    @abstractmethod
+    def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
+        """Record that something took from ``start_ns`` to ``end_ns`` (``time.perf_counter_ns``)."""
+
+
+class ProfilingContext:
+    """A backend's own events and counters (Arm NN: ``IBackendProfilingContext``)."""
+
+    def begin_run(self, network_id: int) -> None:
+        """Called before a run that is being profiled."""
+
+    def end_run(self, network_id: int) -> None:
+        """Called after a run that was profiled; device events can be reported now."""
 
 
 class CancelToken(Protocol):

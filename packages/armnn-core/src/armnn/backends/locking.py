@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn import _metadata
 from armnn._installing import reinstall_command
-from armnn.backends.discovery import GROUP
+from armnn.backends.entries import GROUP
 from armnn.backends.selection import environment
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.files import who_else_may_write
 
 if TYPE_CHECKING:
-    from armnn.backends.base import CreationOptions
+    from armnn.backends.options import CreationOptions
 
 __all__ = ["Lock", "sha256_of"]
 

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 from armnn._arguments import text, texts
 from armnn._installing import REFERENCE
-from armnn.backends.base import Backend, CreationOptions
-from armnn.backends.discovery import static_backends
-from armnn.backends.dynamic import dynamic_backends
-from armnn.backends.entries import BackendEntry, BackendState
+from armnn.backends.discovery import dynamic_backends, static_backends
+from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
-from armnn.backends.refusals import none_usable, unknown_backend
+from armnn.backends.options import CreationOptions
 from armnn.backends.selection import Selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
+    from armnn.backends.base import Backend
     from armnn.backends.locking import Lock
 
 MORE_IN_DOCTOR = "'armnn doctor' says more"

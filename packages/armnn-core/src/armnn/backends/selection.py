@@ -14,8 +14,8 @@ from armnn.errors import InvalidArgumentError
 from armnn_backend_api.names import VALID_ID
 
 if TYPE_CHECKING:
-    from armnn.backends.base import CreationOptions
     from armnn.backends.entries import BackendEntry
+    from armnn.backends.options import CreationOptions
 
 VARIABLE = "ARMNN_BACKENDS"
 """``CpuRef,Acme`` admits only these; ``-Acme`` keeps one out; unset or empty admits all."""

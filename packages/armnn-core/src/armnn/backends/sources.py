@@ -21,7 +21,8 @@ from armnn.backends.selection import Selection, environment, is_elevated
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armnn.backends.base import Backend, CreationOptions
+    from armnn.backends.base import Backend
+    from armnn.backends.options import CreationOptions
     from armnn_backend_api import BackendVersion
 
 __all__ = [
@@ -46,9 +47,6 @@ The value is the dotted name of the package that is the folder; it is never impo
 
 PROBES = ("on", "again", "off")
 """What ``CreationOptions.probe`` may be."""
-
-UNREMARKABLE_STAGES = ("name", "duplicate")
-"""Where a file may be turned down without a warning: it was not meant for us, or is a link."""
 
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"

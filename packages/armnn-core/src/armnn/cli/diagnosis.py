@@ -20,10 +20,10 @@ from armnn.backends import (
 )
 from armnn.backends.crashes import remembered_crashes
 from armnn.backends.discovery import CONTRACT
-from armnn.backends.discovery import GROUP as BACKENDS_GROUP
+from armnn.backends.entries import GROUP as BACKENDS_GROUP
+from armnn.backends.entries import UNREMARKABLE_STAGES
 from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.sources import (
-    UNREMARKABLE_STAGES,
     SearchedFolder,
     asked_by,
     find_source,

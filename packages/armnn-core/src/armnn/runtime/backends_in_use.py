@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from armnn._installing import REFERENCE
 from armnn._spelling import closest
 from armnn.backends import TensorHandleFactories
-from armnn.backends.refusals import none_usable
+from armnn.backends.entries import none_usable
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import (
     ArmnnError,

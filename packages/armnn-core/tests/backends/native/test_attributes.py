@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armnn.backends import BackendVersion
-from armnn.backends.native.attributes import attribute_type, attributes_of
+from armnn.backends.ffi.values import attribute_type, attributes_of
 from armnn.layers import LAYERS, Descriptor
 from armnn.layers._descriptor import descriptor, parameter
 from armnn_backend_api import ctypes_mirror as abi

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from armnn.backends.native import parallel
-from armnn.backends.native.parallel import count_workers, run_ranges
+from armnn.backends.native import host
+from armnn.backends.native.host import count_workers, run_ranges
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from armnn.backends.native.parallel import count_workers, run_ranges
 def test_the_ranges_cover_all_indices_once(
     monkeypatch: pytest.MonkeyPatch, count: int, grain: int
 ) -> None:
-    monkeypatch.setattr(parallel, "count_workers", lambda: 3)
+    monkeypatch.setattr(host, "count_workers", lambda: 3)
     seen: list[int] = []
     sizes: list[int] = []
 
@@ -32,7 +32,7 @@ def test_the_ranges_cover_all_indices_once(
 def test_a_body_that_starts_another_loop_runs_it_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parallel, "count_workers", lambda: 2)
+    monkeypatch.setattr(host, "count_workers", lambda: 2)
     threads: list[tuple[int, int]] = []
 
     def inner(outer: int | None, begin: int, end: int) -> None:
@@ -47,4 +47,4 @@ def test_a_body_that_starts_another_loop_runs_it_by_itself(
 
 
 def test_there_is_at_least_one_worker_and_not_too_many() -> None:
-    assert 1 <= count_workers() <= parallel.WORKERS_LIMIT
+    assert 1 <= count_workers() <= host.WORKERS_LIMIT

@@ -14,8 +14,8 @@ import pytest
 
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends import ArrayHandle, ModelContext, Support
+from armnn.backends.ffi.constants import constants
 from armnn.backends.native import NativeBackend, NativeLibrary, NativeLoadError
-from armnn.backends.native.constants import constants
 from armnn.errors import BackendError, ExecutionError, InvalidArgumentError
 
 X = np.array([[1.0, -2.0], [3.5, 0.25]], np.float32)
@@ -145,6 +145,6 @@ def test_an_execute_that_raises_is_an_execution_error(
     def fail(*_: object) -> None:
         raise ValueError("a kernel fell over")
 
-    monkeypatch.setattr("armnn.backends.native.python_program.PythonContext.execute", fail)
+    monkeypatch.setattr("armnn.backends.python.program.PythonContext.execute", fail)
     with pytest.raises(ExecutionError, match=r"a kernel fell over \(ARMNN_INTERNAL\)"):
         step()

@@ -16,9 +16,9 @@ import pytest
 
 from armnn import CreationOptions, Network, Runtime, TensorInfo
 from armnn.backends import Allocator, ArrayHandle, HostAllocator, ModelContext, Step, TensorHandle
+from armnn.backends.ffi.calls import compile_details, note_compiled
 from armnn.backends.footprint import Footprint
 from armnn.backends.native import NativeBackend, NativeLibrary
-from armnn.backends.native.calls import compile_details, note_compiled
 from armnn.errors import (
     BackendError,
     CancelledError,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from armnn.backends.native.calls import guarded
-from armnn.backends.native.tensors import tensor_of
+from armnn.backends.ffi.calls import guarded
+from armnn.backends.ffi.values import tensor_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""From the code and the error struct of a failed call to the exception that says the same."""
+"""Codes and error structs of the C interface, and exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from armnn.backends.native.calls import catch_interrupts, raise_stored
+from armnn.backends.ffi.calls import catch_interrupts, raise_stored
 from armnn.errors import (
     ArmnnError,
     BackendError,
@@ -23,7 +23,7 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import new_error, text_of
 
 if TYPE_CHECKING:
-    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.ffi.library import Library
 
 NODES_LIMIT: Final = 1 << 20
 """More nodes than this no graph has: the count of a stale error."""
@@ -84,9 +84,7 @@ class Failure:
             if bool(error.release):
                 error.release(error)
 
-    def exception(
-        self, library: NativeLibrary, action: str, names: Sequence[str] = ()
-    ) -> ArmnnError:
+    def exception(self, library: Library, action: str, names: Sequence[str] = ()) -> ArmnnError:
         """Return the exception that says what failed, where and why.
 
         Args:
@@ -104,7 +102,7 @@ class Failure:
 
 
 def call(
-    library: NativeLibrary, name: str, action: str, *args: object, names: Sequence[str] = ()
+    library: Library, name: str, action: str, *args: object, names: Sequence[str] = ()
 ) -> None:
     """Call a function of the table that takes an error as its last argument.
 

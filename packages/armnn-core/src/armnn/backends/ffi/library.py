@@ -1,26 +1,130 @@
 # SPDX-License-Identifier: MIT
-"""Reads the tables that a file's ``get_extension`` returns."""
+"""A shared library of the Backend API: its table, checked, and its extensions."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, Final
 
-from armnn.errors import BackendError
+from armnn.errors import BackendError, BackendUnavailableError
+from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
+from armnn_backend_api.names import ASYNC_EXECUTION
+from armnn_backend_api.table import functions_of, read_text
 
 if TYPE_CHECKING:
-    from armnn.backends.native.library import NativeLibrary
+    from collections.abc import Callable
+
+_Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
+"""Without the types of the arguments: to convert them takes longer than a call."""
 
 
-def extension_address(library: NativeLibrary, name: str) -> int | None:
+class NativeLoadError(BackendUnavailableError):
+    """A shared library cannot be used as a backend.
+
+    Attributes:
+        path: The file.
+        stage: At which check: "dlopen", "exports", "id", "version", "factory", "table", "create".
+        reason: Why, in one sentence without the file's name.
+    """
+
+    def __init__(self, path: str, stage: str, reason: str) -> None:
+        super().__init__(f"{path!r} cannot be used as a backend ({stage}): {reason}.")
+        self.path = path
+        self.stage = stage
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.stage, self.reason)
+
+
+class Library:
+    """The table of a file, and what the file says of itself.
+
+    Attributes:
+        path: The canonical path of the file.
+        id: What GetBackendId answers.
+        version: The backend's own version.
+        vendor: Who made it.
+        api_version: The Backend API version that it needs.
+        table: A copy of its table; functions that it lacks are NULL.
+        has_ended: Whether the process is ending and nothing of it may be called any more.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Open and check a file.
+
+        Raises:
+            NativeLoadError: It cannot be used.
+        """
+        self.path = path
+        self.has_ended = False
+        try:
+            self._read()
+        except LibraryError as error:
+            raise NativeLoadError(path, error.stage, error.reason) from None
+        self._functions = functions_of(self.table)
+
+    @functools.cached_property
+    def execute(self) -> Callable[..., int]:
+        """``execute`` of its table, for arguments that are made once: none is converted."""
+        function: Any = self.required("execute")
+        return ctypes.cast(function, _Execute)
+
+    @functools.cached_property
+    def tasks(self) -> abi.Async | None:
+        """The extension by which its programs run beside their caller, if it has that.
+
+        Raises:
+            BackendError: Its table is not what the header describes.
+        """
+        table: abi.Async | None = extension_table(self, ASYNC_EXECUTION, abi.Async)
+        return table
+
+    def function(self, name: str) -> Callable[..., Any] | None:
+        """Return a function of the table, None if the backend lacks it."""
+        return self._functions[name]
+
+    def required(self, name: str) -> Callable[..., Any]:
+        """Return a function that every table has."""
+        function = self._functions[name]
+        if function is None:
+            raise NativeLoadError(self.path, "table", f"the table has NULL for {name}")
+        return function
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id!r} {self.path!r}>"
+
+    def _open(self) -> Exports:
+        return Exports(open_library(self.path))
+
+    def _read(self) -> None:
+        """Open the file and read what it says of itself, check by check."""
+        exports = self._open()
+        self.id = exports.id()
+        check_id(self.id)
+        self.api_version = exports.version()
+        if not is_compatible(self.api_version, BACKEND_API_VERSION):
+            raise LibraryError(
+                "version",
+                f"it needs Backend API {self.api_version}, this core provides "
+                f"{BACKEND_API_VERSION}",
+            )
+        self.table = exports.table(exports.factory(), self.id, self.api_version)
+        self.version = read_text("version of the table", self.table.version)
+        self.vendor = read_text("vendor of the table", self.table.vendor)
+
+
+def extension_address(library: Library, name: str) -> int | None:
     """Return where the table of an extension is, None if the backend lacks it."""
     get_extension = library.function("get_extension")
     address: int | None = None if get_extension is None else get_extension(name.encode())
     return address
 
 
-def extension_table(library: NativeLibrary, name: str, kind: type[Any]) -> Any:
+def extension_table(library: Library, name: str, kind: type[Any]) -> Any:
     """Return a copy of the table of an extension, None if the backend lacks it.
 
     Raises:
@@ -30,7 +134,7 @@ def extension_table(library: NativeLibrary, name: str, kind: type[Any]) -> Any:
     return None if address is None else checked_table(library, name, kind, address)
 
 
-def checked_table(library: NativeLibrary, name: str, kind: type[Any], address: int) -> Any:
+def checked_table(library: Library, name: str, kind: type[Any], address: int) -> Any:
     """Return a copy of the table of an extension.
 
     Raises:

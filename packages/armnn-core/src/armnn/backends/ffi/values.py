@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a layer as attributes: one per field of its descriptor, by name."""
+"""Parameters, options and arrays as values of the C interface."""
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import functools
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from armnn.types import DataType
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import word
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from armnn.backends.options import OptionValue
     from armnn.layers import Descriptor
     from armnn_backend_api import BackendVersion
     from armnn_backend_api.structs import Arena
 
 _OLDEST: Final = (1, 0)
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLDataTypeCode
+_CODES: Final = {"i": _INT, "u": _UINT, "f": _FLOAT, "b": _BOOL}
 
 
 def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena) -> Any:
@@ -65,3 +79,54 @@ def _flattened(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, tuple):
         return (value,)
     return tuple(n for item in value for n in (item if isinstance(item, tuple) else (item,)))
+
+
+def value_of(text: str) -> OptionValue:
+    """Return what a text stands for: a Boolean, a number, or itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def spelling_of(value: OptionValue) -> str:
+    """Return an option as text: numbers in decimal, Booleans as true or false."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+def option_array(options: Mapping[str, OptionValue], arena: Arena) -> Any:
+    """Return options as ``armnn_option[]``, in the order in which they were given."""
+    return arena.filled(
+        abi.Option,
+        (
+            abi.Option(arena.text(key), arena.text(spelling_of(value)))
+            for key, value in options.items()
+        ),
+    )
+
+
+def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
+    """Return the description of an array, which must be contiguous and stay where it is.
+
+    DLPack says how elements are stored: a type of less than eight bits takes a byte here, and what
+    DLPack 1.0 does not know is stored as unsigned integers.
+    """
+    tensor = abi.Tensor()
+    tensor.data = array.ctypes.data
+    tensor.device_type = abi.DEVICE_CPU
+    tensor.ndim = array.ndim
+    tensor.dtype_code = _code_of(array.dtype)
+    tensor.dtype_bits = 8 * array.dtype.itemsize
+    tensor.dtype_lanes = 1
+    tensor.shape = arena.filled(ctypes.c_int64, array.shape)
+    return tensor
+
+
+@functools.cache
+def _code_of(dtype: np.dtype[Any]) -> int:
+    if dtype.name == DataType.BFLOAT16.numpy_name:
+        return _BFLOAT
+    return _CODES.get(dtype.kind, _UINT)

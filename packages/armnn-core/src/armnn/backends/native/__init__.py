@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from armnn.backends.native.attributes import attributes_of
+from armnn.backends.ffi.library import NativeLoadError
+from armnn.backends.ffi.values import attributes_of, tensor_of
 from armnn.backends.native.backend import NativeBackend
 from armnn.backends.native.devices import NativeDevice
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.host import host_extension
-from armnn.backends.native.library import NativeLibrary, NativeLoadError
-from armnn.backends.native.tensors import tensor_of
+from armnn.backends.native.library import NativeLibrary
 
 __all__ = [
     "NativeBackend",

@@ -5,22 +5,26 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
-from armnn.backends.native.allocator import NativeAllocator
+from armnn.backends.ffi.errors import attempt, call
+from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
+from armnn.backends.ffi.values import option_array
 from armnn.backends.native.blobs import stored_program
-from armnn.backends.native.codes import attempt, call
-from armnn.backends.native.compiling import compile_layer, compile_view
-from armnn.backends.native.devices import NativeDevice, read_capabilities, read_devices
-from armnn.backends.native.extension_tables import extension_address, extension_table
+from armnn.backends.native.compiling import compile_layer, compile_view, query
+from armnn.backends.native.context import NativeAllocator, NativeBackendContext
+from armnn.backends.native.devices import (
+    DEVICE_OPTION,
+    NativeDevice,
+    NativeModelContext,
+    read_capabilities,
+    read_devices,
+)
 from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.library import NativeLoadError
 from armnn.backends.native.lifetimes import NativeObject
-from armnn.backends.native.model import DEVICE_OPTION, NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram, check_open
-from armnn.backends.native.query import query
 from armnn.backends.native.sharing import NativeSharedMemory
 from armnn.backends.native.tasks import NativeAsyncExecution
 from armnn.backends.native.workload import NativeWorkload
@@ -31,9 +35,10 @@ from armnn_backend_api.names import ASYNC_EXECUTION, SHARED_MEMORY
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from armnn.backends.base import CreationOptions, OptionValue, Workload
+    from armnn.backends.base import Workload
     from armnn.backends.memory import Allocator
     from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.views import OptimizationViews, SubgraphView
     from armnn.graph import Layer
 
@@ -275,47 +280,6 @@ class NativeBackend(NetworkBackend):
             self._allocator_users -= 1
             if not self._allocator_users:
                 self._backend = self._allocator = None
-
-
-class NativeBackendContext(BackendContext):
-    """Tells a native backend what happens to the networks of one runtime."""
-
-    def __init__(
-        self, backend: NativeObject, when_closed: Callable[[], None] | None = None
-    ) -> None:
-        self._backend = backend
-        self._when_closed = when_closed
-
-    def close(self) -> None:
-        """Leave the allocator of the runtime to itself."""
-        if self._when_closed is not None:
-            self._when_closed()
-
-    def before_load_network(self, network_id: int) -> None:
-        """Ask whether the network may be loaded.
-
-        Raises:
-            ArmnnError: The backend refuses.
-        """
-        self._tell(abi.BEFORE_LOAD, network_id, "load")
-
-    def after_load_network(self, network_id: int) -> None:
-        """Say that the network was loaded."""
-        self._tell(abi.AFTER_LOAD, network_id, "finish the loading of")
-
-    def before_unload_network(self, network_id: int) -> None:
-        """Say that the network goes."""
-        self._tell(abi.BEFORE_UNLOAD, network_id, "prepare the unloading of")
-
-    def after_unload_network(self, network_id: int) -> None:
-        """Say that the network is gone."""
-        self._tell(abi.AFTER_UNLOAD, network_id, "finish the unloading of")
-
-    def _tell(self, event: int, network_id: int, action: str) -> None:
-        library = self._backend.library
-        if library.function("network_event") is not None and not library.has_ended:
-            action = f"{action} network {network_id}"
-            call(library, "network_event", action, self._backend.pointer, event, network_id)
 
 
 def _own(model: ModelContext) -> NativeModelContext:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from armnn.backends.ffi.calls import compile_details, guarded
+from armnn.backends.ffi.errors import attempt
+from armnn.backends.ffi.values import spelling_of
 from armnn.backends.footprint import Footprint
-from armnn.backends.native.calls import compile_details, guarded
-from armnn.backends.native.codes import attempt
-from armnn.backends.native.devices import read_devices, spelling_of
+from armnn.backends.native.devices import device_pointer, read_devices
 from armnn.backends.native.envelope import PAYLOAD_LIMIT, Envelope, EnvelopeError, unpack
 from armnn.backends.native.program import NativeProgram
-from armnn.backends.native.query import device_pointer
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from armnn.backends.cache import ProgramCache
+    from armnn.backends.native.devices import NativeModelContext
     from armnn.backends.native.graph import NativeGraph
     from armnn.backends.native.lifetimes import NativeObject
-    from armnn.backends.native.model import NativeModelContext
 
 _VERDICTS: Final = {
     abi.BLOB_RECOMPILE: "the backend wants to compile it again",

@@ -5,22 +5,29 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+from armnn.backends.ffi.calls import compile_details, watched_call
+from armnn.backends.ffi.constants import RELEASES_CONSTANTS
+from armnn.backends.ffi.errors import Failure, attempt, call
+from armnn.backends.ffi.values import option_array
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.blobs import cached_program
-from armnn.backends.native.calls import compile_details, watched_call
-from armnn.backends.native.codes import Failure, attempt
-from armnn.backends.native.constants import RELEASES_CONSTANTS
-from armnn.backends.native.devices import read_capabilities
+from armnn.backends.native.devices import (
+    NativeDevice,
+    NativeModelContext,
+    device_pointer,
+    read_capabilities,
+)
 from armnn.backends.native.graph import NativeGraph
-from armnn.backends.native.model import NativeModelContext, option_array
 from armnn.backends.native.program import NativeProgram
-from armnn.backends.native.query import device_pointer
 from armnn.backends.native.workload import NativeWorkload
+from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution
+from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, struct
+from armnn_backend_api.structs import Arena, struct, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -156,3 +163,66 @@ def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeP
     for index, result in enumerate(results):
         fragment.add_output(f"output {index}", result)
     return fragment
+
+
+_LEVELS: Final = (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a backend says of one node, copied before the next query overwrites it."""
+
+    node_id: int
+    level: int
+    input: int
+    reason: str
+
+
+def query(
+    backend: NativeObject, device: NativeDevice | None, graph: NativeGraph
+) -> tuple[Support, ...]:
+    """Return one answer per layer of a graph.
+
+    Raises:
+        BackendError: An answer makes no sense.
+        ArmnnError: The backend failed to answer.
+    """
+    arena = Arena()
+    rows = arena.structs(abi.Support, len(graph.layers))
+    for number, row in enumerate(rows):
+        row.node_id = number
+    library = backend.library
+    call(
+        library,
+        "query",
+        "say which layers it takes",
+        backend.pointer,
+        device_pointer(device),
+        graph.struct,
+        rows,
+        ctypes.sizeof(abi.Support),
+        names=graph.names,
+    )
+    answers = [_Answer(row.node_id, row.level, row.input, text_of(row.reason)) for row in rows]
+    for number, (answer, layer) in enumerate(zip(answers, graph.layers, strict=True)):
+        if answer.level not in _LEVELS or answer.node_id != number:
+            raise BackendError(
+                f"backend {library.id!r} ({library.path}) answered about layer {layer.name!r} with "
+                f"level {answer.level} for node {answer.node_id}: expected one of the levels "
+                f"{_LEVELS} for node {number}"
+            )
+    return tuple(
+        _support_of(answer, layer) for answer, layer in zip(answers, graph.layers, strict=True)
+    )
+
+
+def _support_of(answer: _Answer, layer: Layer) -> Support:
+    if answer.level != abi.NOT_SUPPORTED:
+        return SUPPORTED
+    reason = answer.reason or "gave no reason"
+    number = answer.input - 1
+    value = layer.inputs[number] if 0 <= number < len(layer.inputs) else None
+    if value is None:
+        return Support.no(reason)
+    slot = layer.spec.input_slot(number).name
+    return Support.no(f"{reason} (input {number}, {slot!r}: {value.info})")

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""What a backend says of itself: its devices and its capabilities, copied out of its memory."""
+"""Devices and capabilities of a backend, and the device of a network."""
 
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.native.codes import call
+from armnn.backends.base import ModelContext
+from armnn.backends.ffi.errors import call
+from armnn.backends.ffi.values import value_of
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import copied, end_of, text_of
 
 if TYPE_CHECKING:
-    from armnn.backends.base import OptionValue
-    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.ffi.library import Library
     from armnn.backends.native.lifetimes import NativeObject
+    from armnn.backends.options import OptionValue
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+DEVICE_OPTION: Final = "Device"
+"""The option that selects a device by its id; the host reads it, the backend does not get it."""
 
 COUNT_LIMIT: Final = 1024
 """Devices or capabilities at most; a larger count comes from a stale pointer."""
@@ -49,6 +50,20 @@ class NativeDevice:
     fingerprint: str
     info: Mapping[str, OptionValue]
     address: int
+
+
+class NativeModelContext(ModelContext):
+    """The options of one network for a native backend.
+
+    Attributes:
+        device: The device that the user selected; None for the backend's first.
+    """
+
+    def __init__(
+        self, options: Mapping[str, OptionValue], device: NativeDevice | None = None
+    ) -> None:
+        super().__init__(options)
+        self.device = device
 
 
 def read_devices(backend: NativeObject) -> tuple[NativeDevice, ...]:
@@ -80,23 +95,14 @@ def read_capabilities(backend: NativeObject) -> dict[str, OptionValue]:
     return _facts(library, "capabilities", options, count.value)
 
 
-def value_of(text: str) -> OptionValue:
-    """Return what a text stands for: a Boolean, a number, or itself."""
-    if text in ("true", "false"):
-        return text == "true"
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+def device_pointer(device: NativeDevice | None) -> ctypes._Pointer[abi.Device] | None:
+    """Return what names a device to the backend; None for its first one."""
+    if device is None:
+        return None
+    return ctypes.cast(device.address, ctypes.POINTER(abi.Device))
 
 
-def spelling_of(value: OptionValue) -> str:
-    """Return an option as text: numbers in decimal, Booleans as true or false."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else repr(value)
-
-
-def _device(library: NativeLibrary, pointer: ctypes._Pointer[abi.Device]) -> NativeDevice:
+def _device(library: Library, pointer: ctypes._Pointer[abi.Device]) -> NativeDevice:
     if not bool(pointer):
         raise BackendError(f"backend {library.id!r} ({library.path}) lists a device that is NULL")
     address = ctypes.addressof(pointer.contents)
@@ -120,13 +126,13 @@ def _device(library: NativeLibrary, pointer: ctypes._Pointer[abi.Device]) -> Nat
 
 
 def _facts(
-    library: NativeLibrary, what: str, options: ctypes._Pointer[abi.Option], count: int
+    library: Library, what: str, options: ctypes._Pointer[abi.Option], count: int
 ) -> dict[str, OptionValue]:
     rows = _elements(library, what, options, count)
     return {text_of(row.key): value_of(text_of(row.value)) for row in rows}
 
 
-def _elements(library: NativeLibrary, what: str, array: Any, count: int) -> list[Any]:
+def _elements(library: Library, what: str, array: Any, count: int) -> list[Any]:
     if not count:
         return []
     if count > COUNT_LIMIT or not bool(array):

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from armnn._digest import sha256
 from armnn._trimming import trim_memory
-from armnn.backends.native.attributes import attributes_of
-from armnn.backends.native.constants import DROP, KEEP, constants
-from armnn.backends.native.fingerprint import fingerprint_of
+from armnn.backends.ffi.constants import DROP, KEEP, constants
+from armnn.backends.ffi.values import attributes_of
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, struct, word
 
@@ -182,3 +185,38 @@ class NativeGraph:
         return self._arena.filled(
             ctypes.c_int32, [ABSENT if value is None else self._index[value] for value in values]
         )
+
+
+def fingerprint_of(
+    layers: Iterable[Layer], inputs: Iterable[Value], outputs: Iterable[Value]
+) -> str:
+    """Return the fingerprint in hexadecimal; names do not count, constants do.
+
+    Args:
+        layers: In topological order.
+        inputs: The values that others make and the layers read, constants too.
+        outputs: The values that others read.
+    """
+    digest = sha256()
+    numbers: dict[Value, int] = {}
+    for value in inputs:
+        numbers[value] = len(numbers)
+        _add(digest, f"value {value.info!r}")
+        if value.constant is not None:
+            # A flat copy of the bytes only where the array has gaps; 0-d arrays have no view.
+            digest.update(np.ascontiguousarray(value.constant).reshape(-1).view(np.uint8).data)
+    for layer in layers:
+        read = [None if value is None else numbers[value] for value in layer.inputs]
+        _add(digest, f"layer {layer.type} {layer.descriptor!r} {read}")
+        for value in layer.outputs:
+            numbers[value] = len(numbers)
+            _add(digest, f"output {value.info!r}")
+    _add(digest, f"outputs {[numbers[value] for value in outputs]}")
+    return digest.hexdigest()
+
+
+def _add(digest: hashlib._Hash, text: str) -> None:
+    """Add a text whose end can be told from the next one's beginning."""
+    raw = text.encode()
+    digest.update(len(raw).to_bytes(8, "little"))
+    digest.update(raw)

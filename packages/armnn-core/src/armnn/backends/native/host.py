@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the host does for a backend: the ``armnn_host`` table, one per library.
+"""The host's services for a backend: the ``armnn_host`` table, one per library.
 
-Callbacks may come from any thread. None of them lets an exception through.
+Callbacks may come from any thread. None of them lets an exception through. ``parallel_for`` serves
+backends that have no threads of their own; a call costs tens of microseconds.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 import ctypes
 import json
 import logging
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from armnn.backends.native import parallel
-from armnn.backends.native.calls import control_of, guarded, is_profiled, must_stop, note_compiled
+from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.names import HOST_PYTHON
 from armnn_backend_api.structs import struct, text_of
 
 if TYPE_CHECKING:
-    from armnn.backends.base import OptionValue
+    from armnn.backends.options import OptionValue
 
 _KINDS: Final = {
     abi.PROFILE_COMPILE: "compile",
@@ -50,8 +53,8 @@ class Host:
         self.table.log_level = abi.HostLogLevel(guarded(abi.LOG_ERROR)(self._log_level))
         self.table.alloc = abi.HostAlloc(guarded(None)(_allocate))
         self.table.free = abi.HostFree(guarded(None)(_release))
-        self.table.parallel_for = abi.HostParallelFor(guarded(None)(parallel.run_ranges))
-        self.table.num_threads = abi.HostNumThreads(guarded(1)(parallel.count_workers))
+        self.table.parallel_for = abi.HostParallelFor(guarded(None)(run_ranges))
+        self.table.num_threads = abi.HostNumThreads(guarded(1)(count_workers))
         self.table.cancelled = abi.HostCancelled(guarded(1)(_is_cancelled))
         self.table.profiling = abi.HostProfiling(guarded(0)(_is_profiling))
         self.table.event = abi.HostEvent(guarded(None)(self._record))
@@ -136,6 +139,72 @@ def host_extension(name: str) -> int | None:
     if name != HOST_PYTHON:
         return None
     # Imported late: only files that are Python inside ask for it.
-    from armnn.backends.native.python_host import extension_address
+    from armnn.backends.python.host import extension_address
 
     return extension_address()
+
+
+WORKERS_LIMIT: Final = 8
+"""Threads at most: what needs more has a thread pool of its own."""
+
+_in_worker: Final = threading.local()
+_lock: Final = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def count_workers(_ctx: int | None = None) -> int:
+    """Return how many ranges run at once."""
+    return min(len(os.sched_getaffinity(0)), WORKERS_LIMIT)
+
+
+def run_ranges(_ctx: int | None, count: int, grain: int, body: Any, arg: int | None) -> None:
+    """Run ``body(arg, begin, end)`` over [0, count) and return when all ranges are done.
+
+    Called from within a body, it runs in the same thread: the others are busy.
+    """
+    from concurrent.futures import wait  # imported late: few backends have no threads of their own
+
+    workers = 1 if getattr(_in_worker, "is_one", False) else count_workers()
+    step = max(grain, -(-count // workers), 1)
+    starts = range(0, count, step)
+    ranges = [(start, min(start + step, count)) for start in starts]
+    if not ranges:
+        return
+    (begin, end), *others = ranges
+    running = _start(body, arg, others) if others else []
+    body(arg, begin, end)
+    wait(running)
+
+
+def _start(body: Any, arg: int | None, ranges: list[tuple[int, int]]) -> list[Future[Any]]:
+    pool = _executor()
+    running = []
+    for begin, end in ranges:
+        try:
+            running.append(pool.submit(body, arg, begin, end))
+        except RuntimeError:  # the interpreter is shutting down and starts nothing any more
+            body(arg, begin, end)
+    return running
+
+
+def _executor() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # imported late, as above
+
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(count_workers(), "armnn-parallel", _mark_worker)
+        return _pool
+
+
+def _mark_worker() -> None:
+    _in_worker.is_one = True
+
+
+def _forget_pool() -> None:
+    """Threads do not survive a fork: the child makes its own."""
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget_pool)

@@ -1,67 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""One shared library of the Backend API: opened once, checked, and kept until the process ends."""
+"""Shared libraries as backends: each opened once and kept until the process ends."""
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import os
 import threading
-from collections.abc import Callable
 from os import PathLike
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from armnn.backends.native.extension_tables import extension_table
+from armnn.backends.ffi.library import Library, NativeLoadError
 from armnn.backends.native.host import Host
 from armnn.backends.native.lifetimes import shut_down_at_exit
-from armnn.errors import BackendUnavailableError
-from armnn_backend_api import BACKEND_API_VERSION, is_compatible
-from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
 from armnn_backend_api.files import FileState
-from armnn_backend_api.names import ASYNC_EXECUTION
-from armnn_backend_api.table import functions_of, read_text
 
 _Content: TypeAlias = tuple[int, int, int, int]
 
-_Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
-"""Without the types of the arguments: to convert them takes longer than a call."""
 
-
-class NativeLoadError(BackendUnavailableError):
-    """A shared library cannot be used as a backend.
-
-    Attributes:
-        path: The file.
-        stage: At which check: "dlopen", "exports", "id", "version", "factory", "table", "create".
-        reason: Why, in one sentence without the file's name.
-    """
-
-    def __init__(self, path: str, stage: str, reason: str) -> None:
-        super().__init__(f"{path!r} cannot be used as a backend ({stage}): {reason}.")
-        self.path = path
-        self.stage = stage
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.stage, self.reason)
-
-
-class NativeLibrary:
+class NativeLibrary(Library):
     """A shared library with the three exports of the Backend API.
 
     Make it with :meth:`open`. The mapping is never closed, since code and static data of it may be
     referred to until the process ends; so any number of runtimes share one object per file.
 
     Attributes:
-        path: The canonical path of the file.
-        id: What GetBackendId answers.
-        version: The backend's own version.
-        vendor: Who made it.
-        api_version: The Backend API version that it needs.
-        table: A copy of its table; functions that it lacks are NULL.
         host: What the host does for its backends.
-        has_ended: Whether the process is ending and nothing of it may be called any more.
     """
 
     def __init__(self, path: str) -> None:
@@ -70,13 +32,7 @@ class NativeLibrary:
         Raises:
             NativeLoadError: It cannot be used.
         """
-        self.path = path
-        self.has_ended = False
-        try:
-            self._read()
-        except LibraryError as error:
-            raise NativeLoadError(path, error.stage, error.reason) from None
-        self._functions = functions_of(self.table)
+        super().__init__(path)
         self.host = Host(self.id)
         shut_down_at_exit(self)
 
@@ -100,55 +56,6 @@ class NativeLibrary:
                 library.path, "id", f"GetBackendId answers {library.id!r}, expected {id!r}"
             )
         return library
-
-    @functools.cached_property
-    def execute(self) -> Callable[..., int]:
-        """``execute`` of its table, for arguments that are made once: none is converted."""
-        function: Any = self.required("execute")
-        return ctypes.cast(function, _Execute)
-
-    @functools.cached_property
-    def tasks(self) -> abi.Async | None:
-        """The extension by which its programs run beside their caller, if it has that.
-
-        Raises:
-            BackendError: Its table is not what the header describes.
-        """
-        table: abi.Async | None = extension_table(self, ASYNC_EXECUTION, abi.Async)
-        return table
-
-    def function(self, name: str) -> Callable[..., Any] | None:
-        """Return a function of the table, None if the backend lacks it."""
-        return self._functions[name]
-
-    def required(self, name: str) -> Callable[..., Any]:
-        """Return a function that every table has."""
-        function = self._functions[name]
-        if function is None:
-            raise NativeLoadError(self.path, "table", f"the table has NULL for {name}")
-        return function
-
-    def __repr__(self) -> str:
-        return f"<NativeLibrary {self.id!r} {self.path!r}>"
-
-    def _open(self) -> Exports:
-        return Exports(open_library(self.path))
-
-    def _read(self) -> None:
-        """Open the file and read what it says of itself, check by check."""
-        exports = self._open()
-        self.id = exports.id()
-        check_id(self.id)
-        self.api_version = exports.version()
-        if not is_compatible(self.api_version, BACKEND_API_VERSION):
-            raise LibraryError(
-                "version",
-                f"it needs Backend API {self.api_version}, this core provides "
-                f"{BACKEND_API_VERSION}",
-            )
-        self.table = exports.table(exports.factory(), self.id, self.api_version)
-        self.version = read_text("version of the table", self.table.version)
-        self.vendor = read_text("vendor of the table", self.table.vendor)
 
 
 class _Libraries:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.ffi.library import Library
 
 
 class NativeObject:
@@ -31,7 +31,7 @@ class NativeObject:
 
     def __init__(
         self,
-        library: NativeLibrary,
+        library: Library,
         pointer: int,
         destroy: Callable[[int], object],
         parent: NativeObject | None,
@@ -65,7 +65,7 @@ class _Keeper:
     def __init__(self) -> None:
         self._numbers = itertools.count()
         self._finalizers: dict[int, tuple[weakref.finalize[Any, Any], weakref.ref[Any]]] = {}
-        self._libraries: dict[NativeLibrary, None] = {}
+        self._libraries: dict[Library, None] = {}
         self._lock = threading.RLock()
 
     def add(
@@ -84,12 +84,12 @@ class _Keeper:
         self._finalizers[number] = finalizer, weakref.ref(made)
         return finalizer
 
-    def add_library(self, library: NativeLibrary) -> None:
+    def add_library(self, library: Library) -> None:
         self._libraries[library] = None
 
     def end(self) -> None:
         """Destroy what is left, youngest first, then shut every file down."""
-        running: dict[NativeLibrary, None] = {}
+        running: dict[Library, None] = {}
         with self._lock:
             for library in self._libraries:
                 library.has_ended = True
@@ -107,9 +107,7 @@ class _Keeper:
                 if shutdown is not None and library not in running:
                     shutdown()
 
-    def _end_one(
-        self, finalizer: weakref.finalize[Any, Any], running: dict[NativeLibrary, None]
-    ) -> None:
+    def _end_one(self, finalizer: weakref.finalize[Any, Any], running: dict[Library, None]) -> None:
         alive = finalizer.detach()
         if alive is None:
             return
@@ -121,7 +119,7 @@ class _Keeper:
     def _destroy(
         self,
         number: int,
-        library: NativeLibrary,
+        library: Library,
         destroy: Callable[[int], object],
         pointer: int,
         _parent: NativeObject | None,
@@ -137,6 +135,6 @@ _keeper: Final = _Keeper()
 atexit.register(_keeper.end)
 
 
-def shut_down_at_exit(library: NativeLibrary) -> None:
+def shut_down_at_exit(library: Library) -> None:
     """Let the library's ``shutdown`` be its last call, when the process ends."""
     _keeper.add_library(library)

@@ -6,16 +6,16 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from armnn.backends.native.calls import is_late, raise_stored
-from armnn.backends.native.codes import Failure, call
+from armnn.backends.ffi.calls import is_late, raise_stored
+from armnn.backends.ffi.errors import Failure, call
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
+    from armnn.backends.ffi.library import Library
     from armnn.backends.footprint import Footprint
-    from armnn.backends.native.library import NativeLibrary
 
 
 class NativeProgram(NativeObject):
@@ -94,7 +94,7 @@ class NativeProgram(NativeObject):
         return made if isinstance(made, ExecutionError) else _execution_error(made)
 
 
-def check_open(library: NativeLibrary) -> None:
+def check_open(library: Library) -> None:
     """Check that the library may still be called.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends.extensions import SharedBuffer, SharedMemory
-from armnn.backends.native.codes import attempt
+from armnn.backends.ffi.errors import attempt
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.errors import BackendError, ClosedError, InvalidArgumentError
 

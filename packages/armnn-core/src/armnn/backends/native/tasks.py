@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from armnn.backends.extensions import AsyncExecution, Task
-from armnn.backends.native.calls import NOBODY, raise_stored
+from armnn.backends.ffi.calls import NOBODY, raise_stored
 from armnn.backends.native.lifetimes import NativeObject
 from armnn.backends.native.program import check_open
 from armnn.errors import BackendError, InvalidArgumentError
@@ -17,7 +17,7 @@ from armnn_backend_api.structs import new_error
 
 if TYPE_CHECKING:
     from armnn.backends.base import Step
-    from armnn.backends.native.library import NativeLibrary
+    from armnn.backends.ffi.library import Library
     from armnn.errors import ArmnnError
 
 NEVER: Final = 0
@@ -30,7 +30,7 @@ _SLICE: Final = 0.05
 class BoundProgram(Protocol):
     """What a task runs: a program with a context of its own and its tensors."""
 
-    library: NativeLibrary
+    library: Library
     context: NativeObject
     args: abi.ExecuteArgs
 
@@ -47,7 +47,7 @@ class BoundProgram(Protocol):
 class NativeAsyncExecution(AsyncExecution):
     """Submits the programs of one library."""
 
-    def __init__(self, library: NativeLibrary, table: abi.Async) -> None:
+    def __init__(self, library: Library, table: abi.Async) -> None:
         self._library = library
         self._table = table
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from armnn.backends.base import Step, Workload
 from armnn.backends.control import current_control
+from armnn.backends.ffi.calls import raise_stored, stored, watched_call
+from armnn.backends.ffi.errors import call
+from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle
-from armnn.backends.native.calls import raise_stored, stored, watched_call
-from armnn.backends.native.codes import call
-from armnn.backends.native.ports import ALIGNMENT_LIMIT, Port, fits, is_sane
 from armnn.backends.native.program import check_open
 from armnn.backends.native.tasks import NativeTask
-from armnn.backends.native.tensors import tensor_of
 from armnn.errors import BackendError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, new_error, struct
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from armnn.backends.memory import TensorHandle
     from armnn.backends.native.program import NativeProgram
     from armnn.errors import ArmnnError
@@ -227,3 +230,58 @@ class _BoundProgram:
                     f"not much more than the {handle_bytes} bytes of the tensor"
                 )
         return need
+
+
+ALIGNMENT_LIMIT: Final = 1 << 21  # a huge page
+_PADDING_LIMIT: Final = 1 << 21
+
+
+class Port:
+    """A tensor that execute cannot use where it lies: it is copied to memory that fits."""
+
+    def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
+        self._handle = handle
+        self._is_output = is_output
+        self._arena = Arena()
+        info = handle.info
+        dtype = info.data_type.numpy_dtype
+        size = max(info.size_bytes, need.min_bytes)
+        alignment = max(need.min_align, dtype.itemsize, 1)
+        block = np.empty(size + alignment, np.uint8)
+        start = -block.ctypes.data % alignment
+        raw = block[start : start + info.size_bytes]
+        self._array: NDArray[Any] = raw.view(dtype).reshape(info.static_shape)
+        self._arena.hold(block)
+        self.tensor = tensor_of(self._array, self._arena)
+
+    def enter(self) -> None:
+        """Bring the input."""
+        if not self._is_output:
+            np.copyto(self._array, self._handle.map())
+            self._handle.unmap()
+
+    def leave(self) -> None:
+        """Take the output away."""
+        if self._is_output:
+            np.copyto(self._handle.map(), self._array)
+            self._handle.unmap()
+
+
+def is_sane(need: abi.IoRequirement, size: int) -> bool:
+    """Whether a wish about the memory of a tensor of that many bytes can be meant."""
+    align = need.min_align
+    return (
+        align <= ALIGNMENT_LIMIT
+        and align & (align - 1) == 0
+        and need.min_bytes <= 2 * size + _PADDING_LIMIT
+    )
+
+
+def fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
+    """Whether a program can use an array where it lies."""
+    alignment = max(need.min_align, array.dtype.itemsize, 1)
+    return (
+        array.flags.c_contiguous
+        and array.nbytes >= need.min_bytes
+        and array.ctypes.data % alignment == 0
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armnn.backends.native.attributes import attribute_type
+from armnn.backends.ffi.values import attribute_type
 from armnn.errors import UnimplementedError
 from armnn.graph import Network
 from armnn.layers import LAYERS

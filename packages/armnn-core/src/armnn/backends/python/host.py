@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from armnn.backends.base import Backend
-from armnn.backends.native.calls import guarded
-from armnn.backends.native.codes import code_of
-from armnn.backends.native.decoding import DecodedGraph
-from armnn.backends.native.devices import value_of
-from armnn.backends.native.python_program import PythonContext, PythonProgram
+from armnn.backends.ffi.calls import guarded
+from armnn.backends.ffi.errors import code_of
+from armnn.backends.ffi.values import value_of
+from armnn.backends.python.graph import DecodedGraph
+from armnn.backends.python.program import PythonContext, PythonProgram
 from armnn.backends.support import Support
 from armnn.errors import BackendUnavailableError, UnimplementedError
 from armnn_backend_api import ctypes_mirror as abi

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armnn.backends.ffi.constants import constants
 from armnn.backends.memory import ArrayHandle
-from armnn.backends.native.constants import constants
-from armnn.backends.native.decoding import array_at
+from armnn.backends.python.graph import array_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.backends.base import Backend, ModelContext, Step
-    from armnn.backends.native.decoding import DecodedGraph
+    from armnn.backends.python.graph import DecodedGraph
     from armnn.graph import Value
     from armnn_backend_api import ctypes_mirror as abi
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The C interface from Python: calls, errors, values, constants, libraries."""

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""The options of a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from armnn._arguments import flag, instance, integer, mapping, path, real, refused, text, texts
+from armnn.backends.memory import Allocator
+
+OptionValue: TypeAlias = bool | int | float | str
+"""What an option or a capability may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreationOptions:
+    """What a runtime is made with (Arm NN: ``IRuntime::CreationOptions``).
+
+    Attributes:
+        dynamic_backends_path: The one directory to scan for dynamic backends; it overrides the
+            environment variable and the installed packages.
+        enable_static_backends: Whether backends of installed packages take part.
+        enable_dynamic_backends: Whether directories are scanned at all.
+        probe: Whether a dynamic backend is tried out in a process of its own before it is loaded:
+            "on" unless the same file was tried out before, "again" in any case, "off" for those
+            who trust their files.
+        probe_timeout: Seconds that trying out one file may take.
+        require_locked: Whether only those backends may be loaded that the lock file lists.
+        lock_file: Where the lock file is that ``armnn backends lock`` writes; by default in the
+            user's folder of settings.
+        allowed_backends: If given, only these ids may be loaded.
+        backend_options: Options for the contexts of backends, by backend id.
+        custom_allocators: Where the working memory of a backend comes from, by backend id.
+        memory_strategy: The name of the memory planner's strategy.
+        plan_limit: How many specialisations of a network with dynamic shapes are kept.
+    """
+
+    dynamic_backends_path: str | None = None
+    enable_static_backends: bool = True
+    enable_dynamic_backends: bool = True
+    probe: str = "on"
+    probe_timeout: float = 10.0
+    require_locked: bool = False
+    lock_file: str | None = None
+    allowed_backends: Sequence[str] | None = None
+    backend_options: Mapping[str, Mapping[str, OptionValue]] = field(default_factory=dict)
+    custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)
+    memory_strategy: str = "SingleAxisPriorityList"
+    plan_limit: int = 16
+
+    def __post_init__(self) -> None:
+        """Raise InvalidArgumentError if an option is of another kind than its field."""
+        for name, convert in _OPTIONS.items():
+            object.__setattr__(self, name, convert(getattr(self, name), f"the option {name}"))
+        if self.plan_limit < 1:
+            raise refused("the option plan_limit", self.plan_limit, "at least 1")
+
+
+_T = TypeVar("_T")
+
+
+def _or_none(convert: Callable[[object, str], _T]) -> Callable[[object, str], _T | None]:
+    return lambda value, what: None if value is None else convert(value, what)
+
+
+def _seconds(value: object, what: str) -> object:
+    """Keep the number as it is: a message about its range shows it."""
+    real(value, what)
+    return value
+
+
+def _ids(value: object, what: str) -> object:
+    """Leave a text to those who know what to say of it."""
+    return value if isinstance(value, str) else texts(value, what, "a list of ids")
+
+
+def _by_id(value: object, what: str) -> Mapping[str, Any]:
+    for name in mapping(value, what, "a mapping from backend ids"):
+        text(name, f"a backend id in {what}")
+    return mapping(value, what)
+
+
+def _allocators(value: object, what: str) -> Mapping[str, Any]:
+    for name, allocator in _by_id(value, what).items():
+        instance(allocator, Allocator, f"{what} for {name!r}")  # type: ignore[type-abstract] # no call
+    return mapping(value, what)
+
+
+def _options_by_id(value: object, what: str) -> Mapping[str, Any]:
+    for name, options in _by_id(value, what).items():
+        mapping(options, f"{what} for {name!r}")
+    return mapping(value, what)
+
+
+_OPTIONS: dict[str, Callable[[object, str], object]] = {
+    "dynamic_backends_path": _or_none(path),
+    "enable_static_backends": flag,
+    "enable_dynamic_backends": flag,
+    "probe": text,
+    "probe_timeout": _seconds,
+    "require_locked": flag,
+    "lock_file": _or_none(path),
+    "allowed_backends": _or_none(_ids),
+    "backend_options": _options_by_id,
+    "custom_allocators": _allocators,
+    "memory_strategy": text,
+    "plan_limit": integer,
+}
+"""What makes a value of each field of CreationOptions."""
