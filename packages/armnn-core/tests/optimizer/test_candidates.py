@@ -25,7 +25,7 @@ from armnn.graph import Layer, Network
 from armnn.layers import _versions
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.candidates import Candidate, NetworkAnswers, Successors
+from armnn.optimizer.candidates import Candidate, FoldPermission, NetworkAnswers
 
 
 def layer(name: str) -> Layer:
@@ -41,7 +41,7 @@ def takes(make_backend, participants, *refused: str, hint: str | None = None) ->
     candidates = participants(*kinds).candidates
     successor = layer("new")
     successor.backend_hint = hint
-    return Successors(candidates[:2], candidates[2:])(successor, lambda: layer("old"))
+    return FoldPermission(candidates[:2], candidates[2:])(successor, lambda: layer("old"))
 
 
 @pytest.fixture(autouse=True)

@@ -55,12 +55,12 @@ class ModelContext:
         self._lock = threading.RLock()
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return what ``make`` returned for this key, as long as somebody holds it.
+        """Return the value of a key, made by ``make`` unless a workload still holds it.
 
         Specialisations of a network for different shapes share its weights; a workload that packs
         them asks here, with the identity of the array in the key, so that they are packed once. It
-        holds what it is given, and the array too, lest another array gets its identity. With the
-        last workload that holds it the value goes: a network that meets ever new shapes does not
+        holds the value, and the array too, so that no other array gets its identity. The value is
+        freed with the last workload that holds it: a network that meets ever new shapes does not
         grow.
 
         Raises:

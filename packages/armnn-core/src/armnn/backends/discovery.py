@@ -113,7 +113,7 @@ def _verdict(
 
 
 def _provided(api_version: BackendVersion) -> str:
-    """Return the version of the contract's distribution that stands for a Backend API version."""
+    """Return the version of the contract's distribution that provides a Backend API version."""
     return __version__ if api_version == BACKEND_API_VERSION else f"{api_version}.0"
 
 

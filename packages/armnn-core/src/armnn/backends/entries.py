@@ -108,7 +108,7 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
     """Return the error for an id that no backend has.
 
     Args:
-        backend_id: The id that somebody named.
+        backend_id: The id that the caller named.
         entries: What was found.
     """
     known = list(dict.fromkeys(entry.id for entry in entries if entry.id))

@@ -93,7 +93,7 @@ class SharedBuffer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give the memory back, once nobody holds ``array`` any more."""
+        """Give the memory back, once ``array`` is held no more."""
 
     def __enter__(self) -> SharedBuffer:
         return self

@@ -28,7 +28,7 @@ class DeclaredRange:
     clauses: tuple[str, ...]
 
     def admits(self, version: str) -> bool:
-        """Whether a version lies in the range."""
+        """Whether a version is in the range."""
         plain = [_PLAIN_CLAUSE.fullmatch(clause) for clause in self.clauses]
         if _PLAIN_VERSION.fullmatch(version) and all(plain):
             return all(_holds(version, found[1], found[2]) for found in plain if found)

@@ -29,7 +29,7 @@ class Assignment:
         answers: The backends' answers about the layers.
         candidates: The backends that may be chosen by preference, in order.
         named: The backends that may be chosen by name only.
-        refusals: Per layer, who was asked before the chosen one and said no.
+        refusals: Per layer, the backends that refused it before the chosen one.
     """
 
     answers: NetworkAnswers
@@ -79,29 +79,30 @@ def assign_backends(
         OptimizationError: No backend runs some layers, or in strict mode the first one that was
             asked does not; the error lists all of them with every backend's reason.
     """
-    homeless: list[Layer] = []
-    strays: list[Layer] = []
+    unsupported: list[Layer] = []
+    fallbacks: list[Layer] = []
     for layer in layers:
         if layer.type in UNASSIGNED or layer.backend is not None:
             continue
         chosen = _choose(layer, assignment, options)
         if chosen is None:
-            homeless.append(layer)
+            unsupported.append(layer)
             continue
         layer.backend = chosen
         if options.strict and layer in assignment.refusals:
-            strays.append(layer)
-    if homeless:
+            fallbacks.append(layer)
+    if unsupported:
         asked = [candidate.id for candidate in assignment.candidates]
         raise OptimizationError(
-            f"no backend of [{', '.join(asked)}] runs {len(homeless)} layer(s) of the network:\n"
-            f"{_list_refusals(homeless, assignment)}\n"
-            f"{_advice(homeless, assignment)}"
+            f"no backend of [{', '.join(asked)}] runs {len(unsupported)} layer(s) of the network:\n"
+            f"{_list_refusals(unsupported, assignment)}\n"
+            f"{_advice(unsupported, assignment)}"
         )
-    if strays:
+    if fallbacks:
         raise OptimizationError(
-            f"strict mode: {len(strays)} layer(s) do not run on the backend that was asked first:\n"
-            f"{_list_refusals(strays, assignment)}\n"
+            f"strict mode: {len(fallbacks)} layer(s) do not run on the backend that was asked "
+            f"first:\n"
+            f"{_list_refusals(fallbacks, assignment)}\n"
             "Choose another backend for them (layer_backends=), or leave strict=True out to let "
             "them fall back."
         )
@@ -130,8 +131,8 @@ def _order(
     layer: Layer, assignment: Assignment, options: OptimizerOptions
 ) -> Sequence[tuple[str, Candidate | None]]:
     """Return whom to ask: choice, hint, preferences; each once."""
-    wishes = (options.layer_backends.get(layer.name), layer.backend_hint)
-    order = {wish: assignment.by_id(wish) for wish in wishes if wish is not None}
+    named = (options.layer_backends.get(layer.name), layer.backend_hint)
+    order = {each: assignment.by_id(each) for each in named if each is not None}
     for candidate in assignment.candidates:
         order.setdefault(candidate.id, candidate)
     return tuple(order.items())

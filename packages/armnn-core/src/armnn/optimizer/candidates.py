@@ -85,12 +85,12 @@ class Candidate:
         """Return the refusal of a layer that the backend is too old for, None if it is not."""
         need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
         version = self.backend.api_version
-        if (version.major, version.minor) >= need.version:
-            return None
-        major, minor = need.version
-        return Support.no(
-            f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
-        )
+        if (version.major, version.minor) < need.version:
+            major, minor = need.version
+            return Support.no(
+                f"needs Backend API {major}.{minor} for {need.item}, the backend declares {version}"
+            )
+        return None
 
 
 class NetworkAnswers:
@@ -169,8 +169,8 @@ class Evaluator:
         return None
 
 
-class Successors:
-    """Says whether a layer may stand for another one: nobody shall lose the layer by that."""
+class FoldPermission:
+    """Whether a layer may replace another one on the backend that would run that one."""
 
     def __init__(self, candidates: Sequence[Candidate], named: Sequence[Candidate] = ()) -> None:
         self._candidates = tuple(candidates)

@@ -17,7 +17,7 @@ from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
-from armnn.optimizer.candidates import Candidate, Evaluator, NetworkAnswers, Successors
+from armnn.optimizer.candidates import Candidate, Evaluator, FoldPermission, NetworkAnswers
 from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.infer import infer_shapes
 from armnn.optimizer.report import Report, ReportRow
@@ -101,7 +101,7 @@ def prepare_network(
         infer_shapes(network)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
-        accepts = Successors(participants.candidates, participants.named)
+        accepts = FoldPermission(participants.candidates, participants.named)
         if options.rewrite:
             rewrite(network, evaluate, accepts)
     if all(deferred_operator(layer) is None for layer in network.layers):
@@ -206,7 +206,7 @@ def _rewrite_head(
     segments: Segments, participants: Participants, options: OptimizerOptions
 ) -> None:
     if options.rewrite:
-        accepts = Successors(participants.candidates, participants.named)
+        accepts = FoldPermission(participants.candidates, participants.named)
         rewrite(segments.head, Evaluator(participants.evaluators), accepts)
 
 

@@ -31,7 +31,7 @@ def optimize_subgraphs(
         For each layer that went, the first layer that stands in its place, if any does.
 
     Raises:
-        OptimizationError: A backend failed, or what it said cannot be carried out.
+        OptimizationError: A backend failed, or its views cannot be carried out.
     """
     done: dict[Layer, None] = {}
     replaced: dict[Layer, Layer] = {}

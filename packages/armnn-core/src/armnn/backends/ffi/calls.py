@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import RunControl
 
 NOBODY: Final = 0
-"""The call_id of a call that nobody watches."""
+"""The call_id of a call without a control."""
 
 _log = logging.getLogger(__name__)
 _P = ParamSpec("_P")
@@ -46,7 +46,7 @@ def watched_call() -> Iterator[tuple[int, int]]:
     """Give a call a number under which callbacks find its control.
 
     Yields:
-        The call_id and the deadline_ns (0: none); both 0 if nobody watches.
+        The call_id and the deadline_ns (0: none); both 0 without a control.
     """
     control = current_control.get()
     if control is None:

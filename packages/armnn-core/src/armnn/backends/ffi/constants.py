@@ -3,7 +3,7 @@
 
 A constant is known by a number that its array has for life and no other one ever gets. It is lent
 while a graph exists, and kept as long as a backend says so (``armnn_graph.keep`` and ``drop``). One
-that nobody else needs may go before the graph does, when the backend drops it.
+that no other layer needs may go before the graph does, when the backend drops it.
 """
 
 from __future__ import annotations

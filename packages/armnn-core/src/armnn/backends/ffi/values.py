@@ -82,7 +82,7 @@ def _flattened(value: Any) -> tuple[Any, ...]:
 
 
 def value_of(text: str) -> OptionValue:
-    """Return what a text stands for: a Boolean, a number, or itself."""
+    """Return the value that a text spells: a Boolean, a number, or the text."""
     if text in ("true", "false"):
         return text == "true"
     if _INTEGER.fullmatch(text):

@@ -85,7 +85,7 @@ def stored_program(
     Args:
         backend: Who compiled it.
         model: What the backend knows of the network.
-        fingerprint: What :attr:`NativeProgram.fingerprint` said.
+        fingerprint: See :attr:`NativeProgram.fingerprint`.
         names: The names of its layers, by node id.
 
     Raises:

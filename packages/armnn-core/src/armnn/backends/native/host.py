@@ -80,9 +80,9 @@ class Host:
         end_ns: int,
         args_json: abi.String,
     ) -> None:
-        said = _details_of(text_of(args_json))
+        event = _details_of(text_of(args_json))
         if kind == abi.PROFILE_COMPILE:
-            note_compiled(said)
+            note_compiled(event)
         control = control_of(call_id)
         if control is None or control.profiler is None:
             return
@@ -90,7 +90,7 @@ class Host:
             "category": _KINDS.get(kind, f"kind {kind}"),
             "backend": self._id,
         }
-        control.profiler.event(text_of(name), begin_ns, end_ns, **details, **said)
+        control.profiler.event(text_of(name), begin_ns, end_ns, **details, **event)
 
 
 def _allocate(_ctx: int | None, size: int, align: int) -> int | None:

@@ -41,7 +41,7 @@ class NativeLibrary(Library):
         """Return the library of a file; the same object each time.
 
         The exports are called the first time only, one file at a time. Their outcome is kept, a
-        failure as well. The caller has said that it trusts the file: opening runs its code.
+        failure as well. The caller trusts the file: opening runs its code.
 
         Args:
             path: The file. It is not searched for.

@@ -41,7 +41,7 @@ class NativeObject:
         Args:
             library: Whose it is.
             pointer: The handle.
-            destroy: Called once with the handle, when nobody refers to this object any more.
+            destroy: Called once with the handle, when no reference to this object is left.
             parent: What must outlive it.
         """
         self.library = library

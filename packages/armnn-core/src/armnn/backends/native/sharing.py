@@ -113,7 +113,7 @@ class NativeBuffer(SharedBuffer):
         return fd.value, offset.value
 
     def close(self) -> None:
-        """Give the memory back, once nobody holds an array of it."""
+        """Give the memory back, once no array of it is left."""
         self._buffer = None
 
     def _open(self) -> NativeObject:

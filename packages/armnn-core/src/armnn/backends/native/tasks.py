@@ -79,7 +79,7 @@ class NativeTask(Task):
         Args:
             table: The extension of its library.
             program: It is in use until the task has ended.
-            call_id: Under which callbacks find who watches; 0 if nobody does.
+            call_id: Under which callbacks find the control; 0 if there is none.
             deadline_ns: When it must have ended; 0 for never.
 
         Raises:

@@ -237,7 +237,7 @@ _PADDING_LIMIT: Final = 1 << 21
 
 
 class Port:
-    """A tensor that execute cannot use where it lies: it is copied to memory that fits."""
+    """A tensor that is copied to memory that execute can use."""
 
     def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
         self._handle = handle
@@ -268,7 +268,7 @@ class Port:
 
 
 def is_sane(need: abi.IoRequirement, size: int) -> bool:
-    """Whether a wish about the memory of a tensor of that many bytes can be meant."""
+    """Whether a requirement for a tensor of that many bytes is plausible."""
     align = need.min_align
     return (
         align <= ALIGNMENT_LIMIT
@@ -278,7 +278,7 @@ def is_sane(need: abi.IoRequirement, size: int) -> bool:
 
 
 def fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
-    """Whether a program can use an array where it lies."""
+    """Whether a program can use an array without a copy."""
     alignment = max(need.min_align, array.dtype.itemsize, 1)
     return (
         array.flags.c_contiguous

@@ -102,7 +102,7 @@ def array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
     """Return an array on the memory of a tensor in host memory.
 
     Raises:
-        UnimplementedError: It lies elsewhere, or not row by row.
+        UnimplementedError: It is in other memory, or has strides.
     """
     if tensor.device_type != abi.DEVICE_CPU or bool(tensor.strides):
         raise UnimplementedError(

@@ -76,7 +76,7 @@ _RELEASE_ERROR: Final = abi.ErrorRelease(_release_error)
 def _answering(function: Callable[..., None]) -> _Function:
     """Make a function of the table: its last argument is the error, an exception becomes a code.
 
-    KeyboardInterrupt and the like are stored for the adapter, which waits above.
+    What is no Exception, such as KeyboardInterrupt, is stored for the adapter, which waits above.
     """
 
     @guarded(abi.INTERNAL)
