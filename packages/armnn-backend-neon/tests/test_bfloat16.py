@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import DataLayout, Network, TensorInfo
-from armnn.backends.cache import SUFFIX
+from armnn.storage.folder import SUFFIX
 from armnn.tensor import info_of
 
 Array: TypeAlias = NDArray[Any]

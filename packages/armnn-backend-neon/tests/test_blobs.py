@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
-from armnn.backends.cache import SUFFIX
 from armnn.backends.native.envelope import unpack
 from armnn.profiling import Recorder
+from armnn.storage.folder import SUFFIX
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

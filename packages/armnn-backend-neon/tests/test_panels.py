@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
-from armnn.backends.cache import SUFFIX
 from armnn.profiling import Recorder
+from armnn.storage.folder import SUFFIX
 
 Array: TypeAlias = NDArray[Any]
 Build: TypeAlias = Callable[[Array], Network]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from armnn._companions import CONFORMANCE, import_companion
+from armnn._process_memory import collection_waits
 from armnn.backends import BackendRegistry, BackendState, CreationOptions
 from armnn.cli.output import print_json, print_table, progress
 from armnn.errors import BackendError
-from armnn.runtime.collection import collection_waits
 
 _ASKED = (
     "Asked about the first sample of each kind of case; --every-case asks about all of them, and "

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from armnn._trimming import trim_memory
+from armnn._process_memory import trim_memory
 from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends

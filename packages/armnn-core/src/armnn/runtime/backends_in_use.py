@@ -30,9 +30,9 @@ if TYPE_CHECKING:
         OptionValue,
         ProfilingSink,
     )
-    from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
     from armnn.optimizer import OptimizerOptions
+    from armnn.storage.folder import CacheFolder
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
 
 Asked: TypeAlias = (
     "tuple[Sequence[str] | None, BackendOptions, OptimizerOptions, ProfilingSink | None, "
-    "ProgramCache | None]"
+    "CacheFolder | None]"
 )
 """What :meth:`BackendsInUse.participants` is asked of any network."""
 
@@ -69,7 +69,7 @@ class BackendsInUse:
         backend_options: BackendOptions,
         options: OptimizerOptions,
         profiler: ProfilingSink | None,
-        cache: ProgramCache | None = None,
+        cache: CacheFolder | None = None,
     ) -> Participants:
         """Return who takes part in preparing a network.
 

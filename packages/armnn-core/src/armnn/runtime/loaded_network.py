@@ -15,11 +15,11 @@ from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing
-from armnn.runtime.expected_inputs import ExpectedInputs, checked_shape
 from armnn.runtime.gate import Gate
+from armnn.runtime.inputs import ExpectedInputs, checked_shape
 from armnn.runtime.real_values import RealValues
 from armnn.runtime.repeated_runs import RepeatedRuns
-from armnn.runtime.wishes import check_profiler, check_token
+from armnn.runtime.request import check_profiler, check_token
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from armnn.runtime.backend_events import BackendEvents
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.runtime import Runtime
-    from armnn.runtime.source import ModelSource
+    from armnn.storage.source import ModelSource
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""

@@ -8,11 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from armnn._trimming import trim_memory
+from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.closing import Closing
-from armnn.runtime.collection import collection_waits
 from armnn.runtime.layer_events import with_layer_types
 from armnn.runtime.plan import Plan
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
-    from armnn.runtime.stored_network import StoredNetwork
+    from armnn.runtime.cached_model import StoredNetwork
 
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""

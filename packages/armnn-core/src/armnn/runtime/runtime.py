@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import flag, instance, items
+from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError
 from armnn.graph import Network
@@ -18,21 +19,20 @@ from armnn.parsing import checked_file, parse
 from armnn.runtime.backend_events import BackendEvents
 from armnn.runtime.backends_in_use import BackendsInUse
 from armnn.runtime.closing import Closing
-from armnn.runtime.collection import collection_waits
 from armnn.runtime.gate import Gate
 from armnn.runtime.loaded_network import LoadedNetwork
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
-from armnn.runtime.source import ModelSource
-from armnn.runtime.wishes import checked_wishes
+from armnn.runtime.request import checked_wishes
+from armnn.storage.source import ModelSource
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingContext, ProfilingSink
-    from armnn.backends.cache import ProgramCache
     from armnn.backends.registry import BackendRegistry
     from armnn.runtime.backends_in_use import Asked, BackendOptions
+    from armnn.runtime.cached_model import StoredNetwork
     from armnn.runtime.loaded_network import InputShapes
-    from armnn.runtime.stored_network import StoredNetwork
+    from armnn.storage.folder import CacheFolder
 
 
 class Runtime:
@@ -231,7 +231,7 @@ class Runtime:
         self, file: Path, source: ModelSource, profiler: ProfilingSink | None
     ) -> OptimizedNetwork | StoredNetwork:
         """Return a model from the cache that its source names; what is not there is made."""
-        from armnn.runtime.stored_network import (
+        from armnn.runtime.cached_model import (
             open_model,
         )  # imported late: few networks have a cache
 
@@ -290,13 +290,13 @@ class Runtime:
 
 
 def _asked(
-    wishes: Mapping[str, Any], profiler: ProfilingSink | None, cache: ProgramCache | None
+    wishes: Mapping[str, Any], profiler: ProfilingSink | None, cache: CacheFolder | None
 ) -> Asked:
     options = OptimizerOptions(strict=wishes["strict"], layer_backends=wishes["layer_backends"])
     return wishes["backends"], wishes["backend_options"], options, profiler, cache
 
 
-def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> ProgramCache:
-    from armnn.backends.cache import ProgramCache  # imported late: few networks have one
+def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> CacheFolder:
+    from armnn.storage.folder import CacheFolder  # imported late: few networks have one
 
-    return ProgramCache(folder, profiler)
+    return CacheFolder(folder, profiler)

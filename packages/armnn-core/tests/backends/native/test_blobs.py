@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from armnn import Network, Runtime, TensorInfo
-from armnn.backends.cache import SUFFIX
 from armnn.backends.native import NativeLibrary
 from armnn.backends.native.envelope import MAGIC, Envelope, EnvelopeError, unpack
 from armnn.errors import InvalidArgumentError
 from armnn.profiling import Recorder
+from armnn.storage.folder import SUFFIX
 
 X = np.array([1.0, -2.0, 3.5, 0.0], np.float32)
 INFO = TensorInfo((4,))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from armnn._digest import sha256
-from armnn._trimming import trim_memory
+from armnn._process_memory import trim_memory
 from armnn.backends.ffi.constants import DROP, KEEP, constants
 from armnn.backends.ffi.values import attributes_of
 from armnn_backend_api import ctypes_mirror as abi

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import armnn
+from armnn._process_memory import collection_waits
 from armnn.errors import ModelFileNotFoundError
-from armnn.runtime.collection import collection_waits
 
 
 @pytest.fixture(autouse=True)

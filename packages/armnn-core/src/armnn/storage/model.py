@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._digest import sha256
-from armnn.runtime.stored_file import VERSION, StaleFileError, pack, unpack
-from armnn.runtime.stored_layers import (
+from armnn.storage.container import VERSION, StaleFileError, pack, unpack
+from armnn.storage.prepared import (
     UnstorableError,
     decoded,
     decoded_info,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, Participants, Prepared
+    from armnn.storage.folder import CacheFolder
     from armnn.tensor import TensorInfo
 
 
@@ -90,7 +90,7 @@ class ModelStore:
         dependencies: All that the preparation of the model depends on.
     """
 
-    def __init__(self, cache: ProgramCache, dependencies: Mapping[str, Any]) -> None:
+    def __init__(self, cache: CacheFolder, dependencies: Mapping[str, Any]) -> None:
         self._cache = cache
         text = json.dumps({**dependencies, "format": VERSION}, sort_keys=True)
         self._key = sha256(text.encode()).hexdigest()

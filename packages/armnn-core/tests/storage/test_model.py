@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import armnn.runtime.cached_model
 import armnn.runtime.runtime
-import armnn.runtime.stored_network
 from armnn import DataType, LoadedNetwork, Network, Runtime, TensorInfo
 from armnn.errors import ModelFileError
 from armnn.graph import DeferredOperator, Value
 from armnn.layers.plumbing import StandInDescriptor
-from armnn.runtime.stored_file import MAGIC, StaleFileError, pack, unpack
+from armnn.storage.container import MAGIC, StaleFileError, pack, unpack
 
 if TYPE_CHECKING:
     from armnn.backends.native import NativeLibrary
@@ -55,7 +55,7 @@ def load(
             parsed.append(model() if network is None else network)
             return parsed[-1]
 
-        monkeypatch.setattr(armnn.runtime.stored_network, "parse", parse)
+        monkeypatch.setattr(armnn.runtime.cached_model, "parse", parse)
         path = tmp_path / "model.toy"
         if not path.exists():
             path.write_bytes(b"content")
@@ -120,7 +120,7 @@ def test_another_file_or_version_is_another_model(
     load()
     (tmp_path / "model.toy").write_bytes(b"other content")
     assert len(load()[1]) == 1
-    monkeypatch.setattr(armnn.runtime.stored_network, "__version__", "99.0")
+    monkeypatch.setattr(armnn.runtime.cached_model, "__version__", "99.0")
     assert len(load()[1]) == 1
     assert load()[1] == []
 

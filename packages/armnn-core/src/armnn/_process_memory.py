@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Lets Python's cyclic garbage collector wait while a model is prepared."""
+"""The memory of the process while a model is prepared: garbage collector and free pages."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_libc = ctypes.CDLL(None)
 _lock = threading.Lock()
 _waiting = 0
 _was_enabled = False
@@ -34,3 +36,14 @@ def collection_waits() -> Iterator[None]:
             _waiting -= 1
             if not _waiting and _was_enabled:
                 gc.enable()
+
+
+def trim_memory() -> None:
+    """Let the C library keep no free pages; does nothing where it cannot be asked.
+
+    A model's file and its plain weights are gone once a backend has packed them, but glibc keeps
+    their pages for later: tens of megabytes, next to which working memory is then allocated.
+    """
+    trim = getattr(_libc, "malloc_trim", None)  # glibc has it
+    if trim is not None:
+        trim(ctypes.c_size_t(0))

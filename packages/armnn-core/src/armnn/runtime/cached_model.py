@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
 from armnn._digest import file_sha256
-from armnn.backends.cache import ProgramCache
 from armnn.errors import ModelFileError
 from armnn.optimizer import OptimizedNetwork, check_layer_names, phase
 from armnn.parsing import parse, parser_version
-from armnn.runtime.stored_model import ModelFacts, ModelStore
+from armnn.storage.folder import CacheFolder
+from armnn.storage.model import ModelFacts, ModelStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizerOptions, Participants, Prepared
     from armnn.optimizer.sharing import SharedConstants
     from armnn.runtime.backends_in_use import BackendsInUse
-    from armnn.runtime.source import ModelSource
+    from armnn.storage.source import ModelSource
     from armnn.tensor import TensorInfo
 
 
@@ -52,7 +52,7 @@ def open_model(
         ModelFileError: The file cannot be read or understood, or changes meanwhile.
     """
     wishes = source.arguments
-    cache = ProgramCache(wishes["cache_dir"], profiler)
+    cache = CacheFolder(wishes["cache_dir"], profiler)
     asked = (wishes["backends"], wishes["backend_options"] or {}, options, profiler, cache)
     participants = backends.participants(None, *asked)
     store = ModelStore(cache, _dependencies(file, source, backends.described(participants)))

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armnn.backends.cache import ProgramCache
+from armnn.storage.folder import CacheFolder
 
 if TYPE_CHECKING:
     import pytest
 
 
 def test_what_was_written_is_read_by_the_same_key_only(tmp_path: Path) -> None:
-    cache = ProgramCache(tmp_path / "a" / "b")
+    cache = CacheFolder(tmp_path / "a" / "b")
     cache.write([b"pro", b"gram"], "Mock", "0", "abc")
-    assert ProgramCache(tmp_path / "a" / "b").read("Mock", "0", "abc") == b"program"
+    assert CacheFolder(tmp_path / "a" / "b").read("Mock", "0", "abc") == b"program"
     assert cache.read("Mock", "0abc") is None
     cache.write([b"newer"], "Mock", "0", "abc")
     assert cache.read("Mock", "0", "abc") == b"newer"
@@ -27,7 +27,7 @@ def test_a_folder_that_fails_costs_a_compilation_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.WARNING)
-    cache = ProgramCache(tmp_path / "cache")
+    cache = CacheFolder(tmp_path / "cache")
     cache.write([b"1"], "key")
     (path,) = cache.folder.iterdir()
     path.unlink()

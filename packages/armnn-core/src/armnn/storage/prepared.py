@@ -14,7 +14,7 @@ from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
-from armnn.runtime.stored_file import StaleFileError
+from armnn.storage.container import StaleFileError
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Storage: compiled programs and prepared models that outlive the process."""
