@@ -300,7 +300,7 @@ def test_runtimes_refuse_wrong_arguments_properly(runtime) -> None:
     # What loaded networks call is not for users.
     plain = {name for name in vars(armnn.Runtime) if not name.startswith("_")}
     properties = {"registry", "is_closed"}
-    assert plain - properties - {"close", "profiling_contexts"} == {
+    assert plain - properties - {"close", "load_again"} == {
         "optimize", "load_network", "load_model", "unload_network",
     }  # fmt: skip
 

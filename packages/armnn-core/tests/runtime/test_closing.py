@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,9 +9,15 @@ import pytest
 
 from armnn import Network, Runtime, TensorInfo
 from armnn.backends import Allocator, BackendContext, HostAllocator, MemoryManager, ProfilingContext
-from armnn.errors import ArmnnError, BackendError, ClosingError, InvalidArgumentError
+from armnn.errors import (
+    ArmnnError,
+    BackendError,
+    ClosedError,
+    ClosingError,
+    InvalidArgumentError,
+)
 from armnn.profiling import Recorder
-from armnn.runtime.closing import Closing
+from armnn.runtime.closing import Closing, Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,3 +273,36 @@ def test_closing_that_goes_well_raises_nothing() -> None:
     closing.step(calls.append, 1)
     closing.end()
     assert calls == [1]
+
+
+def test_a_closed_gate_lets_nobody_in() -> None:
+    gate = Gate("the thing")
+    with gate:
+        assert not gate.is_closed
+    assert gate.close()
+    assert gate.is_closed
+    with pytest.raises(ClosedError, match="the thing was closed before this call"):
+        gate.enter()
+
+
+def test_only_the_first_close_says_that_it_closed() -> None:
+    gate = Gate("the thing")
+    assert gate.close()
+    assert not gate.close()
+
+
+def test_close_waits_until_the_last_call_is_out() -> None:
+    gate = Gate("the thing")
+    gate.enter()
+    closed = threading.Event()
+
+    def close() -> None:
+        gate.close()
+        closed.set()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    assert not closed.wait(0.05)
+    gate.leave()
+    assert closed.wait(5)
+    thread.join()

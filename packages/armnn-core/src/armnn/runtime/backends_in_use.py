@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The backends of one runtime: chosen by name or found, each with its context."""
+"""The backends of one runtime: chosen or found, their contexts, and what these are told."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from armnn._installing import REFERENCE
 from armnn._spelling import closest
-from armnn.backends import TensorHandleFactories
+from armnn.backends import BackendContext, TensorHandleFactories
 from armnn.backends.entries import none_usable
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import (
@@ -23,27 +23,12 @@ from armnn.optimizer import Candidate, Participants
 from armnn.runtime.closing import Closing
 
 if TYPE_CHECKING:
-    from armnn.backends import (
-        Backend,
-        BackendContext,
-        CreationOptions,
-        OptionValue,
-        ProfilingSink,
-    )
+    from armnn.backends import Backend, CreationOptions, ProfilingSink
+    from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
-    from armnn.optimizer import OptimizerOptions
-    from armnn.storage.folder import CacheFolder
+    from armnn.runtime.request import BackendOptions, Request
 
 _log = logging.getLogger(__name__)
-
-BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
-"""Options by backend id."""
-
-Asked: TypeAlias = (
-    "tuple[Sequence[str] | None, BackendOptions, OptimizerOptions, ProfilingSink | None, "
-    "CacheFolder | None]"
-)
-"""What :meth:`BackendsInUse.participants` is asked of any network."""
 
 EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
@@ -65,19 +50,15 @@ class BackendsInUse:
     def participants(
         self,
         network: Network | None,
-        backends: Sequence[str] | None,
-        backend_options: BackendOptions,
-        options: OptimizerOptions,
+        request: Request,
         profiler: ProfilingSink | None,
-        cache: CacheFolder | None = None,
+        cache: ProgramCache | None,
     ) -> Participants:
         """Return who takes part in preparing a network.
 
         Args:
             network: The network; None if it is not parsed yet, then its hints are not heard.
-            backends: The ids that the user named.
-            backend_options: Options by backend id.
-            options: The caller's decisions.
+            request: How the caller wants it prepared.
             profiler: Where the phases are recorded, if anywhere.
             cache: Where programs are kept, if anywhere.
 
@@ -87,11 +68,11 @@ class BackendsInUse:
             InvalidArgumentError: No backend is named, or there are options for one that takes no
                 part.
         """
-        chosen = self._chosen(backends)
+        chosen = self._chosen(request.backends)
         ids = dict.fromkeys(backend.id for backend in chosen)
         named = [
             self._named(wish)
-            for wish in dict.fromkeys(options.layer_backends.values())
+            for wish in dict.fromkeys(request.options.layer_backends.values())
             if wish not in ids
         ]
         ids.update(dict.fromkeys(backend.id for backend in named))
@@ -99,7 +80,7 @@ class BackendsInUse:
         hints = dict.fromkeys(layer.backend_hint for layer in layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
-        participants = self._join(chosen, named, backend_options, profiler)
+        participants = self._join(chosen, named, request.backend_options, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
         if network is not None:
@@ -224,3 +205,75 @@ def _close(backend_id: str, context: BackendContext) -> None:
         context.close()
     except Exception as error:
         raise BackendError(f"backend {backend_id!r} failed in close: {error}") from error
+
+
+class BackendEvents:
+    """Tells the contexts of a network's backends what happens to it.
+
+    Args:
+        network_id: The network.
+        contexts: By backend id.
+    """
+
+    def __init__(self, network_id: int, contexts: Mapping[str, BackendContext]) -> None:
+        self._network_id = network_id
+        self._contexts = contexts
+        self._loaded: list[str] = []
+        # A call per run and context counts where a model takes microseconds.
+        self._listening = tuple(
+            (backend_id, context.after_enqueue_workload)
+            for backend_id, context in contexts.items()
+            if type(context).after_enqueue_workload is not BackendContext.after_enqueue_workload
+        )
+
+    def before_load(self) -> None:
+        """Tell each backend before the network is loaded.
+
+        Raises:
+            BackendError: A backend refused; those after it were not told.
+        """
+        for backend_id, context in self._contexts.items():
+            self._tell(backend_id, context.before_load_network)
+            self._loaded.append(backend_id)
+
+    def after_load(self) -> None:
+        """Tell each backend after the network was loaded.
+
+        Raises:
+            BackendError: A backend failed.
+        """
+        for backend_id, context in self._contexts.items():
+            self._tell(backend_id, context.after_load_network)
+
+    def after_run(self) -> None:
+        """Tell each backend that listens after a run.
+
+        Raises:
+            BackendError: A backend failed.
+        """
+        for backend_id, listener in self._listening:
+            self._tell(backend_id, listener)
+
+    def unload(self, close: Callable[[], object], closing: Closing) -> None:
+        """Tell each backend that was told of the loading, before and after the network is closed.
+
+        Args:
+            close: Closes the network.
+            closing: Keeps what fails.
+        """
+        contexts = [(each, self._contexts[each]) for each in self._loaded]
+        self._loaded = []
+        for backend_id, context in contexts:
+            closing.step(self._tell, backend_id, context.before_unload_network)
+        closing.step(close)
+        for backend_id, context in contexts:
+            closing.step(self._tell, backend_id, context.after_unload_network)
+
+    def _tell(self, backend_id: str, listener: Callable[[int], None]) -> None:
+        try:
+            listener(self._network_id)
+        except Exception as error:
+            raise BackendError(
+                f"backend {backend_id!r} failed in {listener.__name__} of network "
+                f"{self._network_id}: {error}"
+            ) from error

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Models that are loaded without being parsed and optimised again, from what the cache has of them.
+"""Loading a model from what a cache has of it, without parsing and optimising it again.
 
-Whatever is missing there, or does not fit any more, is prepared anew from the model's file.
+What is missing there, or does not fit any more, is prepared anew from the model's file.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from armnn.__about__ import __version__
@@ -14,48 +13,45 @@ from armnn._digest import file_sha256
 from armnn.errors import ModelFileError
 from armnn.optimizer import OptimizedNetwork, check_layer_names, phase
 from armnn.parsing import parse, parser_version
-from armnn.storage.folder import CacheFolder
-from armnn.storage.model import ModelFacts, ModelStore
+from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
-    from armnn.optimizer import OptimizerOptions, Participants, Prepared
-    from armnn.optimizer.sharing import SharedConstants
     from armnn.runtime.backends_in_use import BackendsInUse
+    from armnn.runtime.request import Request
+    from armnn.storage.folder import CacheFolder
     from armnn.storage.source import ModelSource
-    from armnn.tensor import TensorInfo
 
 
 def open_model(
     file: Path,
     source: ModelSource,
-    options: OptimizerOptions,
+    request: Request,
+    cache: CacheFolder,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
 ) -> OptimizedNetwork | StoredNetwork:
-    """Return a model, taken from the cache that its source names or made and stored there.
+    """Return a model, taken from a cache or made and stored there.
 
     Args:
         file: The model's file.
-        source: What the file was when it was asked for, and the arguments of ``load_model``.
-        options: The caller's decisions.
+        source: What the file was when it was asked for.
+        request: How the caller wants it prepared.
+        cache: The cache.
         backends: Those of the runtime.
         profiler: Where the phases are recorded, if anywhere.
 
     Raises:
         ModelFileError: The file cannot be read or understood, or changes meanwhile.
     """
-    wishes = source.arguments
-    cache = CacheFolder(wishes["cache_dir"], profiler)
-    asked = (wishes["backends"], wishes["backend_options"] or {}, options, profiler, cache)
-    participants = backends.participants(None, *asked)
-    store = ModelStore(cache, _dependencies(file, source, backends.described(participants)))
+    options = request.options
+    participants = backends.participants(None, request, profiler, cache)
+    described = backends.described(participants)
+    store = ModelStore(cache, _dependencies(file, source, request, described))
     facts = store.facts()
     if facts is not None:
         participants.compute_as(facts.quantized_arithmetic)
@@ -74,7 +70,7 @@ def open_model(
         network = parse(file)
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
-        participants = backends.participants(network, *asked)
+        participants = backends.participants(network, request, profiler, cache)
         return OptimizedNetwork(network, participants, options, may_change=True)
     participants.compute_as(network.quantized_arithmetic)
     made = OptimizedNetwork(network, participants, options, may_change=True)
@@ -83,98 +79,23 @@ def open_model(
     return StoredNetwork(store, facts, participants, options, lambda: made)
 
 
-def _dependencies(file: Path, source: ModelSource, backends: Sequence[str]) -> dict[str, Any]:
+def _dependencies(
+    file: Path, source: ModelSource, request: Request, backends: Sequence[str]
+) -> dict[str, Any]:
     """Return all that the preparation of a model depends on, as JSON can hold it."""
-    named = ("backends", "backend_options", "layer_backends", "strict")
     return {
         "model": source.sha256,
         "suffix": file.suffix,
         "core": __version__,
         "parser": parser_version(file.suffix),
         "participants": list(backends),
-        **{name: repr(source.arguments[name]) for name in named},
+        "backends": repr(request.backends),
+        "backend_options": repr(request.backend_options),
+        "layer_backends": repr(request.options.layer_backends),
+        "strict": repr(request.options.strict),
     }
 
 
 def _is_storable(network: Network) -> bool:
     """Whether the file alone says what the network is, once its shapes are known."""
     return network.is_self_contained and all(layer.backend_hint is None for layer in network.layers)
-
-
-class StoredNetwork:
-    """A model as :class:`OptimizedNetwork` shows it, parsed only when the cache lacks something.
-
-    Attributes:
-        facts: What is known of the model.
-        participants: The backends that take part.
-        options: The caller's decisions.
-    """
-
-    def __init__(
-        self,
-        store: ModelStore,
-        facts: ModelFacts,
-        participants: Participants,
-        options: OptimizerOptions,
-        make: Callable[[], OptimizedNetwork],
-    ) -> None:
-        """Stand for a model.
-
-        Args:
-            store: What the cache has of it.
-            facts: What is known of it.
-            participants: The backends that take part.
-            options: The caller's decisions.
-            make: Parses and optimises it; is called once, if ever.
-        """
-        self.facts = facts
-        self.participants = participants
-        self.options = options
-        self._store = store
-        self._make = make
-        self._made: OptimizedNetwork | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """See :class:`OptimizedNetwork`; so for all that follows."""
-        return self.facts.name
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return dict(self.facts.metadata)
-
-    @property
-    def inputs(self) -> dict[str, TensorInfo]:
-        return dict(self.facts.inputs)
-
-    @property
-    def outputs(self) -> dict[str, TensorInfo]:
-        return dict(self.facts.outputs)
-
-    @property
-    def value_inputs(self) -> dict[str, int]:
-        return dict(self.facts.value_inputs)
-
-    @property
-    def is_static(self) -> bool:
-        return self.facts.is_static
-
-    @property
-    def constants(self) -> SharedConstants:
-        return self._optimized().constants
-
-    def specialise(
-        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
-    ) -> Prepared:
-        prepared = self._store.prepared(shapes, values, self.facts, self.participants)
-        if prepared is None:
-            prepared = self._optimized().specialise(shapes, values)
-            self._store.keep(shapes, values, prepared)
-        return prepared
-
-    def _optimized(self) -> OptimizedNetwork:
-        with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Closing of several parts of which some may fail: each is closed, then all failures are raised."""
+"""Closing: calls inside are awaited, and parts that fail keep no other from being closed."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
-from armnn.errors import ClosingError
+from armnn.errors import ClosedError, ClosingError
 
 
 class Closing:
@@ -44,3 +45,55 @@ class Closing:
             raise ClosingError(
                 f"{self._what} is closed, but parts of it failed: {failed}", self._errors
             )
+
+
+class Gate:
+    """Lets calls in until it is closed; closing waits until the last one is out."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._condition = threading.Condition(self._lock)
+        self._inside = 0
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no call gets in any more."""
+        return self._closed
+
+    def enter(self) -> None:
+        """Go in; each call needs one :meth:`leave`.
+
+        Raises:
+            ClosedError: The gate is closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise ClosedError(f"{self._what} was closed before this call")
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Go out."""
+        with self._lock:
+            self._inside -= 1
+            if self._closed and self._inside == 0:
+                self._condition.notify_all()
+
+    def close(self) -> bool:
+        """Let no call in any more and wait until the last one is out.
+
+        Returns:
+            Whether this call closed it, rather than an earlier one.
+        """
+        with self._condition:
+            first, self._closed = not self._closed, True
+            while self._inside:
+                self._condition.wait()
+            return first
+
+    def __enter__(self) -> None:
+        self.enter()
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()

@@ -6,12 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends import ArrayHandle
+from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 from armnn.runtime.closing import Closing
@@ -19,9 +20,10 @@ from armnn.runtime.closing import Closing
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.backends import Allocator, MemoryManager, Step, TensorHandle
+    from armnn.backends import Allocator, MemoryManager, OptionValue, Step, TensorHandle
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
+    from armnn.optimizer import Report
 
 
 class ExecutionContext:
@@ -189,3 +191,29 @@ def _failure(layer: Layer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, of the same kind if it says more than that it failed."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
     return kind(f"layer {layer.name!r} ({layer.type}) failed on {layer.backend}: {error}")
+
+
+def with_layer_types(control: RunControl | None, report: Report) -> RunControl | None:
+    """Return a control whose profiler learns the types of layers.
+
+    A backend names the layer that it ran inside a part that it compiled, but may not know what
+    type the network gave it; the report does.
+    """
+    if control is None or control.profiler is None:
+        return control
+    types = {(row.backend, row.layer): row.type for row in report}
+    return replace(control, profiler=_LayerTypes(control.profiler, types))
+
+
+class _LayerTypes(ProfilingSink):
+    """Adds "type" to the events of a backend that are named after one of its layers."""
+
+    def __init__(self, sink: ProfilingSink, types: Mapping[tuple[str, str], str]) -> None:
+        self._sink = sink
+        self._types = types
+
+    def event(self, name: str, start_ns: int, end_ns: int, **details: OptionValue) -> None:
+        known = self._types.get((str(details.get("backend", "")), name))
+        if known is not None:
+            details.setdefault("type", known)
+        self._sink.event(name, start_ns, end_ns, **details)

@@ -1,36 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""The module-level functions, and the runtimes that they share in a process."""
+"""The module-level functions, in the runtime that they share."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from armnn.backends import CreationOptions
-from armnn.runtime.runtime import Runtime
+from armnn.runtime.runtime import shared_runtime
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork
-    from armnn.runtime.backends_in_use import BackendOptions
-    from armnn.runtime.loaded_network import InputShapes, LoadedNetwork
-
-_lock = threading.Lock()
-_runtimes: list[Runtime] = []
-
-
-def runtime_for(options: CreationOptions) -> Runtime:
-    """Return a runtime with these options that the process shares; made anew once it is closed."""
-    with _lock:
-        _runtimes[:] = [runtime for runtime in _runtimes if not runtime.is_closed]
-        for runtime in _runtimes:
-            if runtime.options == options:
-                return runtime
-        _runtimes.append(Runtime(options))
-        return _runtimes[-1]
+    from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.loaded_network import LoadedNetwork
+    from armnn.runtime.request import BackendOptions
+    from armnn.runtime.runtime import Runtime
 
 
 def default_runtime() -> Runtime:
@@ -38,7 +25,7 @@ def default_runtime() -> Runtime:
 
     It uses the backends of installed packages and the paths that the environment names.
     """
-    return runtime_for(CreationOptions())
+    return shared_runtime(CreationOptions())
 
 
 def optimize(

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Tensor handles that the runtime itself makes."""
+"""Tensor handles that the runtime itself makes, and the copy between two kinds of memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends import ArrayHandle, TensorHandle
+from armnn.backends import ArrayHandle, TensorHandle, Workload
 from armnn.errors import ExecutionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.backends import Step
     from armnn.graph import Value
     from armnn.tensor import TensorInfo
 
@@ -65,3 +67,22 @@ class ComputedHandle(TensorHandle):
                 f"a layer computed {array.dtype} of shape {list(array.shape)}: expected {self.info}"
             )
         self._array = array
+
+
+class CopyWorkload(Workload):
+    """The workload of MemCopy, and of MemImport where the memory cannot be imported after all."""
+
+    def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return a step that copies the one input into the one output through host memory."""
+        (source,), (target,) = inputs, outputs
+        if source is None:
+            raise ExecutionError("a copy needs a tensor to copy: got none")
+
+        def step() -> None:
+            try:
+                np.copyto(target.map(), source.map())
+            finally:
+                target.unmap()
+                source.unmap()
+
+        return step

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""What a network expects of its inputs, and what is said of others."""
+"""The inputs of a loaded network: their checks, and real values in the place of stored ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from armnn._arguments import array as array_of
 from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
+from armnn.quantization import dequantize, quantize
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+
+InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
+"""The shape of each input, or an array: the data itself."""
+
+_MOST_ELEMENTS = 2**59  # of 16 bytes each an address can tell apart
 
 
 class ExpectedInputs:
@@ -102,9 +109,6 @@ def checked_shape(said: object, name: str) -> tuple[int, ...]:
     return info.static_shape
 
 
-_MOST_ELEMENTS = 2**59  # of 16 bytes each an address can tell apart
-
-
 def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
     dtype = info.data_type.numpy_dtype
     if array.dtype != dtype:
@@ -117,3 +121,50 @@ def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
             f"the input {name!r} has shape {format_shape(array.shape)}: expected "
             f"{format_shape(info.shape)}"
         )
+
+
+class RealValues:
+    """Stores and restores the real values of tensors that are quantised and have a scale.
+
+    Other tensors pass as they are.
+    """
+
+    def __init__(self, inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]) -> None:
+        self._inputs = _with_scales(inputs)
+        self._outputs = _with_scales(outputs)
+
+    def stored(self, inputs: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
+        """Return inputs as the network takes them.
+
+        Raises:
+            InvalidArgumentError: An input does not hold real numbers, or has a wrong shape.
+        """
+        return {name: self._stored(name, array) for name, array in inputs.items()}
+
+    def restored(self, outputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return outputs as float32 where the network stores them in steps."""
+        return {
+            name: dequantize(array, self._outputs[name]) if name in self._outputs else array
+            for name, array in outputs.items()
+        }
+
+    def _stored(self, name: str, array: ArrayLike) -> ArrayLike:
+        info = self._inputs.get(name)
+        if info is None:
+            return array
+        values = array_of(array, np.dtype(np.float32), f"the input {name!r}")
+        if values.dtype.kind not in "biufV":
+            raise InvalidArgumentError(
+                f"the input {name!r} holds {values.dtype}: expected real numbers, which are stored "
+                f"as {info}"
+            )
+        if not info.accepts(values.shape):
+            raise InvalidArgumentError(
+                f"the input {name!r} has shape {format_shape(values.shape)}: expected "
+                f"{format_shape(info.shape)}"
+            )
+        return quantize(values, info)
+
+
+def _with_scales(infos: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
+    return {name: info for name, info in infos.items() if info.is_quantized and info.scales}

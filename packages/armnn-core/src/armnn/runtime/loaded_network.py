@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +15,8 @@ from armnn._arguments import real, refused
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.report import prepared_text
-from armnn.runtime.closing import Closing
-from armnn.runtime.gate import Gate
-from armnn.runtime.inputs import ExpectedInputs, checked_shape
-from armnn.runtime.real_values import RealValues
+from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
 from armnn.runtime.repeated_runs import RepeatedRuns
 from armnn.runtime.request import check_profiler, check_token
 from armnn.tensor import TensorInfo, format_shape
@@ -25,18 +24,42 @@ from armnn.tensor import TensorInfo, format_shape
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.backends import ProfilingSink
+    from armnn.backends import CreationOptions, ProfilingSink
     from armnn.optimizer import Report
-    from armnn.runtime.backend_events import BackendEvents
+    from armnn.runtime.backends_in_use import BackendEvents
+    from armnn.runtime.inputs import InputShapes
     from armnn.runtime.plans import NetworkPlans
-    from armnn.runtime.runtime import Runtime
-    from armnn.storage.source import ModelSource
-
-InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
-"""The shape of each input, or an array: the data itself."""
-
+    from armnn.runtime.request import ModelRequest
 
 _LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
+
+
+class NetworkOwner(ABC):
+    """A runtime, as the networks that it loaded use it.
+
+    Attributes:
+        options: What it was made with.
+    """
+
+    options: CreationOptions
+
+    @property
+    @abstractmethod
+    def is_closed(self) -> bool:
+        """Whether it was closed and takes no calls any more."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Refuse new calls, wait for running ones, unload every network, drop the backends."""
+
+    @abstractmethod
+    def unload_network(self, network: LoadedNetwork) -> None:
+        """Take a network out: refuse new runs, wait for running ones."""
+
+    @staticmethod
+    @abstractmethod
+    def load_again(request: ModelRequest) -> LoadedNetwork:
+        """Load a model as another process loaded it."""
 
 
 class LoadedNetwork:
@@ -50,19 +73,19 @@ class LoadedNetwork:
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: NetworkOwner,
         network_id: int,
         plans: NetworkPlans,
         events: BackendEvents,
-        source: ModelSource | None = None,
+        origin: ModelRequest | None,
         *,
-        quantize: bool = False,
+        quantize: bool,
     ) -> None:
         self.id = network_id
         self.runtime = runtime
         self._plans = plans
         self.events = events
-        self._source = source
+        self._origin = origin
         self._gate = Gate(f"the network {plans.optimized.name!r}")
         self._inputs = plans.optimized.inputs
         self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
@@ -166,12 +189,12 @@ class LoadedNetwork:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to load the model again: its file, the file's sha256, and the options."""
-        if self._source is None:
+        if self._origin is None:
             raise TypeError(
                 f"the network {self.name!r} cannot be pickled, as it was not loaded from a file: "
                 "use load_model() with a path"
             )
-        return self._source.load, ()
+        return self.runtime.load_again, (self._origin,)
 
     def __str__(self) -> str:
         title = repr(self).strip("<>")
@@ -215,9 +238,12 @@ class LoadedNetwork:
         self._runs.release()  # so that this run takes a context that there is
         with self._gate, ExitStack() as stack:
             if profiler is not None:
-                for context in self.runtime.profiling_contexts(self._plans.optimized, profiler):
-                    context.begin_run(self.id)
-                    stack.callback(context.end_run, self.id)
+                everyone = self._plans.optimized.participants.all
+                contexts = [each.backend.create_profiling_context(profiler) for each in everyone]
+                for context in contexts:
+                    if context is not None:
+                        context.begin_run(self.id)
+                        stack.callback(context.end_run, self.id)
             outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler))
         if profiler is not None:
             profiler.event("run", start, time.perf_counter_ns(), category="run")

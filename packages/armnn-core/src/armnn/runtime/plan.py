@@ -12,8 +12,7 @@ from armnn.backends import ALIGNMENT, HOST_FACTORY_ID, HostAllocator, TensorHand
 from armnn.errors import BackendError
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
-from armnn.runtime.copies import CopyWorkload
-from armnn.runtime.handles import ComputedHandle, constant_handle, handle_at
+from armnn.runtime.handles import ComputedHandle, CopyWorkload, constant_handle, handle_at
 from armnn.runtime.memory import Block, Layout, plan_memory
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
 from armnn.optimizer import OptimizedNetwork, Report
 from armnn.runtime.closing import Closing
-from armnn.runtime.layer_events import with_layer_types
+from armnn.runtime.context import with_layer_types
 from armnn.runtime.plan import Plan
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
-    from armnn.runtime.cached_model import StoredNetwork
+    from armnn.storage.model import StoredNetwork
 
 MOST_SEGMENTS = 200
 """How many parts of a network may wait for data of the part before; each runs inside that one."""
@@ -45,10 +45,21 @@ class NetworkPlans:
         make_plan: MakePlan,
         limit: int,
         segment: int = 0,
+        whole: str | None = None,
     ) -> None:
+        """Begin without plans.
+
+        Args:
+            optimized: The network, or one of its later segments.
+            make_plan: Makes a plan of a prepared network.
+            limit: How many plans are kept.
+            segment: How many segments are before it.
+            whole: The name of the network that it is a segment of.
+        """
+        self._whole = optimized.name if whole is None else whole
         if segment == MOST_SEGMENTS:
             raise GraphError(
-                f"the network {optimized.name.split(' (rest)')[0]!r} is cut into more than "
+                f"the network {self._whole!r} is cut into more than "
                 f"{MOST_SEGMENTS} segments that wait for each other: a loop whose condition it "
                 "computes itself has too many iterations"
             )
@@ -183,7 +194,9 @@ class NetworkPlans:
                 self.optimized.options,
                 self.optimized.constants,
             )
-            entry.rest = NetworkPlans(optimized, self._make_plan, self._limit, self._segment + 1)
+            entry.rest = NetworkPlans(
+                optimized, self._make_plan, self._limit, self._segment + 1, self._whole
+            )
         entry.plan = self._make_plan(prepared)
         trim_memory()
         if self.optimized.is_static:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.runtime.gate import Gate
+    from armnn.runtime.closing import Gate
     from armnn.runtime.plans import NetworkPlans, Reservation
 
 

@@ -1,36 +1,82 @@
 # SPDX-License-Identifier: MIT
-"""What a caller of ``optimize`` and ``load_model`` wishes, checked before anything is done."""
+"""The arguments of ``optimize`` and ``load_model``, checked before anything is done."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import file_path, flag, mapping, refused, text, texts
 from armnn._installing import FAST, REFERENCE
+from armnn.optimizer import OptimizerOptions
+
+if TYPE_CHECKING:
+    from armnn.backends import CreationOptions, OptionValue
+    from armnn.runtime.inputs import InputShapes
+    from armnn.storage.source import ModelSource
 
 
-def checked_wishes(
+BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
+"""Options by backend id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How a caller of ``optimize`` wants a network prepared.
+
+    Attributes:
+        backends: Ids in the order of preference; None for all that can be used.
+        backend_options: Options of backends for this network.
+        options: The decisions about its layers.
+        cache_dir: The folder of the cache, if there is one.
+    """
+
+    backends: Sequence[str] | None
+    backend_options: BackendOptions
+    options: OptimizerOptions
+    cache_dir: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A model file with everything that it is loaded with, which another process can repeat.
+
+    Attributes:
+        source: The file.
+        request: How it is prepared.
+        shapes: The input shapes that are prepared at once.
+        quantize: Whether inputs and outputs are real values.
+        creation_options: The options of the runtime.
+    """
+
+    source: ModelSource
+    request: Request
+    shapes: Sequence[InputShapes]
+    quantize: bool
+    creation_options: CreationOptions
+
+
+def checked_request(
     backends: object,
     backend_options: object,
     layer_backends: object,
     strict: object,
-    profiler: object,
     cache_dir: object,
-) -> dict[str, Any]:
-    """Return the wishes by name, of the types that the runtime works with.
+) -> Request:
+    """Return the arguments of ``optimize``, of the types that the runtime works with.
 
     Raises:
         InvalidArgumentError: One is of another kind.
     """
-    check_profiler(profiler)
-    return {
-        "backends": _backend_ids(backends),
-        "backend_options": _options(backend_options),
-        "layer_backends": _layer_backends(layer_backends),
-        "strict": flag(strict, "strict"),
-        "cache_dir": None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
-    }
+    return Request(
+        _backend_ids(backends),
+        _options(backend_options),
+        OptimizerOptions(
+            strict=flag(strict, "strict"), layer_backends=_layer_backends(layer_backends)
+        ),
+        None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
+    )
 
 
 def check_profiler(profiler: object) -> None:
@@ -68,13 +114,13 @@ def _options(options: object) -> Mapping[str, Mapping[str, Any]]:
     return mapping(options, "the backend_options")
 
 
-def _layer_backends(wishes: object) -> dict[str, str]:
+def _layer_backends(layer_backends: object) -> dict[str, str]:
     expected = "a mapping from names of layers to backend ids"
     return {
         text(name, "the name of a layer in layer_backends"): text(
             backend, f"the backend of layer {name!r}"
         )
         for name, backend in mapping(
-            {} if wishes is None else wishes, "the layer_backends", expected
+            {} if layer_backends is None else layer_backends, "the layer_backends", expected
         ).items()
     }

@@ -5,37 +5,40 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armnn._arguments import flag, instance, items
+from armnn._digest import file_sha256
 from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
-from armnn.errors import ClosingError, InvalidArgumentError
+from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
 from armnn.graph import Network
-from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Prepared, check_layer_names, phase
+from armnn.optimizer import OptimizedNetwork, Prepared, check_layer_names, phase
 from armnn.parsing import checked_file, parse
-from armnn.runtime.backend_events import BackendEvents
-from armnn.runtime.backends_in_use import BackendsInUse
-from armnn.runtime.closing import Closing
-from armnn.runtime.gate import Gate
-from armnn.runtime.loaded_network import LoadedNetwork
+from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
+from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
-from armnn.runtime.request import checked_wishes
+from armnn.runtime.request import ModelRequest, check_profiler, checked_request
 from armnn.storage.source import ModelSource
 
 if TYPE_CHECKING:
-    from armnn.backends import ProfilingContext, ProfilingSink
+    from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
-    from armnn.runtime.backends_in_use import Asked, BackendOptions
-    from armnn.runtime.cached_model import StoredNetwork
-    from armnn.runtime.loaded_network import InputShapes
+    from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.request import BackendOptions, Request
     from armnn.storage.folder import CacheFolder
+    from armnn.storage.model import StoredNetwork
+
+_lock = threading.Lock()
+_shared: list[Runtime] = []
 
 
-class Runtime:
+class Runtime(NetworkOwner):
     """Loads networks and runs them on the backends that are there (Arm NN: ``IRuntime``).
 
     Use it as a context manager, or call :meth:`close`.
@@ -97,11 +100,9 @@ class Runtime:
             InvalidArgumentError: An option or a name is wrong.
         """
         instance(network, Network, "the network", "; parse() makes one of a file")
-        wishes = checked_wishes(
-            backends, backend_options, layer_backends, strict, profiler, cache_dir
-        )
-        cache = None if cache_dir is None else _cache(wishes["cache_dir"], profiler)
-        return self._optimized(network, _asked(wishes, profiler, cache), may_change=False)
+        check_profiler(profiler)
+        request = checked_request(backends, backend_options, layer_backends, strict, cache_dir)
+        return self._optimized(network, request, profiler)
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
         """Load a prepared network: make its workloads and plan its memory.
@@ -145,28 +146,34 @@ class Runtime:
             ModelFileError: The file cannot be read or understood.
             InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
-        optimized: OptimizedNetwork | StoredNetwork
-        wishes = checked_wishes(
-            backends, backend_options, layer_backends, strict, profiler, cache_dir
-        )
+        check_profiler(profiler)
+        request = checked_request(backends, backend_options, layer_backends, strict, cache_dir)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
-        source = None
         if isinstance(model, Network):
-            optimized = self.optimize(model, profiler=profiler, **wishes)
-        else:
-            file = checked_file(model)
-            arguments = {**wishes, "shapes": shapes, "quantize": quantize}
-            source = ModelSource.of(file, arguments, self.options)
-            if cache_dir is None:
-                with phase(profiler, "parse"):
-                    network = parse(file)
-                asked = _asked(wishes, profiler, None)
-                optimized = self._optimized(network, asked, may_change=True)
-            else:
-                optimized = self._stored(file, source, profiler)
-        with phase(profiler, "load"):
-            return self._load(optimized, source, shapes, quantize=quantize)
+            optimized = self._optimized(model, request, profiler)
+            return self._load(optimized, None, shapes, profiler, quantize=quantize)
+        file = checked_file(model)
+        source = ModelSource.of(file)
+        origin = ModelRequest(source, request, shapes, quantize, self.options)
+        return self._load_file(file, origin, profiler)
+
+    @staticmethod
+    @collection_waits()
+    def load_again(request: ModelRequest) -> LoadedNetwork:
+        """Load a model as another process loaded it, in a runtime that the process shares.
+
+        Raises:
+            ModelFileError: The file is gone or has changed.
+        """
+        path, sha256 = Path(request.source.path), request.source.sha256
+        if not path.is_file() or file_sha256(path) != sha256:
+            raise ModelFileError(
+                f"the model {str(path)!r} is gone or has changed since it was pickled: expected "
+                f"sha256 {sha256}"
+            )
+        origin = replace(request, source=ModelSource.of(path))
+        return shared_runtime(request.creation_options)._load_file(path, origin, None)
 
     def unload_network(self, network: LoadedNetwork) -> None:
         """Take a network out: refuse new runs, wait for running ones.
@@ -211,46 +218,51 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def profiling_contexts(
-        self, network: OptimizedNetwork | StoredNetwork, sink: ProfilingSink
-    ) -> list[ProfilingContext]:
-        """Return the backends' parts of profiling for one run of a network."""
-        found = (c.backend.create_profiling_context(sink) for c in network.participants.all)
-        return [context for context in found if context is not None]
-
     # -- inside ---------------------------------------------------------------------------------
 
-    def _optimized(self, network: Network, asked: Asked, *, may_change: bool) -> OptimizedNetwork:
+    def _optimized(
+        self,
+        network: Network,
+        request: Request,
+        profiler: ProfilingSink | None,
+        *,
+        may_change: bool = False,
+    ) -> OptimizedNetwork:
+        cache = _cache(request, profiler)
         with self._gate:
-            _, _, options, _, _ = asked
+            options = request.options
             check_layer_names(network, options.layer_backends)
-            participants = self._backends.participants(network, *asked)
+            participants = self._backends.participants(network, request, profiler, cache)
             return OptimizedNetwork(network, participants, options, may_change=may_change)
 
-    def _stored(
-        self, file: Path, source: ModelSource, profiler: ProfilingSink | None
-    ) -> OptimizedNetwork | StoredNetwork:
-        """Return a model from the cache that its source names; what is not there is made."""
-        from armnn.runtime.cached_model import (
-            open_model,
-        )  # imported late: few networks have a cache
+    def _load_file(
+        self, file: Path, origin: ModelRequest, profiler: ProfilingSink | None
+    ) -> LoadedNetwork:
+        optimized: OptimizedNetwork | StoredNetwork
+        request = origin.request
+        cache = _cache(request, profiler)
+        if cache is None:
+            with phase(profiler, "parse"):
+                network = parse(file)
+            optimized = self._optimized(network, request, profiler, may_change=True)
+        else:
+            from armnn.runtime.cached_model import open_model  # late: few models have a cache
 
-        wishes = source.arguments
-        with self._gate:
-            options = OptimizerOptions(
-                strict=wishes["strict"], layer_backends=wishes["layer_backends"]
-            )
-            return open_model(file, source, options, self._backends, profiler)
+            with self._gate:
+                backends = self._backends
+                optimized = open_model(file, origin.source, request, cache, backends, profiler)
+        return self._load(optimized, origin, origin.shapes, profiler, quantize=origin.quantize)
 
     def _load(
         self,
         network: OptimizedNetwork | StoredNetwork,
-        source: ModelSource | None = None,
+        origin: ModelRequest | None = None,
         shapes: Sequence[InputShapes] = (),
+        profiler: ProfilingSink | None = None,
         *,
         quantize: bool = False,
     ) -> LoadedNetwork:
-        with self._gate:
+        with phase(profiler, "load"), self._gate:
             with self._lock:
                 self._last_id += 1
                 network_id = self._last_id
@@ -266,7 +278,7 @@ class Runtime:
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
-            loaded = LoadedNetwork(self, network_id, plans, events, source, quantize=quantize)
+            loaded = LoadedNetwork(self, network_id, plans, events, origin, quantize=quantize)
             try:
                 events.before_load()
                 for each in (*([{}] if network.is_static else []), *shapes):
@@ -289,14 +301,20 @@ class Runtime:
             error.add_note(str(group))
 
 
-def _asked(
-    wishes: Mapping[str, Any], profiler: ProfilingSink | None, cache: CacheFolder | None
-) -> Asked:
-    options = OptimizerOptions(strict=wishes["strict"], layer_backends=wishes["layer_backends"])
-    return wishes["backends"], wishes["backend_options"], options, profiler, cache
+def shared_runtime(options: CreationOptions) -> Runtime:
+    """Return the runtime with these options that the process shares, a new one if it is closed."""
+    with _lock:
+        _shared[:] = [runtime for runtime in _shared if not runtime.is_closed]
+        for runtime in _shared:
+            if runtime.options == options:
+                return runtime
+        _shared.append(Runtime(options))
+        return _shared[-1]
 
 
-def _cache(folder: str | PathLike[str], profiler: ProfilingSink | None) -> CacheFolder:
-    from armnn.storage.folder import CacheFolder  # imported late: few networks have one
+def _cache(request: Request, profiler: ProfilingSink | None) -> CacheFolder | None:
+    if request.cache_dir is None:
+        return None
+    from armnn.storage.folder import CacheFolder  # late: few networks have a cache
 
-    return CacheFolder(folder, profiler)
+    return CacheFolder(request.cache_dir, profiler)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a cache has of one model: what the model says of itself, and one file per input shapes."""
+"""What a cache has of one model: its facts, and one entry per set of input shapes."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,13 @@ from armnn.tensor import format_shape
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork, Participants, Prepared
+    from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
+    from armnn.optimizer.sharing import SharedConstants
     from armnn.storage.folder import CacheFolder
     from armnn.tensor import TensorInfo
 
@@ -148,6 +150,85 @@ class ModelStore:
         else:
             self._cache.write(pieces, "prepared", self._key, *_spelled(shapes, values))
         self._cache.note("model", _title(shapes), outcome, start)
+
+
+class StoredNetwork:
+    """A model as :class:`OptimizedNetwork` shows it, parsed only when the cache lacks something.
+
+    Attributes:
+        facts: What is known of the model.
+        participants: The backends that take part.
+        options: The caller's decisions.
+    """
+
+    def __init__(
+        self,
+        store: ModelStore,
+        facts: ModelFacts,
+        participants: Participants,
+        options: OptimizerOptions,
+        make: Callable[[], OptimizedNetwork],
+    ) -> None:
+        """Take the place of a model.
+
+        Args:
+            store: What the cache has of it.
+            facts: What is known of it.
+            participants: The backends that take part.
+            options: The caller's decisions.
+            make: Parses and optimises it; is called once, if ever.
+        """
+        self.facts = facts
+        self.participants = participants
+        self.options = options
+        self._store = store
+        self._make = make
+        self._made: OptimizedNetwork | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """See :class:`OptimizedNetwork`; so for all that follows."""
+        return self.facts.name
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return dict(self.facts.metadata)
+
+    @property
+    def inputs(self) -> dict[str, TensorInfo]:
+        return dict(self.facts.inputs)
+
+    @property
+    def outputs(self) -> dict[str, TensorInfo]:
+        return dict(self.facts.outputs)
+
+    @property
+    def value_inputs(self) -> dict[str, int]:
+        return dict(self.facts.value_inputs)
+
+    @property
+    def is_static(self) -> bool:
+        return self.facts.is_static
+
+    @property
+    def constants(self) -> SharedConstants:
+        return self._optimized().constants
+
+    def specialise(
+        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+    ) -> Prepared:
+        prepared = self._store.prepared(shapes, values, self.facts, self.participants)
+        if prepared is None:
+            prepared = self._optimized().specialise(shapes, values)
+            self._store.keep(shapes, values, prepared)
+        return prepared
+
+    def _optimized(self) -> OptimizedNetwork:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
 
 
 def _check_ports(
