@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, Runtime, TensorInfo
-from armnn.backends.native.envelope import unpack
 from armnn.profiling import Recorder
+from armnn.storage.container import pack, unpack
 from armnn.storage.folder import SUFFIX
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ def test_a_program_is_taken_at_the_level_that_it_is_for(tmp_path: Path, level: s
 def test_a_program_that_ends_too_early_is_compiled_again(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     outcomes(quantized(), folder)
-    envelope, whole = unpack(stored(folder).read_bytes())
+    header, (whole,) = unpack(memoryview(stored(folder).read_bytes()))
     for size in (0, 7, 100, len(whole) // 2, len(whole) - 1):
-        stored(folder).write_bytes(b"".join(envelope.pack([bytes(whole[:size])])))
+        stored(folder).write_bytes(b"".join(pack(header, [[whole[:size]]])))
         assert outcomes(quantized(), folder)[0] == ["compiled again: it ends too early"]
 
 
@@ -171,8 +171,8 @@ def test_a_damaged_program_is_compiled_again_and_says_why(
 ) -> None:
     folder = tmp_path / "cache"
     outcomes(products(), folder)
-    envelope, whole = unpack(stored(folder).read_bytes())
-    stored(folder).write_bytes(b"".join(envelope.pack([damage(bytes(whole))])))
+    header, (whole,) = unpack(memoryview(stored(folder).read_bytes()))
+    stored(folder).write_bytes(b"".join(pack(header, [[damage(bytes(whole))]])))
     (outcome,) = outcomes(products(), folder)[0]
     assert outcome.startswith("compiled again: ")
     assert reason in outcome

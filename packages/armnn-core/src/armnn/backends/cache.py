@@ -4,27 +4,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
+
+Block: TypeAlias = "Sequence[bytes | memoryview]"
+"""Bytes that are stored in one piece, given in several."""
+
+Entry: TypeAlias = "tuple[dict[str, Any], list[memoryview]]"
+"""A header, as JSON holds it, and blocks of bytes."""
+
+
+class StaleEntryError(ValueError):
+    """An entry of a cache cannot be used; the text says why."""
 
 
 class ProgramCache(ABC):
-    """Keeps programs from one process to the next; the caller of ``load_model`` names the place.
+    """Keeps entries from one process to the next; the caller of ``load_model`` names the place.
 
-    It only stores bytes: what they are and whether they still fit is the business of the backend.
-    An entry that cannot be read or written costs a compilation, never an error.
+    What an entry is and whether it still fits is the business of whoever stored it.
     """
 
     @abstractmethod
-    def read(self, *key: str) -> memoryview | None:
-        """Return what was stored under a key, None if there is nothing or it cannot be read."""
+    def read(self, *key: str) -> Entry | None:
+        """Return the entry under a key, None if there is none or its file cannot be read.
+
+        The blocks are in memory only where they are read.
+
+        Raises:
+            StaleEntryError: It is damaged, or of another version of the core.
+        """
 
     @abstractmethod
-    def write(self, pieces: Iterable[bytes | memoryview], *key: str) -> None:
-        """Store bytes, given in pieces, under a key: all of them or none."""
+    def write(self, header: Mapping[str, Any], blocks: Sequence[Block], *key: str) -> None:
+        """Store an entry under a key, all of it or nothing; a folder that fails is only logged."""
 
     @abstractmethod
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
-        """Record the outcome for a program: for people, for logging and for the profile."""
+        """Record the outcome for an entry: for people, for logging and for the profile."""

@@ -10,16 +10,18 @@ import stat
 import time
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn._digest import sha256
 from armnn.backends.cache import ProgramCache
 from armnn.errors import InvalidArgumentError
+from armnn.storage.container import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
 
     from armnn.backends import ProfilingSink
+    from armnn.backends.cache import Block, Entry
 
 SUFFIX: Final = ".armnn-program"
 
@@ -61,24 +63,13 @@ class CacheFolder(ProgramCache):
                 f"{stat.S_IMODE(mode):o}), expected its owner only; chmod go-w mends that"
             )
 
-    def read(self, *key: str) -> memoryview | None:
-        """Return what was stored under a key, None if there is nothing or it cannot be read.
+    def read(self, *key: str) -> Entry | None:
+        """Return the entry under a key; see :meth:`ProgramCache.read`."""
+        data = self._bytes(key)
+        return None if data is None else unpack(data)
 
-        The bytes are those of the file, in memory only where they are read.
-        """
-        try:
-            with self._path(key).open("rb") as file:
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except FileNotFoundError:
-            return None
-        except ValueError:  # mmap refuses an empty file
-            return memoryview(b"")
-        except OSError as error:
-            _log.warning("a compiled program cannot be read: %s", error)
-            return None
-
-    def write(self, pieces: Iterable[bytes | memoryview], *key: str) -> None:
-        """Store bytes, given in pieces, under a key: all of them or none."""
+    def write(self, header: Mapping[str, Any], blocks: Sequence[Block], *key: str) -> None:
+        """Store an entry under a key; see :meth:`ProgramCache.write`."""
         import tempfile  # imported late: with what it imports it takes longer than a read
 
         path = self._path(key)
@@ -89,7 +80,7 @@ class CacheFolder(ProgramCache):
             return
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.writelines(pieces)
+                file.writelines(pack(header, blocks))
             os.replace(name, path)
         except OSError as error:
             Path(name).unlink(missing_ok=True)
@@ -105,6 +96,18 @@ class CacheFolder(ProgramCache):
             self._profiler.event(
                 "cache", start_ns, end, category="cache", backend=backend_id, outcome=outcome
             )
+
+    def _bytes(self, key: tuple[str, ...]) -> memoryview | None:
+        try:
+            with self._path(key).open("rb") as file:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except FileNotFoundError:
+            return None
+        except ValueError:  # mmap refuses an empty file
+            return memoryview(b"")
+        except OSError as error:
+            _log.warning("a compiled program cannot be read: %s", error)
+            return None
 
     def _path(self, key: tuple[str, ...]) -> Path:
         digest = sha256("\0".join(key).encode()).hexdigest()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn._digest import sha256
-from armnn.storage.container import VERSION, StaleFileError, pack, unpack
+from armnn.backends.cache import StaleEntryError
+from armnn.storage.container import VERSION
 from armnn.storage.prepared import (
     UnstorableError,
     decoded,
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
     from armnn.optimizer.sharing import SharedConstants
-    from armnn.storage.folder import CacheFolder
     from armnn.tensor import TensorInfo
 
 
@@ -73,7 +74,7 @@ class ModelFacts:
         """Return the facts of :meth:`as_json`.
 
         Raises:
-            StaleFileError: It is something else.
+            StaleEntryError: It is something else.
         """
         try:
             for side in ("inputs", "outputs"):
@@ -81,7 +82,7 @@ class ModelFacts:
             arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
             return cls(**stored, quantized_arithmetic=arithmetic)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            raise StaleFileError(f"it is no model: {error!r}") from error
+            raise StaleEntryError(f"it is no model: {error!r}") from error
 
 
 class ModelStore:
@@ -92,7 +93,7 @@ class ModelStore:
         dependencies: All that the preparation of the model depends on.
     """
 
-    def __init__(self, cache: CacheFolder, dependencies: Mapping[str, Any]) -> None:
+    def __init__(self, cache: ProgramCache, dependencies: Mapping[str, Any]) -> None:
         self._cache = cache
         text = json.dumps({**dependencies, "format": VERSION}, sort_keys=True)
         self._key = sha256(text.encode()).hexdigest()
@@ -100,18 +101,16 @@ class ModelStore:
     def facts(self) -> ModelFacts | None:
         """Return the facts of the model, None if the cache does not have them."""
         start = time.perf_counter_ns()
-        data = self._cache.read("model", self._key)
-        if data is None:
-            return None
         try:
-            return ModelFacts.from_json(unpack(data)[0])
-        except StaleFileError as error:
+            entry = self._cache.read("model", self._key)
+            return None if entry is None else ModelFacts.from_json(entry[0])
+        except StaleEntryError as error:
             self._cache.note("model", self._key[:12], f"parsed again: {error}", start)
             return None
 
     def keep_facts(self, facts: ModelFacts) -> None:
         """Store the facts of the model."""
-        self._cache.write(pack(facts.as_json(), ()), "model", self._key)
+        self._cache.write(facts.as_json(), (), "model", self._key)
 
     def prepared(
         self,
@@ -122,13 +121,13 @@ class ModelStore:
     ) -> Prepared | None:
         """Return the model as it was prepared for input shapes, None if it has to be done again."""
         start = time.perf_counter_ns()
-        data = self._cache.read("prepared", self._key, *_spelled(shapes, values))
-        if data is None:
-            return None
         try:
-            found = decoded(*unpack(data), participants)
+            entry = self._cache.read("prepared", self._key, *_spelled(shapes, values))
+            if entry is None:
+                return None
+            found = decoded(*entry, participants)
             _check_ports(found.network, shapes, facts)
-        except StaleFileError as error:
+        except StaleEntryError as error:
             self._cache.note("model", _title(shapes), f"prepared again: {error}", start)
             return None
         self._cache.note("model", _title(shapes), "taken from the cache", start)
@@ -144,11 +143,12 @@ class ModelStore:
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
         try:
-            pieces = pack(*encoded(prepared))
+            header, arrays = encoded(prepared)
         except UnstorableError as error:
             outcome = f"prepared, not stored: {error}"
         else:
-            self._cache.write(pieces, "prepared", self._key, *_spelled(shapes, values))
+            key = ("prepared", self._key, *_spelled(shapes, values))
+            self._cache.write(header, [[_bytes_of(array)] for array in arrays], *key)
         self._cache.note("model", _title(shapes), outcome, start)
 
 
@@ -231,19 +231,23 @@ class StoredNetwork:
             return self._made
 
 
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
 def _check_ports(
     network: Network, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
 ) -> None:
     """Check that a network takes and makes what the model does.
 
     Raises:
-        StaleFileError: It does not.
+        StaleEntryError: It does not.
     """
     taken = {layer.name: layer.output.info for layer in network.inputs}
     wanted = {name: info.with_shape(shapes[name]) for name, info in facts.inputs.items()}
     made = [layer.name for layer in network.outputs]
     if taken != wanted or made != list(facts.outputs):
-        raise StaleFileError(f"it takes {taken} and makes {made}")
+        raise StaleEntryError(f"it takes {taken} and makes {made}")
 
 
 def _spelled(

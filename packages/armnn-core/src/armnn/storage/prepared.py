@@ -6,6 +6,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from armnn.backends.cache import StaleEntryError
 from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import Network
@@ -14,14 +17,12 @@ from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.segments import Segments
-from armnn.storage.container import StaleFileError
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Value
@@ -40,12 +41,12 @@ def member_of(kind: type[_E], number: int) -> _E:
     """Return the member of an enumeration that has a number.
 
     Raises:
-        StaleFileError: None has.
+        StaleEntryError: None has.
     """
     for member in kind:
         if member == number:
             return member
-    raise StaleFileError(f"{kind.__name__} has no {number!r}")
+    raise StaleEntryError(f"{kind.__name__} has no {number!r}")
 
 
 def encoded_info(info: TensorInfo) -> list[Any]:
@@ -127,34 +128,34 @@ def _plain(value: Any) -> Any:
 
 
 def decoded(
-    stored: dict[str, Any], arrays: Sequence[NDArray[np.uint8]], participants: Participants
+    stored: dict[str, Any], blocks: Sequence[memoryview], participants: Participants
 ) -> Prepared:
-    """Return the prepared network of :func:`encoded`, its constants where the arrays lie.
+    """Return the prepared network of :func:`encoded`, its constants where the blocks are.
 
     Raises:
-        StaleFileError: It is not what was stored, or a program does not fit any more.
+        StaleEntryError: It is not what was stored, or a program does not fit any more.
     """
     try:
-        return _decoded(stored, arrays, participants)
-    except StaleFileError:
+        return _decoded(stored, blocks, participants)
+    except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise StaleFileError(f"it makes no network: {error!r}") from error
+        raise StaleEntryError(f"it makes no network: {error!r}") from error
 
 
 def _decoded(
-    stored: dict[str, Any], arrays: Sequence[NDArray[np.uint8]], participants: Participants
+    stored: dict[str, Any], blocks: Sequence[memoryview], participants: Participants
 ) -> Prepared:
     network = Network(stored["name"])
     layers: list[Layer] = []
     for row in stored["layers"]:
-        layers.append(_decoded_layer(row, network, layers, arrays))
+        layers.append(_decoded_layer(row, network, layers, blocks))
         if "program" in row:
             layers[-1].compiled = _program(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
     placement = place_tensors(network, preferences, participants.factories)
     if len(network) != len(layers):
-        raise StaleFileError("its tensors lie in other kinds of memory now")
+        raise StaleEntryError("its tensors lie in other kinds of memory now")
     report = Report(tuple(_decoded_row(row) for row in stored["report"]))
     return Prepared(network, placement, report, Segments(network, None))
 
@@ -163,19 +164,20 @@ def _decoded_layer(
     row: dict[str, Any],
     network: Network,
     layers: Sequence[Layer],
-    arrays: Sequence[NDArray[np.uint8]],
+    blocks: Sequence[memoryview],
 ) -> Layer:
     infos = [decoded_info(each) for each in row["outputs"]]
     if "data" in row:
         (info,) = infos
-        data = arrays[row["data"]].view(info.data_type.numpy_dtype).reshape(info.static_shape)
+        data = np.frombuffer(blocks[row["data"]], info.data_type.numpy_dtype)
+        data = data.reshape(info.static_shape)
         return network.add_constant(data, info, name=row["name"]).producer
     inputs = [None if at is None else layers[at[0]].outputs[at[1]] for at in row["inputs"]]
     kind = LAYERS[row["type"]].descriptor
     descriptor = _decoded_descriptor(kind, row["parameters"])
     layer = network.add(row["type"], inputs, descriptor, name=row["name"], outputs=infos)
     if list(layer.output_infos) != infos:
-        raise StaleFileError(f"the layer {layer.name!r} has other outputs than it had")
+        raise StaleEntryError(f"the layer {layer.name!r} has other outputs than it had")
     layer.backend = row["backend"]
     return layer
 
@@ -197,16 +199,15 @@ def _typed(enumeration: type[ArmnnEnum] | None, value: Any) -> Any:
 
 def _program(row: dict[str, Any], participants: Participants) -> object:
     from armnn.backends.native.backend import NativeBackend  # late: few models are stored
-    from armnn.backends.native.blobs import StaleProgramError
 
     (candidate,) = [each for each in participants.all if each.id == row["backend"]]
     if not isinstance(candidate.backend, NativeBackend):
-        raise StaleFileError(f"the backend {candidate.id!r} is no native one any more")
+        raise StaleEntryError(f"the backend {candidate.id!r} is no native one any more")
     fingerprint, names = row["program"]
     try:
         return candidate.backend.stored_program(fingerprint, tuple(names), candidate.model)
-    except StaleProgramError as error:
-        raise StaleFileError(f"of its program {row['name']!r}, {error}") from error
+    except StaleEntryError as error:
+        raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error
 
 
 def _decoded_row(row: dict[str, Any]) -> ReportRow:

@@ -167,7 +167,7 @@ class NativeBackend(NetworkBackend):
         """Return a program that the network's cache has; see ``blobs.stored_program``.
 
         Raises:
-            StaleProgramError: It is not there, or does not fit any more.
+            StaleEntryError: It is not there, or does not fit any more.
         """
         return stored_program(self.start(), _own(model), fingerprint, names)
 

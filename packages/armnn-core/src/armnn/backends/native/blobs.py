@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from armnn.backends.cache import StaleEntryError
 from armnn.backends.ffi.calls import compile_details, guarded
 from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.devices import device_pointer, read_devices
-from armnn.backends.native.envelope import PAYLOAD_LIMIT, Envelope, EnvelopeError, unpack
+from armnn.backends.native.envelope import Envelope
 from armnn.backends.native.program import NativeProgram
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
@@ -26,7 +27,7 @@ from armnn_backend_api.structs import Arena
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from armnn.backends.cache import ProgramCache
+    from armnn.backends.cache import Entry, ProgramCache
     from armnn.backends.native.devices import NativeModelContext
     from armnn.backends.native.graph import NativeGraph
     from armnn.backends.native.lifetimes import NativeObject
@@ -35,11 +36,8 @@ _VERDICTS: Final = {
     abi.BLOB_RECOMPILE: "the backend wants to compile it again",
     abi.BLOB_UNUSABLE: "the backend cannot use it here",
 }
+_PAYLOAD_LIMIT: Final = 1 << 36
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
-
-
-class StaleProgramError(Exception):
-    """A stored program cannot be used; the text says why."""
 
 
 def cached_program(
@@ -61,7 +59,7 @@ def cached_program(
     outcome = "compiled and stored"
     try:
         program = _stored(backend, model, cache, envelope, graph.names)
-    except StaleProgramError as error:
+    except StaleEntryError as error:
         outcome = f"compiled again: {error}"
     else:
         if program is not None:
@@ -89,16 +87,16 @@ def stored_program(
         names: The names of its layers, by node id.
 
     Raises:
-        StaleProgramError: It is not there, or does not fit any more.
+        StaleEntryError: It is not there, or does not fit any more.
     """
     cache = model.cache
     if cache is None:
-        raise StaleProgramError("there is no cache")
+        raise StaleEntryError("there is no cache")
     start = time.perf_counter_ns()
     envelope = _envelope_of(backend, fingerprint, model)
     program = _stored(backend, model, cache, envelope, names)
     if program is None:
-        raise StaleProgramError("the program is not there")
+        raise StaleEntryError("the program is not there")
     cache.note(backend.library.id, program.title, "taken from the cache", start)
     return program
 
@@ -111,13 +109,10 @@ def _stored(
     names: tuple[str, ...],
 ) -> NativeProgram | None:
     """Return the program of an envelope, None if there is none."""
-    data = cache.read(*_key(envelope))
-    if data is None:
+    entry = cache.read(*_key(envelope))
+    if entry is None:
         return None
-    try:
-        program = _read(backend, model, envelope, names, data)
-    except EnvelopeError as error:
-        raise StaleProgramError(str(error)) from error
+    program = _read(backend, model, envelope, names, entry)
     program.fingerprint = envelope.graph_fingerprint
     return program
 
@@ -147,12 +142,15 @@ def _read(
     model: NativeModelContext,
     envelope: Envelope,
     names: tuple[str, ...],
-    data: memoryview,
+    entry: Entry,
 ) -> NativeProgram:
-    found, payload = unpack(data)
+    header, blocks = entry
+    found = Envelope.from_header(header)
     difference = envelope.difference(found)
     if difference:
-        raise StaleProgramError(difference)
+        raise StaleEntryError(difference)
+    if len(blocks) != 1:
+        raise StaleEntryError(f"it has {len(blocks)} blocks, expected one")
     library, device = backend.library, device_pointer(model.device)
     check_blob = library.function("check_blob")
     if check_blob is not None:
@@ -160,12 +158,12 @@ def _read(
         text = arena.text(found.json())
         failure = attempt(check_blob, backend.pointer, device, text, ctypes.byref(verdict))
         if failure is not None:
-            raise StaleProgramError(failure.text or f"check_blob failed with code {failure.code}")
+            raise StaleEntryError(failure.text or f"check_blob failed with code {failure.code}")
         if verdict.value not in _GOOD:
             unknown = f"the backend's verdict on it is {verdict.value}, which nobody knows"
-            raise StaleProgramError(_VERDICTS.get(verdict.value, unknown))
+            raise StaleEntryError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
-    content = np.frombuffer(payload, np.uint8)
+    content = np.frombuffer(blocks[0], np.uint8)
     with compile_details() as details:
         failure = attempt(
             library.required("deserialize"),
@@ -176,7 +174,7 @@ def _read(
             ctypes.byref(pointer),
         )
     if failure is not None:
-        raise StaleProgramError(failure.text or f"deserialize failed with code {failure.code}")
+        raise StaleEntryError(failure.text or f"deserialize failed with code {failure.code}")
     return NativeProgram(backend, pointer.value, names, Footprint.from_details(details))
 
 
@@ -185,7 +183,7 @@ def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> s
     pieces: list[bytes] = []
 
     def write(_arg: int | None, data: int | None, size: int) -> int:
-        if data is None or sum(map(len, pieces)) + size > PAYLOAD_LIMIT:
+        if data is None or sum(map(len, pieces)) + size > _PAYLOAD_LIMIT:
             return abi.RESOURCE_EXHAUSTED if size else abi.OK
         pieces.append(ctypes.string_at(data, size))
         return abi.OK
@@ -194,5 +192,5 @@ def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> s
     failure = attempt(program.library.required("serialize"), program.pointer, callback, None)
     if failure is not None:
         return failure.text or f"serialize failed with code {failure.code}"
-    cache.write(envelope.pack(pieces), *_key(envelope))
+    cache.write(envelope.header(), [pieces], *_key(envelope))
     return ""

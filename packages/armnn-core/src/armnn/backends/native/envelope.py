@@ -1,31 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What the host writes around a serialised program, and reads strictly before anyone else.
-
-A file is: magic (8 bytes), version and size of the JSON header (2 x uint32), size of the payload
-(uint64), all little-endian; then the header, the payload, and the sha256 of everything before.
-"""
+"""The envelope of a serialised program: what it was made by, of and for."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-from armnn._digest import DIGEST_SIZE, sha256
+from armnn.backends.cache import StaleEntryError
 
-MAGIC: Final = b"\x89ARMNNP\n"
-VERSION: Final = 1
-HEADER_LIMIT: Final = 1 << 16
-PAYLOAD_LIMIT: Final = 1 << 36
-
-_PREFIX: Final = struct.Struct("<8sIIQ")
-
-
-class EnvelopeError(ValueError):
-    """Bytes are no envelope, or not a whole one; the text says why."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +36,13 @@ class Envelope:
     graph_fingerprint: str
     options: tuple[str, ...]
 
+    def header(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return dataclasses.asdict(self)
+
     def json(self) -> str:
         """Return it as JSON, the same text for the same values."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
-
-    def pack(self, payload: Sequence[bytes]) -> list[bytes]:
-        """Return the file of a program, in pieces; the program comes in pieces too.
-
-        Raises:
-            EnvelopeError: The header or the program is too large.
-        """
-        header = self.json().encode()
-        size = sum(map(len, payload))
-        _check_sizes(len(header), size)
-        pieces = [_PREFIX.pack(MAGIC, VERSION, len(header), size), header, *payload]
-        digest = sha256()
-        for piece in pieces:
-            digest.update(piece)
-        return [*pieces, digest.digest()]
+        return json.dumps(self.header(), sort_keys=True)
 
     def difference(self, found: Envelope) -> str:
         """Return why a program in another envelope does not fit; "" if it does."""
@@ -77,49 +52,20 @@ class Envelope:
                 return f"its {field.name} is {theirs!r}, expected {ours!r}"
         return ""
 
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> Envelope:
+        """Return the envelope of :meth:`header`.
 
-def unpack(data: bytes | memoryview) -> tuple[Envelope, memoryview]:
-    """Return the envelope and the program of a file.
-
-    Raises:
-        EnvelopeError: The file is not what :meth:`Envelope.pack` writes, byte by byte.
-    """
-    data = memoryview(data)
-    if len(data) < _PREFIX.size:
-        raise EnvelopeError(f"it has {len(data)} bytes, expected at least {_PREFIX.size}")
-    magic, version, header_size, payload_size = _PREFIX.unpack_from(data)
-    if magic != MAGIC:
-        raise EnvelopeError(f"it begins with {magic!r}, expected {MAGIC!r}")
-    if version != VERSION:
-        raise EnvelopeError(f"its envelope has version {version}, expected {VERSION}")
-    _check_sizes(header_size, payload_size)
-    size = _PREFIX.size + header_size + payload_size + DIGEST_SIZE
-    if len(data) != size:
-        raise EnvelopeError(f"it has {len(data)} bytes, expected {size}")
-    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
-    if sha256(body).digest() != digest:
-        raise EnvelopeError("its sha256 is not that of its content")
-    start = _PREFIX.size + header_size
-    return _envelope_of(bytes(body[_PREFIX.size : start])), body[start:]
-
-
-def _check_sizes(header_size: int, payload_size: int) -> None:
-    for what, size, limit in (
-        ("header", header_size, HEADER_LIMIT),
-        ("program", payload_size, PAYLOAD_LIMIT),
-    ):
-        if size > limit:
-            raise EnvelopeError(f"its {what} has {size} bytes, expected at most {limit}")
-
-
-def _envelope_of(header: bytes) -> Envelope:
-    try:
-        values: dict[str, Any] = json.loads(header)
-        options = values.pop("options")
-        texts = [*values.values(), *options]
-        envelope = Envelope(**values, options=tuple(options))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise EnvelopeError(f"its header cannot be read: {error!r}") from error
-    if not all(isinstance(text, str) for text in texts) or not isinstance(options, list):
-        raise EnvelopeError("its header holds something else than texts")
-    return envelope
+        Raises:
+            StaleEntryError: It is none.
+        """
+        texts = {name: value for name, value in header.items() if isinstance(value, str)}
+        options = header.get("options")
+        wanted = {field.name for field in dataclasses.fields(cls)}
+        if texts.keys() | {"options"} != wanted or len(header) != len(wanted):
+            raise StaleEntryError(
+                f"its header has {sorted(header)}, expected texts {sorted(wanted)}"
+            )
+        if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
+            raise StaleEntryError(f"its options are {options!r}, expected a list of texts")
+        return cls(**texts, options=tuple(options))
