@@ -89,7 +89,7 @@ def layer_types(specs: Iterable[Any]) -> str:
     rows = sorted(specs, key=lambda spec: int(spec.number))
     members = "\n".join(f"    {spec.name} = {spec.number}" for spec in rows)
     return (
-        f'{HEADER}"""The types of layers; names and numbers are those of the layer table."""\n\n'
+        f'{HEADER}"""Layer types; names and numbers come from the layer table."""\n\n'
         "from __future__ import annotations\n\nfrom enum import IntEnum\n\n\n"
         "class LayerType(IntEnum):\n"
         '    """The type of a layer; below 1000 the names and numbers are Arm NN\'s."""\n\n'

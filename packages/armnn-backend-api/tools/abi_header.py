@@ -59,7 +59,7 @@ MACROS = """\
 #define ARMNN_HAS_FN(p, T, f) (ARMNN_HAS(p, T, f) && (p)->f != NULL)
 /* The header of a struct to fill: armnn_error error = {ARMNN_HEADER(ARMNN_ERROR), ...}. */
 #define ARMNN_HEADER(NAME) {NAME##_SIZE, NAME##_ID, NULL}
-/* Element i of an array of growable structs that lie stride bytes apart. */
+/* Element i of an array of growable structs that are stride bytes apart. */
 #define ARMNN_AT(T, array, stride, i) \\
   ((T *)(void *)((char *)(uintptr_t)(array) + (uint64_t)(stride) * (uint64_t)(i)))
 

@@ -42,7 +42,7 @@ def test_constants_are_decoded_once_and_shared_by_all_specialisations() -> None:
     layer, stored = quantised_convolution()
     model = ModelContext({})
     workloads = [RefWorkload(layer, model), RefWorkload(layer, model)]
-    stored[...] = 100  # whoever decodes after this would see it
+    stored[...] = 100  # a later decoding would see it
     for workload in workloads:
         y = handle(layer.output.info, 0, 0)
         x = layer.inputs[0]

@@ -70,7 +70,7 @@ class CompiledWorkload(Workload):
             )
         for index, handle in enumerate(outputs):
             request.set_output_tensor(index, _tensor(handle))
-        # The results are in the outputs' memory already; sharing them saves a copy to nobody.
+        # The results are in the outputs' memory already; sharing them would save no copy.
         return functools.partial(request.infer, share_outputs=True)
 
 

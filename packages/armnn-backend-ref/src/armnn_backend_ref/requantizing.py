@@ -44,7 +44,7 @@ _WEIGHT_AXES = {
     "FullyConnected": 0,
     "BatchMatMul": -1,
 }
-"""Layers that are sums of products, and the axis of the weights along which outputs lie."""
+"""Layers that are sums of products, and the axis of the outputs in the weights."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What callers pass, checked and converted: one rule for every function and every parameter.
+"""Checks and conversions of callers' arguments.
+
+There is one rule for every function and every parameter:
 
 - A whole number is an ``int``, a NumPy integer, or an array of no axes that holds one; it fits 64
   bits. ``True`` and ``2.0`` are refused, as is an array of one axis, even of one element.
@@ -41,7 +43,7 @@ def refused(what: str, value: object, expected: str) -> InvalidArgumentError:
 
 
 def shown(value: object) -> str:
-    """Return what a message says of a value: it itself if that is short, else its kind."""
+    """Return a short value or a long one's kind."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, np.ndarray):
@@ -66,7 +68,10 @@ def integer(value: object, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """Return a number as a float; a whole one that a float cannot hold exactly as it is."""
+    """Return a number as a float.
+
+    A whole one that a float cannot hold exactly is returned as it is.
+    """
     if type(value) is float:
         return value
     item = _scalar(value)
@@ -109,7 +114,7 @@ def path(value: object, what: str) -> str:
 
 
 def file_path(value: object, what: str) -> str:
-    """Return a path that the system can be asked for, as a text."""
+    """Return a path that the system accepts, as a text."""
     found = path(value, what)
     if "\0" in found:
         raise refused(what, value, "a path, which has no NUL character")
@@ -143,7 +148,7 @@ def mapping(value: object, what: str, expected: str = "a mapping") -> Mapping[An
 
 
 def items(value: object, what: str, expected: str = "a list") -> Sequence[Any]:
-    """Return the items of anything that has an order; of an array, Python's values."""
+    """Return the items of an ordered value; arrays give Python's."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, np.ndarray) and value.ndim:
@@ -167,9 +172,10 @@ def texts(value: object, what: str, expected: str = "a list of texts") -> tuple[
 
 
 def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
-    """Return an array of NumPy's as it is, and numbers or lists of them as one of a type.
+    """Return an array as it is, numbers or lists converted.
 
-    What the type cannot hold is refused; only a real number is rounded, as everywhere in NumPy.
+    Numbers and lists of them become an array of one type. What the type cannot hold is refused;
+    only a real number is rounded, as everywhere in NumPy.
     """
     if isinstance(value, np.ndarray):
         return value
@@ -195,7 +201,10 @@ def array(value: object, dtype: np.dtype[Any], what: str) -> NDArray[Any]:
 
 
 def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
-    """Return how an array becomes one of a type: bits of a narrow float often come as integers."""
+    """Return the conversion of an array to a type.
+
+    Bits of a narrow float often come as integers.
+    """
     name = f"{'ml_dtypes' if expected.kind == 'V' else 'np'}.{expected.name}"
     is_bits = given.kind in "uV" and given.itemsize == expected.itemsize
     if is_bits and expected.name.startswith(("float", "bfloat")):
@@ -204,7 +213,7 @@ def conversion(given: np.dtype[Any], expected: np.dtype[Any]) -> str:
 
 
 def _scalar(value: object) -> object:
-    """Return the Python number that a NumPy scalar or an array of no axes holds."""
+    """Return the Python number in a scalar or axisless array."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if not isinstance(value, np.generic) or value.dtype.kind in "mM":  # times hold integers
@@ -222,7 +231,7 @@ _SHOWN = (bool, int, float, complex, np.generic, str, bytes, bytearray, list, tu
 
 
 class _Short(reprlib.Repr):
-    """The repr of a value, cut to what fits a message."""
+    """The repr of a value, cut to fit a message."""
 
     def repr_ndarray(self, value: NDArray[Any], _level: int) -> str:
         return f"<{shown(value)}>"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""SHA-256, imported when it is first asked for: OpenSSL takes 3.5 MB, and few loads need it."""
+"""SHA-256, imported on first use.
+
+OpenSSL takes 3.5 MB, and few loads need it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ DIGEST_SIZE = 32
 
 
 def sha256(data: bytes | memoryview = b"") -> hashlib._Hash:
-    """Return the hash object of some bytes, to which more can be added."""
+    """Return a hash object of bytes, which takes more."""
     import hashlib
 
     return hashlib.sha256(data)

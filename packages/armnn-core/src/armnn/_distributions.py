@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where the metadata of installed distributions lies, and its text.
+"""The metadata of installed distributions: where it is, its text.
 
-Metadata in folders is read here. For archives, and for what finders of anyone's know, the library
-is asked; to import it takes several times as long as to read some hundred folders.
+Metadata in folders is read here. For archives, and for the distributions that foreign finders know,
+the library is asked; to import it takes several times as long as to read some hundred folders.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class Metadata(Protocol):
     """The metadata of one distribution.
 
     Attributes:
-        location: The folder or the archive that it lies in.
+        location: The folder or the archive that holds it.
     """
 
     location: str
 
     def read_text(self, name: str) -> str | None:
-        """Return the text of a file of the metadata, None if it lacks it."""
+        """Return the text of a metadata file, None if missing."""
 
     def legacy_requires(self) -> Iterable[str]:
         """Return the requirements that its METADATA does not say."""
 
 
 def distributions(folders: Iterable[str]) -> Iterator[Metadata]:
-    """Yield the metadata of everything installed in these folders and archives."""
+    """Yield the metadata of distributions in these folders and archives."""
     if any(_knows_more(finder) for finder in sys.meta_path):
         yield from map(_Told, library().distributions(path=list(folders)))
         return
@@ -47,7 +47,7 @@ def distributions(folders: Iterable[str]) -> Iterator[Metadata]:
             names = os.listdir(folder or ".")
         except NotADirectoryError:
             yield from map(_Told, library().distributions(path=[folder]))
-        except OSError:  # it is not there, or nobody may look into it
+        except OSError:  # it does not exist, or may not be read
             continue
         else:
             is_egg = folder.lower().endswith(".egg")
@@ -64,7 +64,7 @@ def library() -> Any:
 
 
 def parsed_entry_points(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield group, name and value of each entry of an ``entry_points.txt``.
+    """Yield group, name and value of each ``entry_points.txt`` entry.
 
     (https://packaging.python.org/en/latest/specifications/entry-points)
 
@@ -86,7 +86,7 @@ def parsed_entry_points(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _knows_more(finder: object) -> bool:
-    """Whether a finder may know distributions that lie in none of the folders."""
+    """Return whether a finder may know distributions outside the folders."""
     kind = finder if isinstance(finder, type) else type(finder)
     return hasattr(finder, "find_distributions") and kind.__name__ not in _OF_FOLDERS
 

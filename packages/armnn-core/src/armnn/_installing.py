@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What to type to install what is missing: the only place that says where armnn's wheels lie."""
+"""Commands that install missing parts.
+
+This is the only place that knows where armnn's wheels are.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def install_command(requirement: str) -> str:
 
 
 def reinstall_command(distribution: str) -> str:
-    """Return the command that installs a distribution again, whoever made it."""
+    """Return the command that reinstalls a distribution.
+
+    It works for distributions of any maker.
+    """
     if normalized(distribution) not in _OURS:
         return f"pip install --force-reinstall {distribution}"
     return (

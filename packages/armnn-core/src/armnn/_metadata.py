@@ -57,12 +57,12 @@ class InstalledDistribution:
         return normalized(self.name)
 
     def files(self) -> tuple[Path, ...]:
-        """Where the installed files should be that RECORD lists; empty if there is no RECORD."""
+        """Return the paths that RECORD lists; none without a RECORD."""
         rows = csv.reader(self.record().splitlines())
         return tuple(Path(self.location, row[0]) for row in rows if row)
 
     def record(self) -> str:
-        """Return the text of its RECORD; empty if it has none."""
+        """Return the text of RECORD; empty if it is missing."""
         for found in library().distributions(name=self.name, path=[self.location]):
             if found.version == self.version:
                 return found.read_text("RECORD") or ""
@@ -98,7 +98,7 @@ class EntryPoint:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the module does not exist; nothing is imported to find out."""
+        """Whether the module does not exist; nothing is imported."""
         try:
             return find_module(self.module) is None
         except Exception:  # a finder of anyone's may raise anything: then the import will tell
@@ -106,7 +106,7 @@ class EntryPoint:
 
     @property
     def file(self) -> str | None:
-        """The file of the module, if it has one; nothing is imported to find out."""
+        """The module's file, None without one; nothing is imported."""
         try:
             spec = find_module(self.module)
         except Exception:  # as above
@@ -114,7 +114,10 @@ class EntryPoint:
         return spec.origin if spec is not None and spec.has_location else None
 
     def load(self) -> Any:
-        """Import the module and return the object; raises whatever that raises."""
+        """Import the module and return the object.
+
+        Exceptions of the import pass through.
+        """
         found: Any = importlib.import_module(self.module)
         attributes = self.value.partition(":")[2].partition("[")[0].strip()
         for attribute in attributes.split(".") if attributes else ():
@@ -148,19 +151,22 @@ def scan() -> Scan:
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, each once, ordered by distribution and name."""
+    """Return a group's entry points, ordered by distribution and name.
+
+    Each is there once.
+    """
     return tuple(entry for entry in scan().entries if entry.group == group)
 
 
 def version_of(distribution: str) -> str | None:
-    """Return the version of an installed distribution, None if it is not installed."""
+    """Return an installed distribution's version, None if it is missing."""
     for found in library().distributions(name=distribution):
         return str(found.version)
     return None
 
 
 def refresh() -> None:
-    """Forget what was read, so that what was installed or removed since is noticed."""
+    """Forget the metadata read, so that changes are noticed."""
     with _lock:
         _scan_once.cache_clear()
     importlib.invalidate_caches()
@@ -168,7 +174,7 @@ def refresh() -> None:
 
 @contextmanager
 def only(folders: Iterable[str]) -> Iterator[None]:
-    """See nothing but the distributions in these folders; for tests of plug-ins."""
+    """See only distributions in these folders; for plug-in tests."""
     global _folders
     previous, _folders = _folders, tuple(folders)
     refresh()
@@ -180,7 +186,10 @@ def only(folders: Iterable[str]) -> Iterator[None]:
 
 
 def find_module(name: str) -> ModuleSpec | None:
-    """Return the spec of a module, None if there is none; unlike importlib, import no parent."""
+    """Return a module's spec, None if missing.
+
+    Unlike importlib, it imports no parent.
+    """
     spec, search = None, None
     if not all(part.isidentifier() for part in name.split(".")):
         return None
@@ -236,7 +245,7 @@ def _entries_of(distribution: Metadata) -> list[EntryPoint]:
 
 
 def _describe(distribution: Metadata) -> InstalledDistribution:
-    """Return what the metadata says; a damaged one still shows that it is there."""
+    """Return a distribution's metadata; damaged ones are still listed."""
     try:
         text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
         fields = _head(text)
@@ -248,7 +257,7 @@ def _describe(distribution: Metadata) -> InstalledDistribution:
 
 
 def _head(metadata: str) -> dict[str, list[str]]:
-    """Return the fields at the head of a METADATA file, by name in lower case.
+    """Return a METADATA file's header fields, by lower-case name.
 
     The library parses the whole file as an e-mail, each time that a field is asked for; to import
     what it needs for that takes longer than everything else here.
@@ -258,13 +267,13 @@ def _head(metadata: str) -> dict[str, list[str]]:
         name, colon, value = line.partition(":")
         if not line.strip():
             break
-        if colon and not line[0].isspace():  # else it goes on with a field that nobody asks for
+        if colon and not line[0].isspace():  # else it continues a field that is not read
             fields.setdefault(name.lower(), []).append(value.strip())
     return fields
 
 
 def _preferred(candidates: list[EntryPoint]) -> EntryPoint:
-    """Choose among the metadata of one distribution that name the same entry.
+    """Choose among metadata of one distribution with the same entry.
 
     The first one on the path whose module exists; the newest of those in one folder.
     """

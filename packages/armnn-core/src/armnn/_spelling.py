@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.7) -> str | None:
-    """Return the known name most like another, None if none is.
+    """Return the most similar known name, None without any.
 
     Args:
         name: What was written; capital and small letters count as the same.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exceptions that armnn raises; all of them derive from :class:`ArmnnError`."""
+"""The exceptions that armnn raises, all derived from :class:`ArmnnError`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class NotInstalledError(ArmnnError, ModuleNotFoundError):
 
 
 class GraphError(ArmnnError, ValueError):
-    """A network is not well formed, or an edit would leave it so."""
+    """A network is malformed or would become so."""
 
 
 class ShapeError(InvalidArgumentError):
-    """The shapes, types or parameters of a layer do not agree."""
+    """Shapes, types or parameters of a layer disagree."""
 
 
 class ModelFileError(ArmnnError):
@@ -72,11 +72,11 @@ class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
 
 
 class ParseError(ModelFileError, ValueError):
-    """A model file is malformed or says something that the parser refuses."""
+    """A model file is malformed, or the parser refuses it."""
 
 
 class UnsupportedOperatorError(ParseError):
-    """A model uses operators that the parser does not know; ``operators`` lists them all."""
+    """A model uses unknown operators; ``operators`` lists them all."""
 
     def __init__(self, message: str, operators: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -92,15 +92,15 @@ class UnknownBackendError(BackendError, LookupError):
 
 
 class BackendUnavailableError(BackendError):
-    """A backend is known, but cannot be used here; the message says why."""
+    """A known backend cannot be used; the message says why."""
 
 
 class IncompatibleBackendError(BackendUnavailableError):
-    """A backend needs a Backend API that this core does not provide."""
+    """A backend needs a Backend API this core lacks."""
 
 
 class NotFoundError(BackendError, LookupError):
-    """A backend does not find what was named, for example a device."""
+    """A backend lacks a named object, for example a device."""
 
 
 class ResourceExhaustedError(BackendError, MemoryError):
@@ -116,7 +116,7 @@ class IncompatibleBlobError(BackendError):
 
 
 class OptimizationError(ArmnnError, RuntimeError):
-    """A network cannot be prepared for the backends that were asked for."""
+    """A network cannot be prepared for the requested backends."""
 
 
 class ExecutionError(ArmnnError, RuntimeError):

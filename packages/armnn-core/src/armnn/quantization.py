@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Between real values and stored values: the one place that knows rounding and saturation."""
+"""Conversion between real and stored values: rounding and saturation.
+
+Nothing else knows these rules.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def dequantize(stored: NDArray[Any], info: TensorInfo) -> NDArray[np.float32]:
 
 
 def _fitting(values: object, dtype: np.dtype[Any], info: TensorInfo, what: str) -> NDArray[Any]:
-    """Return values as an array of numbers along which the scales lie."""
+    """Return values as an array that fits the scales' axis."""
     found = array(values, dtype, what)
     if found.dtype.kind not in "biufV":
         raise refused(what, found, "numbers")
@@ -83,11 +86,12 @@ def _fitting(values: object, dtype: np.dtype[Any], info: TensorInfo, what: str) 
 
 
 def round_half_away(values: NDArray[Any]) -> NDArray[Any]:
-    """Round to the nearest integer, halves away from zero, as C's ``round`` does.
+    """Round to the nearest integer, halves away from zero.
 
-    ``trunc(x + 0.5)`` would be wrong for the largest number below one half, so this number is added
-    instead; the sum of it and one half is no number of the type and is rounded up to one. What is
-    smaller is added to itself, which stays below one: clip is faster than a look at the signs.
+    C's ``round`` does the same. ``trunc(x + 0.5)`` would be wrong for the largest number below one
+    half, so this number is added instead; the sum of it and one half is no number of the type and
+    is rounded up to one. What is smaller is added to itself, which stays below one: clip is faster
+    than a look at the signs.
     """
     below_half = np.nextafter(values.dtype.type(0.5), values.dtype.type(0))
     rounded: NDArray[Any] = np.trunc(values + np.clip(values, -below_half, below_half))
@@ -95,7 +99,7 @@ def round_half_away(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def quantization_arrays(info: TensorInfo) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return scales and zero points, shaped so that they broadcast against the tensor.
+    """Return scales and zero points that broadcast against the tensor.
 
     Raises:
         InvalidArgumentError: ``info`` is not quantised or has no scale.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tensor looks like: shape, data type and quantisation, without its data."""
+"""A tensor's description: shape, data type and quantisation, no data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """Shape, data type and quantisation of a tensor (Arm NN: ``TensorInfo``).
+    """Shape, data type and quantisation of a tensor.
+
+    Counterpart of Arm NN's ``TensorInfo``.
 
     Attributes:
         shape: One dimension per axis, rank 0 to 8; ``None`` where not even the rank is known.
@@ -81,7 +83,7 @@ class TensorInfo:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, or None where it is not known."""
+        """The number of axes, None if it is unknown."""
         return None if self.shape is None else len(self.shape)
 
     @property
@@ -105,17 +107,17 @@ class TensorInfo:
 
     @property
     def num_elements(self) -> int:
-        """The number of elements of a tensor whose shape is known in full."""
+        """The number of elements, if the shape is known."""
         return math.prod(self.static_shape)
 
     @property
     def size_bytes(self) -> int:
-        """The size of the elements in memory, one NumPy element each."""
+        """The elements' size in memory, one NumPy element each."""
         return self.num_elements * self.data_type.numpy_dtype.itemsize
 
     @property
     def is_quantized(self) -> bool:
-        """Whether the elements stand for real values in steps."""
+        """Whether the elements are real values stored in steps."""
         return self.data_type.is_quantized
 
     @property
@@ -163,11 +165,14 @@ class TensorInfo:
         return TensorInfo(self.shape, data_type)
 
     def with_quantization_of(self, other: TensorInfo) -> TensorInfo:
-        """Return this shape with the data type and quantisation of ``other``."""
+        """Return this shape with ``other``'s data type and quantisation."""
         return replace_shape(instance(other, TensorInfo, "the other info"), self.shape)
 
     def is_type_space_match(self, other: TensorInfo) -> bool:
-        """Whether both store the same real value as the same bits (Arm NN: IsTypeSpaceMatch)."""
+        """Return whether both store the same value alike.
+
+        The same real value has the same bits (Arm NN: IsTypeSpaceMatch).
+        """
         instance(other, TensorInfo, "the other info")
         return (self.data_type, self.scales, self.zero_points, self.axis) == (
             other.data_type,
@@ -177,7 +182,7 @@ class TensorInfo:
         )
 
     def accepts(self, shape: Sequence[int]) -> bool:
-        """Whether an array of that shape fits the known dimensions."""
+        """Return whether an array's shape fits the known dimensions."""
         shape = items(shape, "the shape of an array")
         return self.shape is None or (
             len(shape) == len(self.shape)
@@ -197,12 +202,12 @@ class TensorInfo:
 
 
 def replace_shape(info: TensorInfo, shape: Shape | None) -> TensorInfo:
-    """Return ``info`` with ``shape``, leaving an ``info`` that already has it untouched."""
+    """Return ``info`` with ``shape``, itself if the shape is unchanged."""
     return info if info.shape == shape else info.with_shape(shape)
 
 
 def format_shape(shape: Iterable[Dimension] | None) -> str:
-    """Return a shape as people write it, unknown dimensions as ``?`` or by name.
+    """Return a shape as text; unknown dimensions are ``?`` or names.
 
     Long names are cut, so that shapes that are not the same may read the same.
     """
@@ -216,14 +221,14 @@ def _shortened(text: str) -> str:
 
 
 def completed_shape(inferred: Shape | None, declared: Shape | None) -> Shape | None:
-    """Return what was inferred, with what a model's file says where nothing is known."""
+    """Return the inferred shape, completed by the model file's."""
     if inferred is None or declared is None or len(inferred) != len(declared):
         return declared if inferred is None else inferred
     return tuple(said if dim is None else dim for dim, said in zip(inferred, declared, strict=True))
 
 
 def info_of(array: NDArray[Any]) -> TensorInfo:
-    """Return the info of an array of plain (not quantised) values.
+    """Return the info of an array of plain, unquantised values.
 
     Raises:
         InvalidArgumentError: It is no array, or no data type is stored like its elements.

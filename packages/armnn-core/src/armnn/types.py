@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The enumerations of Arm NN: data types, layouts and the functions that layers choose from.
+"""The enumerations of Arm NN: data types, layouts and functions.
 
 Names and numbers are Arm NN's (``include/armnn/Types.hpp``); what Arm NN lacks starts at 1000.
 Each member knows ``arm_name``, its spelling in Arm NN and in files, and ``since``, the Backend API
@@ -34,7 +34,7 @@ class ArmnnEnum(IntEnum):
     since: tuple[int, int]
 
     def __new__(cls, value: int, arm_name: str, since: tuple[int, int] = (1, 0)) -> Self:
-        """Make a member from its number, its Arm NN spelling and its Backend API version."""
+        """Make a member with its Arm NN spelling and version."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.arm_name = arm_name
@@ -55,7 +55,7 @@ class ArmnnEnum(IntEnum):
 
     @classmethod
     def of(cls, value: object, what: str = "") -> Self:
-        """Return the member that is meant by a member, a name or a number.
+        """Return the member of a member, a name or number.
 
         A name is ``arm_name`` or Python's, exactly: "Max" or "MAX". A number is an ``int`` or a
         NumPy integer, not ``True``, and not a member of another enumeration.
@@ -90,7 +90,7 @@ class ArmnnEnum(IntEnum):
 
     @classmethod
     def _hint(cls, value: object) -> str:
-        """Return the rest of a message: the name that may have been meant."""
+        """Return a message's rest: the name probably meant."""
         if not isinstance(value, str):
             return ""
         names = {name: each.arm_name for each in cls for name in (each.name, each.arm_name)}
@@ -104,7 +104,7 @@ class ArmnnEnum(IntEnum):
 
 
 class DataType(ArmnnEnum):
-    """What one element of a tensor is and how it is stored.
+    """The data type of a tensor's elements.
 
     The types up to 9 are Arm NN's. ``UNSIGNED8`` is a plain integer; ``QASYMM_U8`` is a real value
     in eight bits. The types from ``INT4`` on are storage only: Cast, Quantize and Dequantize know
@@ -122,7 +122,7 @@ class DataType(ArmnnEnum):
         bits: int = 0,
         since: tuple[int, int] = (1, 0),
     ) -> Self:
-        """Make a member; ``bits`` is the size of one element when packed."""
+        """Make a member; ``bits`` is a packed element's size."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.arm_name = arm_name
@@ -161,22 +161,22 @@ class DataType(ArmnnEnum):
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The NumPy type that holds one element (``ml_dtypes`` supplies what NumPy lacks)."""
+        """The NumPy type of one element, ``ml_dtypes``' included."""
         return _numpy_dtype(self)
 
     @property
     def is_quantized(self) -> bool:
-        """Whether an element stands for ``scale * (stored - zero_point)``."""
+        """Whether an element means ``scale * (stored - zero_point)``."""
         return self in _QUANTIZED
 
     @property
     def is_float(self) -> bool:
-        """Whether an element is a binary floating point number, of any width."""
+        """Whether an element is a floating point number."""
         return self.numpy_name.startswith(("float", "bfloat"))
 
     @property
     def is_integer(self) -> bool:
-        """Whether an element is a plain integer (not quantised, not Boolean)."""
+        """Whether an element is an integer, neither quantised nor Boolean."""
         return not (self.is_float or self.is_quantized or self is DataType.BOOLEAN)
 
     @property
@@ -186,7 +186,7 @@ class DataType(ArmnnEnum):
 
     @classmethod
     def from_numpy(cls, dtype: DTypeLike) -> DataType:
-        """Return the plain (never quantised) data type that a NumPy type stands for.
+        """Return a NumPy type's plain, never quantised, data type.
 
         Raises:
             UnknownNameError: No data type is stored like that; it is a KeyError.
@@ -201,7 +201,7 @@ class DataType(ArmnnEnum):
 
     @classmethod
     def _meant_by(cls, value: object) -> DataType | None:
-        """Know NumPy's types, too, as objects, classes and names: always the plain data type."""
+        """Return a NumPy type's plain data type, None for others."""
         found = super()._meant_by(value)
         dtype = _dtype_of(value) if isinstance(value, type) else value
         name = dtype.name if isinstance(dtype, np.dtype) else dtype
@@ -228,7 +228,7 @@ def _plain_type(dtype: np.dtype[Any]) -> DataType:
 
 
 def _dtype_of(kind: type) -> np.dtype[Any] | None:
-    """Return the NumPy type of a class of numbers; None for others."""
+    """Return the NumPy type of a number class, None otherwise."""
     if kind in (bool, int, float):
         return np.dtype(kind)
     try:
@@ -250,7 +250,7 @@ def _numpy_dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 class DataLayout(ArmnnEnum):
-    """Which axis of a tensor is the batch, the channels and the space."""
+    """The axes of batch, channels and space in a tensor."""
 
     NCHW = 1, "NCHW"
     NHWC = 2, "NHWC"
@@ -264,12 +264,12 @@ class DataLayout(ArmnnEnum):
 
     @property
     def spatial_axes(self) -> tuple[int, ...]:
-        """The axes of depth (where there is one), height and width, in this order."""
+        """The axes of depth (if any), height and width."""
         return tuple(self.name.index(axis) for axis in self.name if axis in "DHW")
 
 
 class ActivationFunction(ArmnnEnum):
-    """The function of an Activation layer, with its parameters a and b."""
+    """The function of an Activation layer, with a and b."""
 
     SIGMOID = 0, "Sigmoid"
     TANH = 1, "TanH"
@@ -398,7 +398,7 @@ class ResizeMethod(ArmnnEnum):
 
 
 class ResizeRounding(ArmnnEnum):
-    """Which sample is nearest to a place between two; Arm NN knows TensorFlow's choice only."""
+    """The rule for the nearest sample; Arm NN knows TensorFlow's."""
 
     TENSORFLOW = 1000, "TensorFlow"
     ROUND_PREFER_FLOOR = 1001, "RoundPreferFloor"
@@ -408,7 +408,7 @@ class ResizeRounding(ArmnnEnum):
 
 
 class GridPadding(ArmnnEnum):
-    """What GridSample finds outside of its input; Arm NN lacks the layer."""
+    """GridSample's values outside its input; Arm NN lacks the layer."""
 
     ZEROS = 1000, "Zeros"
     BORDER = 1001, "Border"
@@ -416,7 +416,7 @@ class GridPadding(ArmnnEnum):
 
 
 class PaddingMethod(ArmnnEnum):
-    """Whether padding counts in the divisor of an average (its values never do)."""
+    """Whether padding counts in an average's divisor, never its values."""
 
     IGNORE_VALUE = 0, "IgnoreValue"
     EXCLUDE = 1, "Exclude"
@@ -469,7 +469,7 @@ class ScatterNdFunction(ArmnnEnum):
 
 
 class SequenceDirection(ArmnnEnum):
-    """In which order a recurrent layer reads its sequence; Arm NN knows forward only."""
+    """The direction of a recurrent layer; Arm NN knows forward."""
 
     FORWARD = 1000, "Forward"
     REVERSE = 1001, "Reverse"
@@ -477,10 +477,11 @@ class SequenceDirection(ArmnnEnum):
 
 
 class QuantizedArithmetic(ArmnnEnum):
-    """How the quantised layers of a network round; a backend may ignore it, but says so.
+    """The rounding of quantised layers.
 
-    ``REAL`` decodes to real numbers, computes and encodes, as Arm NN's reference does. ``INTEGER``
-    is what TensorFlow Lite's reference kernels do: whole numbers and fixed-point factors.
+    A backend may ignore it, but says so. ``REAL`` decodes to real numbers, computes and encodes, as
+    Arm NN's reference does. ``INTEGER`` is what TensorFlow Lite's reference kernels do: whole
+    numbers and fixed-point factors.
     """
 
     REAL = 1000, "Real"
@@ -488,7 +489,7 @@ class QuantizedArithmetic(ArmnnEnum):
 
 
 class MemorySource(ArmnnEnum):
-    """Where the memory of a tensor comes from; values are bits of a mask."""
+    """The origin of a tensor's memory, as a bit mask."""
 
     UNDEFINED = 0, "Undefined"
     MALLOC = 1, "Malloc"

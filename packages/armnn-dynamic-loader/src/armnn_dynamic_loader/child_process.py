@@ -53,7 +53,7 @@ class ChildProcess:
         self._nonce = secrets.token_hex(16)
         self._report = bytearray()
         with contextlib.ExitStack() as undo:
-            # Files, not pipes: nobody has to read them for the child to get on.
+            # Files, not pipes: the child never waits for a reader.
             self._output = undo.enter_context(tempfile.TemporaryFile())
             self._errors = undo.enter_context(tempfile.TemporaryFile())
             self._pipe, write_end = os.pipe()

@@ -111,7 +111,7 @@ def depthwise_convolution2d(
     target = _split(np.moveaxis(y, d.data_layout.channel_axis, 1), 1, channels)
     taps = weights.reshape(*weights.shape[1:3], channels, -1)
     offset = None if bias is None else bias.reshape(channels, -1)
-    # Planes that lie in memory as such can be copied and summed up in long runs.
+    # Planes that are contiguous in memory can be copied and summed up in long runs.
     plane = math.prod(target.shape[3:]) if channels_first else target.shape[4]
     convolve = sum_along_planes if channels < plane else sum_across_channels
     convolve(source, taps, offset, _window(d, weights.shape[1:3]), target)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The command ``armnn``; each subcommand is a module with a function ``add_parser(subparsers)``.
+"""The command ``armnn``, one module per subcommand.
 
-That function adds the subcommand's parser with its help and its examples, and sets the default
-``handler``: a function that takes the parsed arguments and returns the exit code.
+A subcommand's module has a function ``add_parser(subparsers)``. That function adds the subcommand's
+parser with its help and its examples, and sets the default ``handler``: a function that takes the
+parsed arguments and returns the exit code.
 """

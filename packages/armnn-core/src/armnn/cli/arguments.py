@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the command line is read: an option that takes one value may be given once."""
+"""The reading of the command line: single-value options occur once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from armnn._installing import FAST, REFERENCE
 
 
 class Parser(argparse.ArgumentParser):
-    """An ``ArgumentParser`` that refuses a second value for an option that takes one.
+    """An ``ArgumentParser`` that refuses repeated single-value options.
 
-    The standard library lets the last one win and says nothing.
+    The standard library silently uses the last value.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reading .npy and .npz files, whoever wrote them: no pickles, no unbounded memory."""
+"""Reading untrusted .npy and .npz files.
+
+No pickles are read, and memory is bounded.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def read_npy(path: Path) -> NDArray[Any]:
 
 
 def read_npz(path: Path, name: str) -> NDArray[Any]:
-    """Return the array of that name from a .npz file, or its only one.
+    """Return a .npz file's named array, or its only one.
 
     Raises:
         InvalidArgumentError: The file cannot be read, or has several arrays but not that one.
@@ -70,10 +73,10 @@ def npz_names(path: Path) -> list[str]:
 
 
 def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[Any], list[str]]:
-    """Return an array as the input wants it, and what was done to it in words.
+    """Return an array converted for an input, and the conversions.
 
-    A conversion must keep every value; only float64, which is what Python's numbers are saved
-    as, may be rounded to float32.
+    The conversions are in words. A conversion must keep every value; only float64, which is what
+    Python's numbers are saved as, may be rounded to float32.
 
     Args:
         array: The data.
@@ -109,13 +112,13 @@ def fitted(array: NDArray[Any], info: TensorInfo, what: str) -> tuple[NDArray[An
 
 
 def _array_names(archive: zipfile.ZipFile) -> dict[str, str]:
-    """The member of each array, by the array's name."""
+    """Return each array's member of the archive, by array name."""
     members = (member for member in archive.namelist() if member.endswith(".npy"))
     return {member.removesuffix(".npy"): member for member in members}
 
 
 def _read_array(file: IO[bytes], size_bytes: int, what: str) -> NDArray[Any]:
-    """Read an array whose file says that it is ``size_bytes`` long, header included."""
+    """Read an array of ``size_bytes``, header included."""
     shape, is_fortran, dtype, header_bytes = _header(file, what)
     expected = math.prod(shape) * dtype.itemsize
     if expected > ARRAY_BYTES_LIMIT:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sizes for the open dimensions of inputs, where the command line says none.
+"""Sizes assumed for dimensions of inputs that are left open.
 
-What the model says of itself counts first (``imgsz``, ``stride``, the other inputs), then the
-smallest sizes that its layers agree with.
+The model's metadata counts first (``imgsz``, ``stride``, the other inputs), then the smallest sizes
+that its layers agree with.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AssumedShapes:
     error: Exception | None = None
 
     def note(self, name: str, info: TensorInfo) -> str:
-        """Return what was assumed of an input, for people; "" if nothing."""
+        """Return the assumptions about an input as text, or ""."""
         shape = self.shapes[name]
         if name not in self.reasons or shape is None or info.shape is None:
             return ""
@@ -63,7 +63,7 @@ def assume_shapes(
     check: Callable[[Mapping[str, Shape | None]], object],
     known: Mapping[str, Shape | None] | None = None,
 ) -> AssumedShapes:
-    """Return shapes of inputs that the layers of a network agree with.
+    """Return input shapes that the layers of a network accept.
 
     Args:
         inputs: What the model says of them.
@@ -92,7 +92,7 @@ def assume_shapes(
 
 
 def example_of(name: str, shape: Shape | None) -> str:
-    """Return a shape as --shape takes it, with the names of sizes that are not known."""
+    """Return a shape for --shape, with names of unknown sizes."""
     sizes = "..." if shape is None else "x".join(map(_spelled, enumerate(shape))) or "scalar"
     return f"--shape {name}={sizes}"
 
@@ -105,7 +105,7 @@ def _spelled(dimension: tuple[int, Dimension]) -> str:
 def _attempts(
     shapes: Mapping[str, Shape | None], bound: Mapping[Key, int], metadata: Mapping[str, str]
 ) -> Iterator[tuple[dict[Key, int], str]]:
-    """Yield sizes of the open dimensions, and where they are from, the likeliest first."""
+    """Yield sizes of open dimensions with origins, likeliest first."""
     batches, channels, others = _roles(shapes)
     fixed = {**dict.fromkeys(batches, 1), **bound}
     rest = [key for key in (*channels, *others) if key not in fixed]
@@ -136,7 +136,7 @@ def _sizes(metadata: Mapping[str, str]) -> Iterator[tuple[int, str]]:
 
 
 def _roles(shapes: Mapping[str, Shape | None]) -> tuple[list[Key], list[Key], list[Key]]:
-    """Return the open dimensions that are batches, those that are channels, and all others."""
+    """Return the open dimensions: batches, channels and others."""
     batches: dict[Key, None] = {}
     channels: dict[Key, None] = {}
     others: dict[Key, None] = {}
@@ -157,7 +157,10 @@ def _roles(shapes: Mapping[str, Shape | None]) -> tuple[list[Key], list[Key], li
 
 
 def _image_sizes(shapes: Mapping[str, Shape | None], metadata: Mapping[str, str]) -> dict[Key, int]:
-    """Return what the entry ``imgsz`` says: "[480, 640]" (height, width) or "640"."""
+    """Return the image sizes in the entry ``imgsz``.
+
+    It is "[480, 640]" (height, width) or "640".
+    """
     numbers = [int(number) for number in re.findall(r"\d{1,5}", metadata.get("imgsz", ""))]
     if not 1 <= len(numbers) <= 2 or min(numbers) == 0:
         return {}
@@ -173,7 +176,7 @@ def _image_sizes(shapes: Mapping[str, Shape | None], metadata: Mapping[str, str]
 
 
 def _sizes_beside(shapes: Mapping[str, Shape | None]) -> dict[Key, int]:
-    """Return the sizes that other inputs of the same rank have along the same axes."""
+    """Return the sizes of other equally ranked inputs' same axes."""
     found: dict[Key, int] = {}
     for name, axis, dim, shape in _open(shapes):
         for other in shapes.values():
@@ -185,7 +188,7 @@ def _sizes_beside(shapes: Mapping[str, Shape | None]) -> dict[Key, int]:
 def _bound(
     declared: Mapping[str, Shape | None], shapes: Mapping[str, Shape | None]
 ) -> dict[Key, int]:
-    """Return the named dimensions whose size is known by a shape that was given."""
+    """Return the named dimensions that given shapes determine."""
     found: dict[Key, int] = {}
     for name, shape in declared.items():
         for dim, size in zip(shape or (), shapes[name] or (), strict=False):
@@ -212,7 +215,10 @@ def _filled(name: str, shape: Shape | None, sizes: Mapping[Key, int]) -> Shape |
 
 
 def _total(dim: str | None, sizes: Mapping[Key, int]) -> int | None:
-    """Return the value of a name that is a sum of others, "past_length + length" for one."""
+    """Return a name's value if it is a sum.
+
+    It is a sum of other names, as "past_length + length".
+    """
     terms = [term.strip() for term in (dim or "").split("+")]
     if len(terms) < 2 or not all(term in sizes or term.isdecimal() for term in terms):
         return None

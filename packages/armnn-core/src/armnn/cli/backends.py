@@ -78,7 +78,7 @@ def list_backends(arguments: argparse.Namespace) -> int:
 
 
 def load_all(registry: BackendRegistry) -> None:
-    """Load what can be loaded; the entries say what came of it."""
+    """Load all usable backends; their entries record the outcome."""
     for entry in registry.entries():
         if entry.state is BackendState.KNOWN:
             try:
@@ -88,7 +88,7 @@ def load_all(registry: BackendRegistry) -> None:
 
 
 def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
-    """Print the table of the backends; the stage stands in it where a file was turned down."""
+    """Print the table of backends, with stages of refused files."""
     columns = {
         "id": [entry.id for entry in entries],
         "state": [str(entry.state) for entry in entries],
@@ -105,7 +105,7 @@ def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
 
 
 def needed_version(entry: BackendEntry) -> str:
-    """Return the Backend API version that a backend needs, or the range that it declares."""
+    """Return a backend's needed Backend API version or declared range."""
     return entry.declared_range if entry.api_version is None else str(entry.api_version)
 
 

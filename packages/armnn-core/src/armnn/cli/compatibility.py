@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which released core takes a backend that this core refuses, as ``matrix.json`` records it."""
+"""The released cores that take a refused backend, by ``matrix.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def advice(entry: BackendEntry, recorded: dict[str, Any] | None = None) -> str:
-    """Return a sentence about the newest released core that takes a backend.
+    """Return a sentence: the newest released core taking a backend.
 
     Args:
         entry: The backend, which is incompatible with this core.
@@ -38,7 +38,10 @@ def advice(entry: BackendEntry, recorded: dict[str, Any] | None = None) -> str:
 
 
 def matrix() -> dict[str, Any]:
-    """Return the record: the released cores with their Backend API, and the tested pairs."""
+    """Return the record of released cores and tested pairs.
+
+    A core has its Backend API.
+    """
     text = (files("armnn.cli") / "matrix.json").read_text(encoding="utf-8")
     recorded: dict[str, Any] = json.loads(text)
     return recorded

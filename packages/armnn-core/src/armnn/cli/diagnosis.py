@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gathers what ``armnn doctor`` shows; nothing that is broken stops it."""
+"""Gathers what ``armnn doctor`` shows; no defect stops it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Diagnosis:
 def diagnose(
     named: Sequence[str], options: CreationOptions, *, times_imports: bool = False
 ) -> Diagnosis:
-    """Load every backend that may be loaded and return what was seen.
+    """Load every permitted backend and return the findings.
 
     Args:
         named: The backends that must be usable.
@@ -241,7 +241,7 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
 
 
 def _without_doctor(message: str) -> str:
-    """Return a message without the advice to ask the doctor, who is the one who gives it."""
+    """Return a message without its advice to run ``armnn doctor``."""
     return message.replace(f"; {MORE_IN_DOCTOR}", "")
 
 

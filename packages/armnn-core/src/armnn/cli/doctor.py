@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn doctor``: everything that was seen, where it was looked for, and what to do about it."""
+"""``armnn doctor``: findings, searched places and advice."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def examine(arguments: argparse.Namespace) -> int:
-    """Print the diagnosis; return 1 if a named backend is not usable, or a linted file not right.
+    """Print the diagnosis; return 1 for an unusable named backend.
+
+    The status is also 1 if a linted file has a defect.
 
     Raises:
         BackendUnavailableError: There is no loader to lint with.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which variables of the environment concern armnn, and whether they count."""
+"""The environment variables of armnn, and whether they count."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Variable:
 
 
 def variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
-    """Return the variables that armnn reads, and all others whose names begin with its own.
+    """Return armnn's variables, and unknown ones with its prefix.
 
     Args:
         dynamic_backends_path: The folder that an option names, if any.
@@ -59,7 +59,7 @@ def variables(dynamic_backends_path: str | None) -> tuple[Variable, ...]:
 
 
 def unknown_ids(known: Iterable[str]) -> list[str]:
-    """Return a sentence for each id in ``ARMNN_BACKENDS`` that no backend has.
+    """Return a sentence for each unknown id in ``ARMNN_BACKENDS``.
 
     Args:
         known: The ids of the backends that were found.

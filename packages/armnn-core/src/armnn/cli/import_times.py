@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long the modules of plug-ins take to import, each measured in a process of its own."""
+"""Import times of plug-in modules, each in its own process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ImportTime:
 
 
 def measure(entry_points: Iterable[_metadata.EntryPoint]) -> tuple[ImportTime, ...]:
-    """Import the module of each entry point in a fresh interpreter, one after the other."""
+    """Import each entry point's module in its own fresh interpreter."""
     return tuple(_measured(entry_point) for entry_point in entry_points)
 
 

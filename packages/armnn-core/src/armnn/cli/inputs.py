@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ``armnn run`` feeds a network: files, random values or zeros, as the options say."""
+"""Input data for ``armnn run``: files, random values or zeros."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def make_feeds(
     metadata: Mapping[str, str] | None = None,
     check: Callable[[Mapping[str, NDArray[Any]]], object] | None = None,
 ) -> list[Feed]:
-    """Return the data of every input of a network, in its order.
+    """Return the data of a network's inputs, in order.
 
     Inputs that no option names get random values, and sizes that fit where none are known.
 
@@ -114,7 +114,7 @@ def make_feeds(
 
 
 def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict[str, TensorInfo]:
-    """Return the infos of the inputs with the shapes that ``--shape`` gives them.
+    """Return the inputs' infos with the shapes of ``--shape``.
 
     Raises:
         InvalidArgumentError: A shape is malformed, or contradicts what the model says.
@@ -137,7 +137,7 @@ def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict
 
 
 def split_named(texts: Iterable[str], names: Collection[str], option: str) -> dict[str, str]:
-    """Split each ``NAME=VALUE`` of an option; NAME= may be left out where there is one name.
+    """Split each ``NAME=VALUE``; a single name may be omitted.
 
     Names may contain "=" themselves: the longest one that fits counts.
 
@@ -161,7 +161,10 @@ def split_named(texts: Iterable[str], names: Collection[str], option: str) -> di
 
 
 def _is_bare(text: str) -> bool:
-    """Whether an option without a known name is a value: a file's path may contain "="."""
+    """Return whether an option without known name is a value.
+
+    The path of a file may contain "=".
+    """
     return "=" not in text or Path(text).exists()
 
 
@@ -178,7 +181,7 @@ def _unknown_name(text: str, names: Collection[str], option: str) -> InvalidArgu
 
 
 def _sources(texts: Iterable[str], infos: Mapping[str, TensorInfo]) -> dict[str, str]:
-    """Return the source of each input; a bare .npz stands for all arrays in it."""
+    """Return each input's source; a bare .npz serves all."""
     named: list[str] = []
     for text in texts:
         is_named = any(text.startswith(f"{name}=") for name in infos)
@@ -233,7 +236,9 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
 
 
 def _numbers(name: str, text: str, info: TensorInfo) -> NDArray[Any]:
-    """Return the numbers of a text in the shape of an input, whose unknown dimension they fill.
+    """Return a text's numbers in an input's shape.
+
+    They determine its unknown dimension.
 
     Raises:
         InvalidArgumentError: They are not as many as the input has elements.
@@ -260,7 +265,7 @@ def _number(text: str) -> bool | int | float:
 
 
 def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
-    """Return random values for an input: the same for the same name, shape and seed.
+    """Return random values determined by name, shape and seed.
 
     Real numbers are drawn from the standard normal distribution and quantised values from all
     that can be stored. Plain integers are 0 or 1, which is also an index or a mask to most
@@ -282,6 +287,6 @@ def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
 
 
 def _zeros(info: TensorInfo) -> NDArray[Any]:
-    """Return what stands for zero, which is not always stored as one."""
+    """Return stored zeros: the zero point where data is quantised."""
     stored = info.zero_points[0] if info.zero_points else 0
     return np.full(info.static_shape, stored, info.data_type.numpy_dtype)

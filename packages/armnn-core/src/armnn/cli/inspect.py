@@ -78,7 +78,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def inspect(arguments: argparse.Namespace) -> int:
-    """Show a model as the command line says; return the exit status.
+    """Show a model as the command line says.
+
+    Return the exit status.
 
     The status is 1 if there is an operator that the parser does not support or no backend runs.
 
@@ -121,7 +123,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sized:
-    """What the parser made of a file, for input shapes that are known or assumed.
+    """A parsed network, with input shapes known or assumed.
 
     Attributes:
         network: With everything in it read, so that nothing was dropped; as parsed where its layers
@@ -142,7 +144,7 @@ class _Sized:
 
 
 def _sized(network: Network, texts: Sequence[str]) -> _Sized:
-    """Give a network the shapes that the command line says, and others where it says none."""
+    """Give a network the command line's shapes, else assumed ones."""
     infos = {layer.name: layer.output.info for layer in network.inputs}
     known = {name: info.shape for name, info in with_shapes(infos, texts).items()}
     whole, evaluate = with_all_read(network), _evaluator()
@@ -167,7 +169,7 @@ def _sized(network: Network, texts: Sequence[str]) -> _Sized:
 def _optimized(
     network: Network, sized: _Sized, runtime: Runtime, arguments: argparse.Namespace
 ) -> OptimizedLayers:
-    """Return the layers as the backends that are named get them, each with its backend."""
+    """Return the layers with their backends after optimisation."""
     optimized = runtime.optimize(
         network,
         arguments.backends,
@@ -189,7 +191,7 @@ def _optimized(
 def _candidates(
     found: Survey, runtime: Runtime, arguments: argparse.Namespace
 ) -> tuple[Candidate, ...]:
-    """Return the backends to ask about operators: those that are named, or all that can be used."""
+    """Return the backends to query: the named or all usable."""
     if not found.operators:
         return ()
     probe = Network()
@@ -205,7 +207,7 @@ def _candidates(
 
 
 def _evaluator() -> Evaluator:
-    """What computes shapes from shapes: CpuRef if it is installed, nothing if it is not."""
+    """Return CpuRef as evaluator of shapes, None without it."""
     try:
         backend = BackendRegistry(CreationOptions()).get(REFERENCE)
     except BackendError:

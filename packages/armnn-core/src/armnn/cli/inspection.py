@@ -95,7 +95,7 @@ class Inspection:
         return found
 
     def _assumed_as_dict(self) -> dict[str, Any]:
-        """An error says why the layers do not agree with what was assumed."""
+        """Return the assumed sizes, with the layers' disagreement if any."""
         error = self.assumed.error
         shapes = {
             name: {"shape": list(self.assumed.shapes[name] or ()), "reason": reason}
@@ -153,7 +153,10 @@ class Inspection:
         print(f"Multiply-adds: not known, as shapes are open{advice}")
 
     def _hints(self) -> str:
-        """The shapes that are open as --shape takes them: those that fit, if any are known."""
+        """Return the open shapes as --shape takes them.
+
+        They are sizes that fit, if any are known.
+        """
         shapes = {
             layer.name: layer.output.info.shape
             for layer in self.network.inputs
@@ -165,7 +168,7 @@ class Inspection:
 
 
 def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
-    """Return what the layers of each type amount to, the most frequent type first."""
+    """Return totals per layer type, the most frequent first."""
     by_type: dict[str, list[LayerStatistics]] = {}
     for row in rows:
         by_type.setdefault(row.layer.type, []).append(row)
@@ -179,7 +182,7 @@ def count_by_type(rows: Iterable[LayerStatistics]) -> list[TypeCount]:
 
 
 def _outputs(network: Network) -> list[tuple[str, TensorInfo]]:
-    """The outputs by name; each has exactly one input."""
+    """Return the outputs by name; each has one input."""
     return [
         (layer.name, info.with_shape(completed_shape(info.shape, declared)))
         for layer in network.outputs

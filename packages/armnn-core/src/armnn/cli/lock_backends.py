@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn backends lock``: writes down which backends are trusted as they are now."""
+"""``armnn backends lock``: records which backends are trusted now."""
 
 from __future__ import annotations
 

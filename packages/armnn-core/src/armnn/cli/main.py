@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The entry of the command ``armnn``: its subcommands, its errors and its exit codes.
+"""The entry point of ``armnn``: subcommands, errors, exit codes.
 
 The exit code is 0 for success, 1 for failure, 2 for wrong usage, 130 after Ctrl-C, and 141 when
 the reader of a pipe went away.
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command with all of its subcommands."""
+    """Return the command's parser with all of its subcommands."""
     top = Parser(
         prog="armnn",
         description="Run neural networks on backends that are pip packages.",

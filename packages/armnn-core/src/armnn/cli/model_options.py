@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The options with which a command chooses a model and the backends for it."""
+"""The options that choose a model and its backends."""
 
 from __future__ import annotations
 

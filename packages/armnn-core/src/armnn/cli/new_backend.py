@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn backends new``: writes the distribution of a new backend, complete and working."""
+"""``armnn backends new``: writes a new backend's working distribution."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def write_backend(vendor: str, backend_id: str, output: Path, kind: Kind = "pyth
 
 
 def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
-    """What stands for the placeholders of the templates."""
+    """Return the values of the templates' placeholders."""
     lower = backend_id.lower()
     return {
         "vendor": vendor,
@@ -128,7 +128,7 @@ def _values(vendor: str, backend_id: str) -> Mapping[str, str]:
 
 
 def _templates(folder: Traversable) -> Iterator[tuple[tuple[str, ...], Traversable]]:
-    """Yield the parts of the path of each file to write, and its template."""
+    """Yield each file's path in parts, with its template."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
             for parts, template in _templates(entry):

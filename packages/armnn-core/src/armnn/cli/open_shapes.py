@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def explaining_open_shapes(feeds: Iterable[Feed]) -> Iterator[None]:
-    """Name the inputs whose shapes the model leaves open if theirs do not fit, and what to do."""
+    """Name inputs with open shapes in a ShapeError.
+
+    The message says what to do.
+    """
     try:
         yield
     except ShapeError as error:

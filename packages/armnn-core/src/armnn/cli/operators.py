@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which backend would run which operator of a model's file, and why others would not."""
+"""Which backend runs which operator of a model, and why."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OperatorRow:
         return self.count - others
 
     @property
-    def homeless(self) -> int:
+    def unassigned(self) -> int:
         """How many of them no backend runs."""
         return self.asked - sum(self.runs_on.values())
 
@@ -78,7 +78,7 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True)
 class OperatorTable:
-    """The operators of a file and the backends that were asked about them.
+    """The operators of a file and the backends queried.
 
     Attributes:
         rows: One per type, the most frequent first.
@@ -93,10 +93,10 @@ class OperatorTable:
     @property
     def is_complete(self) -> bool:
         """Whether everything in the file can be run."""
-        return not any(row.refused or row.homeless > 0 for row in self.rows)
+        return not any(row.refused or row.unassigned > 0 for row in self.rows)
 
     def show(self, *, with_reasons: bool) -> None:
-        """Print the operators, and on request why backends do not run some."""
+        """Print the operators, optionally with the backends' reasons."""
         if not self.rows:
             return
         columns = ["operator", "count", *self.backends, "runs on", "not supported"]
@@ -118,7 +118,7 @@ class OperatorTable:
         runs_on = ", ".join(f"{backend} {count}" for backend, count in where.items())
         notes = [f"{len(row.waiting)} known when it runs"] if row.waiting else []
         notes += [f"{len(row.cut_off)} behind unsupported ones"] if row.cut_off else []
-        notes += [f"{row.homeless} on no backend"] if self.backends and row.homeless > 0 else []
+        notes += [f"{row.unassigned} on no backend"] if self.backends and row.unassigned > 0 else []
         notes += list(dict.fromkeys(row.refused.values()))
         return [
             row.type,
@@ -236,7 +236,10 @@ def _refusal(answers: NetworkAnswers, candidate: Candidate, layer: Layer) -> str
 
 
 def with_all_read(network: Network) -> Network:
-    """Return a copy in which what nothing reads is an output, so that nothing is dropped."""
+    """Return a copy in which every unread value is output.
+
+    So no layer is dropped.
+    """
     copy = network.clone()
     for layer in copy.layers:
         for value in layer.outputs if layer.type != "Input" else ():

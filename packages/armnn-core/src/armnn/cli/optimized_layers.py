@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers of a network with their backends, and the parts that these compiled them into."""
+"""The layers of a network with backends and compiled parts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimizedLayers:
-    """The layers of a network, each with its backend if it has one.
+    """The layers of a network, each with its backend.
 
     Attributes:
         network: The layers.
@@ -67,7 +67,7 @@ class OptimizedLayers:
 
     @classmethod
     def of(cls, segments: Segments, report: Report) -> OptimizedLayers:
-        """Enter what a report says into the layers that it is about."""
+        """Combine the layers with the facts of a report."""
         rows = {row.layer: row for row in report}
         found: dict[str, Part] = {}
         for layer in segments.head.layers:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the commands print: tables, JSON and a progress display; rich is imported when needed."""
+"""Output of the commands: tables, JSON and progress.
+
+rich is imported when needed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _encodable(text: str) -> str:
-    """Return a text as the terminal's encoding has it; few terminals have another than UTF-8."""
+    """Return a text in the terminal's encoding.
+
+    Few terminals have another than UTF-8.
+    """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -73,7 +79,7 @@ def printable(text: str) -> str:
 
 
 def print_json(document: object) -> None:
-    """Print a document as JSON; numbers that JSON lacks become the texts NaN and Infinity."""
+    """Print a document as JSON; NaN and Infinity become texts."""
     print(json.dumps(_strict(document), indent=2, allow_nan=False))
 
 
@@ -89,10 +95,12 @@ def _strict(value: Any) -> Any:
 
 @contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show on stderr how far something got, if that is a terminal and it takes a while.
+    """Show progress on stderr, if it takes a while.
+
+    stderr must be a terminal.
 
     Args:
-        description: What goes on.
+        description: The activity that is measured.
         total: How many steps there are; None if that is not known.
 
     Yields:
@@ -113,7 +121,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[]
 
 
 class _Display:
-    """A progress bar that another thread shows when the time has come."""
+    """A progress bar that another thread shows after a delay."""
 
     def __init__(self, description: str, total: int | None) -> None:
         self._description = description

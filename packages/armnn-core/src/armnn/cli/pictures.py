@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reading a picture file as the input of a network, and saying what was assumed on the way."""
+"""Pictures as network inputs, with a note of all assumptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _EIGHT_BIT_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """How pictures become tensors: ``(pixel * scale - mean) / std``; None where it is guessed.
+    """How pictures become tensors: ``(pixel * scale - mean) / std``.
+
+    None where it is guessed.
 
     Attributes:
         layout: "nchw" or "nhwc".
@@ -51,7 +53,7 @@ class PictureOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What an input of a network wants of a picture; None for a dimension that it leaves open."""
+    """An input's requirements on a picture; None means left open."""
 
     layout: str
     height: int | None
@@ -62,7 +64,9 @@ class _Target:
 def read_picture(
     path: Path, info: TensorInfo, options: PictureOptions
 ) -> tuple[NDArray[Any], list[str]]:
-    """Return a picture as an array for an input, and in words what was done and assumed.
+    """Return a picture as an array, with notes.
+
+    The notes say in words what was done and assumed.
 
     Args:
         path: A PNG or JPEG file.
@@ -120,7 +124,7 @@ def _known(dimension: Dimension) -> int | None:
 
 
 def _guessed_layout(path: Path, info: TensorInfo) -> str:
-    """Return the only layout in which the input has one or three channels."""
+    """Return the only layout with one or three channels."""
     shape = info.shape or ()
     fitting = [
         layout for layout, channels in (("nchw", shape[-3]), ("nhwc", shape[-1]))
@@ -167,7 +171,10 @@ def _check_size_and_mode(path: Path, image: Image) -> None:
 
 @contextmanager
 def _unreadable(path: Path) -> Iterator[None]:
-    """Say which picture Pillow could not read; damaged files make it raise any of these."""
+    """Name the picture that Pillow could not read.
+
+    Damaged files make it raise any of these.
+    """
     from PIL.Image import DecompressionBombError
 
     try:
@@ -197,7 +204,7 @@ def _normalized(
     options: PictureOptions,
     notes: list[str],
 ) -> NDArray[Any]:
-    """Return ``(pixel * scale - mean) / std`` in the type of the input."""
+    """Return ``(pixel * scale - mean) / std`` in the input's type."""
     data_type = info.data_type
     if data_type.is_integer:
         given = [name for name in ("scale", "mean", "std") if getattr(options, name) is not None]

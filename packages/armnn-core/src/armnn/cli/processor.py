@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which processor the machine has, and how many of its CPUs the process may use."""
+"""The machine's processor, and the CPUs the process may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES = ("model name", "Model", "Hardware", "cpu model", "CPU part")
 
 
 def described_processor() -> str:
-    """Return the name of the processor, as far as the system tells it, and its CPUs."""
+    """Return the processor's name as far as known, and CPUs."""
     total = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else total
     limited = "" if usable == total else f", of which this process may use {usable}"
@@ -20,7 +20,7 @@ def described_processor() -> str:
 
 
 def _name() -> str:
-    """Return what Linux calls it; elsewhere, and where it has no name, the architecture."""
+    """Return Linux's name of the processor, else the architecture."""
     try:
         lines = CPUINFO.read_text(errors="replace").splitlines()
     except OSError:

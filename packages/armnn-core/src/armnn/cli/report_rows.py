@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows in which ``armnn run --report`` shows a report; what was compiled together is one."""
+"""The rows of ``armnn run --report``, one per compiled part."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ TYPES_LIMIT = 3
 
 
 def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
-    """Return one row for layers that follow each other into the same compiled part.
+    """Return the rows, with a compiled part's layers folded.
 
-    Layers of a part that were refused by other backends for different reasons are not folded, nor
-    are layers that nothing was compiled from.
+    The layers of a row follow each other into the same compiled part. Layers of a part that were
+    refused by other backends for different reasons are not folded, nor are layers that nothing was
+    compiled from.
     """
     shown: list[tuple[str, ...]] = []
     for (part, *_), group in groupby(rows, lambda r: (r.compiled_into, r.backend, r.reason)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PIXEL_LIMIT = 1 << 26
-"""A small file can stand for a picture that fills the memory; no network looks at 64 megapixels."""
+"""A small file can hold a picture that fills the memory; no network looks at 64 megapixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ def resized(
     resize: Resize | None,
     notes: list[str],
 ) -> Image:
-    """Return a picture in another size, bilinear over all pixels that fall together.
+    """Return a picture in another size, bilinear.
+
+    All pixels that become one are counted.
 
     Args:
         path: Its file, for messages.
@@ -104,7 +106,7 @@ def _check_size(path: Path, size: tuple[int, int]) -> None:
 def _cropped(
     path: Path, image: Image, width: int | None, height: int | None, notes: list[str]
 ) -> Image:
-    """Cut out the middle, square where the input does not care."""
+    """Return the middle, square where the input has no preference."""
     width = min(image.size) if width is None else width
     height = min(image.size) if height is None else height
     if width > image.width or height > image.height:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a run gave: outputs as text and JSON, the best classes, and their labels."""
+"""The results of a run: outputs, best classes and labels.
+
+Outputs are shown as text and as JSON.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class RankedClass:
-    """One of the best classes of one row of an output.
+    """One of the best classes in a row of output.
 
     Attributes:
         row: The row, 0 unless the output has several.
@@ -64,14 +67,18 @@ class RankedClass:
 
 
 def real_values(array: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
-    """Return what an output stands for: float32 for quantised data, else the data itself."""
+    """Return an output's real values: quantised data as float32.
+
+    Other data stays as it is.
+    """
     return dequantize(array, info) if info.is_quantized and info.scales else array
 
 
 def best_classes(values: NDArray[Any], count: int, labels: Labels | None) -> list[RankedClass]:
-    """Return the highest values along the last axis, for each of the first rows.
+    """Return the highest values along the last axis.
 
-    NaN comes last; of equal values the one with the lower index is first.
+    There is a list for each of the first rows. NaN comes last; of equal values the one with the
+    lower index is first.
 
     Args:
         values: Real numbers, rank 1 or more.
@@ -116,7 +123,9 @@ def read_labels(path: Path) -> Labels:
 
 
 def labels_in_metadata(metadata: Mapping[str, str], class_counts: Sequence[int]) -> Labels | None:
-    """Return the first entry of a model's metadata that has a line for each class of an output.
+    """Return a metadata entry with one line per class.
+
+    It is the first such entry, for any of the outputs.
 
     Args:
         metadata: Of the model.
@@ -130,7 +139,10 @@ def labels_in_metadata(metadata: Mapping[str, str], class_counts: Sequence[int])
 
 
 def check_labels(labels: Labels, class_counts: Mapping[str, int]) -> None:
-    """Raise InvalidArgumentError unless an output has as many classes as there are labels."""
+    """Raise InvalidArgumentError unless an output has so many classes.
+
+    As many as there are labels are expected.
+    """
     if len(labels.names) not in class_counts.values():
         counts = ", ".join(f"{count} of {name!r}" for name, count in class_counts.items())
         raise InvalidArgumentError(
@@ -140,12 +152,12 @@ def check_labels(labels: Labels, class_counts: Mapping[str, int]) -> None:
 
 
 def class_counts(outputs: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """Return the size of the last axis of each output that has numbers along one."""
+    """Return the last axis's size of each output with classes."""
     return {name: array.shape[-1] for name, array in outputs.items() if array.ndim and array.size}
 
 
 def summary(values: NDArray[Any]) -> dict[str, Any]:
-    """Return an output as JSON can hold it: all of a small one, the key figures of a large one."""
+    """Return an output for JSON; a large one is summarised."""
     plain = _plain(values)
     if plain.size <= FULL_LIMIT:
         return {"values": plain.tolist()}
@@ -161,7 +173,7 @@ def summary(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def written(values: NDArray[Any]) -> str:
-    """Return an output as text: all of a small one, the key figures of a large one."""
+    """Return an output as text; a large one is summarised."""
     plain = _plain(values)
     if plain.size <= FULL_LIMIT:
         return np.array2string(plain, separator=" ", precision=6)
@@ -174,7 +186,10 @@ def written(values: NDArray[Any]) -> str:
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in a type that NumPy itself has; the others hold small numbers only."""
+    """Return an array in one of NumPy's own types.
+
+    The other types hold small numbers only.
+    """
     if values.dtype.kind in "biuf":
         return values
     return values.astype(np.float32)

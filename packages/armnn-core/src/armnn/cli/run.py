@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run``: run a model on files or made-up data, and show what came out and how fast."""
+"""``armnn run``: runs a model, shows its results and times."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a model as the command line says; return the exit status.
+    """Run a model as the command line says.
+
+    Return the exit status.
 
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable.
@@ -122,7 +124,7 @@ def _measure(
     arguments: argparse.Namespace,
     recorder: Recorder | None,
 ) -> tuple[dict[str, NDArray[Any]], Latency]:
-    """Run the network; return the outputs of the last run and the times of the measured ones."""
+    """Run the network; return the last outputs and measured times."""
     arrays = {feed.name: feed.array for feed in feeds}
     seconds = []
     outputs: dict[str, NDArray[Any]] = {}
@@ -149,7 +151,7 @@ def _labels(
 
 
 def _targets(arguments: argparse.Namespace, loaded: LoadedNetwork) -> dict[str, Path]:
-    """Return where each output shall be written, after checking that it can be."""
+    """Return each output's target file, checked to be writable."""
     named = split_named(arguments.output, loaded.outputs, "--output")
     targets = {name: Path(text) for name, text in named.items()}
     for name, path in targets.items():
@@ -162,7 +164,7 @@ def _targets(arguments: argparse.Namespace, loaded: LoadedNetwork) -> dict[str, 
 
 
 def _check_writable(option: str, path: Path) -> None:
-    """Raise InvalidArgumentError now if a file could not be written after the run."""
+    """Raise InvalidArgumentError before a run for unwritable files."""
     place = path if path.exists() else path.parent
     if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
         raise InvalidArgumentError(
@@ -177,7 +179,7 @@ def _write_files(
     profile: str | None,
     recorder: Recorder | None,
 ) -> dict[str, str]:
-    """Write what was asked for; return the path of each file by what it holds."""
+    """Write the requested files; return their paths by content."""
     written: dict[str, str] = {}
     for name, path in targets.items():
         with _writing(path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The options of ``armnn run`` besides those of the model: inputs, pictures, outputs."""
+"""The options of ``armnn run``: inputs, pictures, outputs."""
 
 from __future__ import annotations
 

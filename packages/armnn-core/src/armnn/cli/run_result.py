@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 DEFAULT_TOP_K = 5
-"""Best classes shown where there are labels for them and nobody says how many."""
+"""Best classes shown where there are labels and no number is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class RunResult:
         return self.output_infos[name].with_shape((self.outputs or {})[name].shape)
 
     def _best(self, name: str) -> list[RankedClass]:
-        """Return the best classes of an output, if they are asked for or have labels."""
+        """Return an output's best classes, if requested or labelled."""
         values = self._values(name)
         count = class_counts({name: values}).get(name, 0)
         labels = self.labels if self.labels and len(self.labels.names) == count else None

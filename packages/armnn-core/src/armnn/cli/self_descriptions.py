@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What backends say of themselves: their capabilities, and the devices of those in C."""
+"""Backends' own descriptions: capabilities, and devices of C backends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from armnn.errors import BackendError
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that a backend says of itself.
+    """One fact that a backend reports about itself.
 
     Attributes:
         backend: The id of the backend.
-        name: A capability, or what is said of a device.
+        name: A capability, or a property of a device.
         value: As text.
     """
 
@@ -27,10 +27,10 @@ class Fact:
 
 
 def opened_and_described(registry: BackendRegistry, options: CreationOptions) -> tuple[Fact, ...]:
-    """Open the backends that are loaded, as a runtime does, and return what they say.
+    """Open the loaded backends and return their self-descriptions.
 
-    A backend that cannot be opened or described is left out of the registry, which keeps the
-    reason: its hardware or its driver is not there.
+    They are opened as a runtime does it. A backend that cannot be opened or described is left out
+    of the registry, which keeps the reason: its hardware or its driver is not there.
 
     Args:
         registry: The backends.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lays out tables as lines of a given width without ever breaking a word."""
+"""Lays out tables in a given width, without breaking words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIECE = re.compile(
 def table_lines(
     columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
 ) -> list[str]:
-    """Return a table as lines: headings, a rule and the rows.
+    """Return a table as lines: headings, a rule and rows.
 
     Cells that are too long are wrapped between words. Where that makes more lines than a paragraph
     per row, with a line for each cell that is not empty, the rows become paragraphs. A word that is
@@ -83,14 +83,14 @@ def _longest_piece(text: str) -> int:
 
 
 def _shortened(word: str, width: int) -> str:
-    """Return both ends of a word that is too long for a line."""
+    """Return both ends of a word that is too long."""
     kept = max(width - 1, 2)
     head = (kept + 1) // 2
     return f"{word[:head]}{ELLIPSIS}{word.rstrip()[head - kept :]}"
 
 
 def _shared(available: int, least: Sequence[int], natural: Sequence[int]) -> list[int]:
-    """Return widths of columns: the widest give way until all fit."""
+    """Return column widths; the widest shrink until all fit."""
 
     def widths(limit: int) -> list[int]:
         return [max(low, min(high, limit)) for low, high in zip(least, natural, strict=True)]
@@ -120,7 +120,7 @@ def _row_lines(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _paragraphs(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return each row as a line per cell, with an empty line between rows."""
+    """Return each row as a paragraph, one line per cell."""
     label = max(map(cell_width, columns))
     room = width - 1 - len(_SEPARATOR) - label
     if room < max(_longest_piece(cell) for row in rows for cell in row):
@@ -135,7 +135,10 @@ def _paragraphs(columns: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def _stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return each row with the headings above its cells, for the narrowest of terminals."""
+    """Return each row with headings above its cells.
+
+    It is for the narrowest of terminals.
+    """
     fitted = partial(wrapped, width=max(width - 2, 1))
     lines: list[str] = []
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which libraries with thread pools of their own are in the process: OpenMP and BLAS."""
+"""Libraries with thread pools in the process: OpenMP and BLAS."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def thread_pools() -> tuple[ThreadPool, ...]:
 
 
 def clashes(pools: Sequence[ThreadPool]) -> list[str]:
-    """Return a sentence for each kind of library of which there are several."""
+    """Return a sentence for each kind of library loaded repeatedly."""
     found = []
     for kind in dict.fromkeys(pool.kind for pool in pools):
         paths = [pool.path for pool in pools if pool.kind == kind]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The graph of a network: values, layers, and the network that owns them."""
+"""The graph of a network: values, layers and their owner."""
 
 from __future__ import annotations
 

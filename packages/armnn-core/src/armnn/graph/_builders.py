@@ -196,7 +196,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add an Activation layer.
 
-        A function of each element x, with the parameters ``a`` and ``b``.
+        A function of each element, with parameters ``a`` and ``b``.
 
         Sigmoid 1/(1+e^-x); TanH a*tanh(b*x); Linear a*x+b; ReLu max(0,x); BoundedReLu
         min(a, max(b,x)); SoftReLu ln(1+e^x); LeakyReLu x if x > 0 else a*x; Abs; Sqrt; Square;
@@ -241,7 +241,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Prelu layer.
 
-        x where x is above zero, else alpha * x (He et al. 2015).
+        x where x is positive, else alpha * x.
+
+        He et al. 2015.
 
         Args:
             input: The x.
@@ -277,10 +279,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add an Attention layer.
 
-        softmax(scale * query * key^T + mask) * value (Vaswani et al. 2017, ONNX: Attention-24).
+        softmax(scale * query * key^T + mask) * value, in heads.
 
-        With fewer heads of keys than of queries, H / G neighbouring heads share one (Ainslie et al.
-        2023). The output of a query that sees no key is 0.
+        Vaswani et al. 2017; ONNX: Attention-24. With fewer heads of keys than of queries, H / G
+        neighbouring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
 
         Args:
             query: [N,H,S,D].
@@ -325,10 +327,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a RotaryEmbedding layer.
 
-        Pairs of numbers turned by angles that tell the position (Su et al. 2021, ONNX).
+        Rotary position embedding: pairs of numbers turned by angles.
 
-        (a, b) becomes (a * cos - b * sin, a * sin + b * cos) for the first P pairs; what lies behind
-        them stays.
+        Su et al. 2021; ONNX: RotaryEmbedding. (a, b) becomes (a * cos - b * sin, a * sin + b * cos) for
+        the first P pairs; the other elements stay.
 
         Args:
             input: [N,H,S,D].
@@ -372,7 +374,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Convolution2d layer.
 
-        The correlation of the input with windows of weights, plus a bias.
+        Correlation of the input with weights, plus a bias.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -433,7 +435,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a DepthwiseConvolution2d layer.
 
-        A convolution of each channel on its own, M output channels from each.
+        A convolution of each channel with M kernels.
+
+        Each channel makes M output channels.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -493,11 +497,11 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a TransposeConvolution2d layer.
 
-        The gradient of a convolution, also called deconvolution, plus a bias.
+        Transposed convolution, the gradient of a convolution, plus bias.
 
-        Each input element adds its window of weights, scaled, to the output. A spatial axis becomes
-        stride * (size - 1) + window - padding long; ``output_shape`` may ask for up to stride - 1
-        more, which only the bias reaches.
+        It is also called deconvolution. Each input element adds its window of weights, scaled, to the
+        output. A spatial axis becomes stride * (size - 1) + window - padding long; ``output_shape`` may
+        ask for up to stride - 1 more, which only the bias reaches.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -562,7 +566,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Convolution3d layer.
 
-        The correlation of the input with boxes of weights, plus a bias.
+        Correlation of the input with boxes of weights, plus bias.
 
         Args:
             input: [N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.
@@ -761,10 +765,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a NonMaxSuppression layer.
 
-        The best boxes of each class that do not overlap a better one (ONNX: NonMaxSuppression).
+        Each class's best boxes that overlap no better one.
 
-        They stand in the order of items, classes and falling scores; of equal scores the lower index
-        comes first.
+        ONNX: NonMaxSuppression. They stand in the order of items, classes and falling scores; of equal
+        scores the lower index comes first.
 
         Args:
             boxes: [N,B,4]: y and x of two opposite corners; see ``center_point_box``.
@@ -871,7 +875,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Fill layer.
 
-        A tensor of one value; its shape is the value of the input.
+        A tensor of one value, shaped by the input's value.
 
         Args:
             input: The wanted shape, [rank], integers.
@@ -904,7 +908,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Range layer.
 
-        start + i * delta for i from 0 on, up to before limit (ONNX: Range).
+        start + i * delta, i from 0, below limit.
+
+        ONNX: Range.
 
         Args:
             start: The first number, a scalar.
@@ -1282,7 +1288,7 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a Fused layer.
 
-        Several layers as one; backends make it from a pattern that they find.
+        Several layers as one, made by backends from a pattern.
 
         AddMulAdd is (inputs[0] + inputs[1]) * inputs[2] + inputs[3]. Its last output is the result;
         with two outputs the first one is the inner sum.
@@ -1319,7 +1325,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Where layer.
 
-        x where condition holds, else y; all three broadcast (ONNX: Where).
+        x where condition holds, else y, all broadcast.
+
+        ONNX: Where.
 
         Args:
             condition: Which operand to take, Boolean.
@@ -1414,7 +1422,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Gather layer.
 
-        The sub-tensors at the indices along an axis; the indices' axes take its place.
+        Sub-tensors at indices along an axis.
+
+        The axes of the indices replace the axis.
 
         Args:
             input: Of any rank but 0.
@@ -1482,9 +1492,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a ScatterNd layer.
 
-        Sub-tensors written at rows of indices (TensorFlow: scatter_nd).
+        Sub-tensors written at rows of indices.
 
-        Arm NN's ``m_InputEnabled`` is said by the presence of the input.
+        TensorFlow: scatter_nd. The presence of the input is Arm NN's ``m_InputEnabled``.
 
         Args:
             input: What the updates are written into; zeros if absent.
@@ -1629,7 +1639,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a NonZero layer.
 
-        The indices of the elements that are not zero, in row-major order (ONNX: NonZero).
+        Indices of non-zero elements, in row-major order.
+
+        ONNX: NonZero.
 
         Args:
             input: Of any rank.
@@ -1658,7 +1670,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Concat layer.
 
-        The inputs one after the other along an axis (Arm NN: OriginsDescriptor).
+        The inputs joined along an axis.
+
+        Arm NN: OriginsDescriptor.
 
         Args:
             inputs: Alike in all axes but ``axis``.
@@ -1723,7 +1737,9 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a Splitter layer.
 
-        The input cut into parts along an axis (Arm NN: ViewsDescriptor with an axis).
+        The input split into parts along an axis.
+
+        Arm NN: ViewsDescriptor with an axis.
 
         Args:
             input: Of any rank but 0.
@@ -1758,13 +1774,13 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a FullyConnected layer.
 
-        The input, as a matrix, times the weights, plus a bias.
+        The input, as a matrix, times weights, plus bias.
 
         Args:
             input: [N, ...]; all axes but the first are flattened.
             weights: [in, out], or [out, in] if ``transpose_weight_matrix``.
             bias: [out], added to the product.
-            transpose_weight_matrix: Whether the weights lie as [out, in].
+            transpose_weight_matrix: Whether the weights are [out, in].
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
                 name, or None to leave it to the layer.
@@ -1798,7 +1814,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a BatchMatMul layer.
 
-        Products of matrices; the axes that are not of the matrices broadcast.
+        Matrix products; other axes broadcast.
 
         The matrices are the last two axes, or the last two but one for NHWC and NDHWC.
 
@@ -1843,12 +1859,12 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add an Einsum layer.
 
-        Products of tensors summed over axes, in Einstein's notation (ONNX, NumPy: einsum).
+        Products of tensors summed over axes: Einstein's notation.
 
-        ``ij,jk->ik`` is the product of two matrices. Each letter names an axis; one that the output
-        lacks is summed over, one that stands twice in a term takes the diagonal. ``...`` stands for
-        axes that broadcast. Without ``->`` the output has the ellipsis and then, in the order of the
-        alphabet, the letters that occur once.
+        ONNX, NumPy: einsum. ``ij,jk->ik`` is the product of two matrices. Each letter names an axis;
+        one that the output lacks is summed over, one that occurs twice in a term takes the diagonal.
+        ``...`` names axes that broadcast. Without ``->`` the output has the ellipsis and then, in the
+        order of the alphabet, the letters that occur once.
 
         Args:
             inputs: One tensor for each term of the equation.
@@ -2075,7 +2091,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Normalization layer.
 
-        Local response normalisation: x / (k + alpha * sum of x^2 of the neighbours)^beta.
+        Local response normalisation by the squares of the neighbours.
+
+        x / (k + alpha * sum of x^2 of the neighbours)^beta.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -2192,9 +2210,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a LayerNormalization layer.
 
-        gamma * (x - mean) / sqrt(variance + eps) + beta (Ba et al. 2016, ONNX).
+        gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-        Mean and variance are those over ``axis`` and all axes behind it.
+        Ba et al. 2016, ONNX: LayerNormalization. Mean and variance are those over ``axis`` and all axes
+        behind it.
 
         Args:
             input: Of any rank but 0.
@@ -2232,9 +2251,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a RmsNormalization layer.
 
-        gamma * x / sqrt(mean of x^2 + eps) (Zhang and Sennrich 2019, ONNX: RMSNormalization).
+        gamma * x / sqrt(mean of x^2 + eps).
 
-        The mean is that over ``axis`` and all axes behind it.
+        Zhang and Sennrich 2019, ONNX: RMSNormalization. The mean is that over ``axis`` and all axes
+        behind it.
 
         Args:
             input: Of any rank but 0.
@@ -2273,9 +2293,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a GroupNormalization layer.
 
-        gamma * (x - mean) / sqrt(variance + eps) + beta (Wu and He 2018, ONNX).
+        gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-        Mean and variance are those of a group of neighbouring channels of one item of the batch.
+        Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+        channels of one item of the batch.
 
         Args:
             input: [N,C,...] for NCHW, [N,...,C] for NHWC.
@@ -2340,7 +2361,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a MemCopy layer.
 
-        A copy into memory of another backend; the optimizer makes it.
+        A copy into another backend's memory, made by the optimizer.
 
         Args:
             input: What to copy.
@@ -2368,7 +2389,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a MemImport layer.
 
-        The same memory, made known to another backend; the optimizer makes it.
+        The same memory for another backend, made by the optimizer.
 
         Args:
             input: What to import.
@@ -2455,7 +2476,7 @@ class LayerBuilders(Protocol):
     ) -> None:
         """Add a Map layer.
 
-        A mark: from here on the memory of the input is read by the host.
+        A mark: the host reads the input's memory from here.
 
         Args:
             input: The memory.
@@ -2476,7 +2497,7 @@ class LayerBuilders(Protocol):
     ) -> None:
         """Add an Unmap layer.
 
-        A mark: from here on the memory of the input is its backend's again.
+        A mark: the backend owns the input's memory from here.
 
         Args:
             input: The memory.
@@ -2499,7 +2520,7 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a PreCompiled layer.
 
-        A sub-graph that a backend compiled into an object of its own.
+        A subgraph that a backend compiled into its own object.
 
         Args:
             inputs: The inputs of the sub-graph.
@@ -2574,13 +2595,13 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Pooling2d layer.
 
-        The maximum, average or L2 norm (root of the mean square) of each window.
+        The maximum, average or L2 norm of each window.
 
-        A stride of 0 makes one window, as Arm NN's global pooling does; a window of size 0 is as large
-        as the input. With Ceiling, a last window that is not whole counts if it starts in the input or
-        in the padding before it (Arm NN, ONNX); with Floor only whole windows count, wherever they
-        start, as in ONNX and in Arm NN's kernels (Arm NN's shape inference would drop those that start
-        in the padding after the input).
+        The L2 norm is the root of the mean square. A stride of 0 makes one window, as Arm NN's global
+        pooling does; a window of size 0 is as large as the input. With Ceiling, a last window that is
+        not whole counts if it starts in the input or in the padding before it (Arm NN, ONNX); with
+        Floor only whole windows count, wherever they start, as in ONNX and in Arm NN's kernels (Arm
+        NN's shape inference would drop those that start in the padding after the input).
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -2656,7 +2677,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Pooling3d layer.
 
-        The maximum, average or L2 norm of each box; the rules are those of Pooling2d.
+        The maximum, average or L2 norm of each box.
+
+        The rules are those of Pooling2d.
 
         Args:
             input: [N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.
@@ -2723,7 +2746,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Quantize layer.
 
-        round(x / scale) + zero point, saturated; halves are rounded away from zero.
+        round(x / scale) + zero point, saturated.
+
+        Halves are rounded away from zero.
 
         Args:
             input: Real values, or quantised ones that get another scale.
@@ -2780,7 +2805,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Cast layer.
 
-        The same values in another data type; real to integer rounds towards zero and saturates.
+        The same values in another data type.
+
+        Real to integer rounds towards zero and saturates.
 
         Args:
             input: Of any type.
@@ -2812,7 +2839,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a BitCast layer.
 
-        The same bits as numbers of another data type of the same size (ONNX, TFLite: BitCast).
+        The same bits as another data type's numbers.
+
+        The types have the same size (ONNX, TFLite: BitCast).
 
         Args:
             input: Of any type.
@@ -2868,7 +2897,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a ConvertFp32ToFp16 layer.
 
-        Float32 as Float16, rounded to the nearest; the optimizer makes it.
+        Float32 rounded to Float16; the optimizer makes it.
 
         Args:
             input: Float32.
@@ -2898,7 +2927,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a FakeQuantization layer.
 
-        Each element rounded to one of 256 levels between ``min`` and ``max``.
+        Each element rounded to one of 256 levels.
+
+        They are between ``min`` and ``max``.
 
         Args:
             input: Float32.
@@ -2931,9 +2962,10 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a DynamicQuantize layer.
 
-        Numbers in 256 steps that just hold all of them and zero (ONNX: DynamicQuantizeLinear).
+        Quantisation in 256 steps that span the numbers and zero.
 
-        Halves are rounded to even. Where all numbers are zero a step is worth 1.
+        ONNX: DynamicQuantizeLinear. Halves are rounded to even. Where all numbers are zero a step is
+        worth 1.
 
         Args:
             input: Floating point numbers.
@@ -3142,7 +3174,7 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a UnidirectionalSequenceLstm layer.
 
-        A long short-term memory run over a sequence; the parameters are those of Lstm.
+        A long short-term memory over a sequence; parameters of Lstm.
 
         Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
         data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
@@ -3287,7 +3319,7 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a QLstm layer.
 
-        One step of a long short-term memory in 8 bits, with a cell in 16.
+        One LSTM step in 8 bits, with a 16-bit cell.
 
         Activated gates have the steps of the cell. The biases of the gates belong to the normalisation
         and count in 1/1024 of the steps of its weights; without it they are not added (Android's
@@ -3407,7 +3439,9 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a QuantizedLstm layer.
 
-        One step of the 8-bit long short-term memory of Android's neural networks API 1.2.
+        One step of Android's 8-bit LSTM.
+
+        It is that of the neural networks API 1.2.
 
         Args:
             input: [N,I], QAsymmU8.
@@ -3548,7 +3582,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Reduce layer.
 
-        The sum, product, mean, minimum or maximum over some axes; shapes as in Mean.
+        A sum, product, mean, minimum or maximum over axes.
+
+        Shapes are as in Mean.
 
         Args:
             input: Of any rank.
@@ -3588,7 +3624,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a CumSum layer.
 
-        The sum of each element and those before it along an axis (ONNX: CumSum).
+        Cumulative sums along an axis.
+
+        ONNX: CumSum.
 
         Args:
             input: Of any rank but 0.
@@ -3628,7 +3666,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a CumProd layer.
 
-        The product of each element and those before it along an axis (ONNX: CumProd).
+        Cumulative products along an axis.
+
+        ONNX: CumProd.
 
         Args:
             input: Of any rank but 0.
@@ -3735,7 +3775,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Transpose layer.
 
-        The axes in another order, said from the output's side, as in NumPy.
+        The axes reordered, given from the output's side.
+
+        NumPy has them so, too.
 
         Args:
             input: Of any rank.
@@ -3806,7 +3848,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a DepthToSpace layer.
 
-        Channels moved into blocks of the plane: the inverse of SpaceToDepth.
+        Channels moved into blocks of the plane.
+
+        It is the inverse of SpaceToDepth.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -3845,7 +3889,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a SpaceToBatchNd layer.
 
-        Blocks of the padded plane moved into the batch (TensorFlow: SpaceToBatchND).
+        Blocks of the padded plane moved into the batch.
+
+        TensorFlow: SpaceToBatchND.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W]; without W for a block of one axis.
@@ -3883,7 +3929,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a BatchToSpaceNd layer.
 
-        The batch moved into blocks of the plane, which is then cropped.
+        The batch moved into blocks of the plane, then cropped.
 
         The inverse of SpaceToBatchNd (TensorFlow: BatchToSpaceND).
 
@@ -4116,9 +4162,9 @@ class LayerBuilders(Protocol):
 
         An image sampled at another number of rows and columns.
 
-        Row y of the output is taken at y * in / out of the input; with ``half_pixel_centers`` at
-        (y + 0.5) * in / out - 0.5; with ``align_corners`` at y * (in - 1) / (out - 1). What lies
-        outside of the image is its border.
+        Row y of the output is taken at y * in / out of the input; with ``half_pixel_centers`` at (y +
+        0.5) * in / out - 0.5; with ``align_corners`` at y * (in - 1) / (out - 1). Outside, the image's
+        border is repeated.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.
@@ -4136,8 +4182,8 @@ class LayerBuilders(Protocol):
                 ``align_corners`` or ``half_pixel_centers``, else the one before; of two as near the
                 latter one. The others as in ONNX.
             cubic_coefficient: The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5.
-            exclude_outside: Whether Cubic leaves out the border's samples that lie outside, instead
-                of repeating them.
+            exclude_outside: Whether Cubic leaves out samples outside of the image, instead of
+                repeating them.
             scale_width: Columns out / in (ONNX: scales); 0 for the quotient of the sizes.
             scale_height: Rows out / in; 0 for the quotient of the sizes.
             name: Unique in the network; made from the type if left out.
@@ -4180,14 +4226,16 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a GridSample layer.
 
-        The values of an image at given places (Jaderberg et al. 2015, ONNX: GridSample-20).
+        The values of an image at given places.
+
+        Jaderberg et al. 2015, ONNX: GridSample-20.
 
         Args:
             input: [N,C,H,W], with any number of spatial axes.
             grid: [N,H_out,W_out,2]: x and y of each place, -1 and 1 at the borders.
             method: How the value between samples is found; Cubic with the coefficient -0.75, and
                 NearestNeighbor takes the even one of two that are as near.
-            padding_mode: What lies outside: zeros, the border, or the image reflected.
+            padding_mode: The values outside: zeros, the border, or the image reflected.
             align_corners: Whether -1 and 1 are the first and the last sample, else the outer
                 borders of their pixels.
             name: Unique in the network; made from the type if left out.
@@ -4226,10 +4274,11 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a RoiAlign layer.
 
-        Boxes of images in one size, for a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign).
+        Boxes of images sampled at one size.
 
-        Each element sums up bilinear samples that stand evenly in its part of the box. Those more than
-        a pixel outside of the image are 0.
+        It feeds a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign). Each element sums up bilinear
+        samples that stand evenly in its part of the box. Those more than a pixel outside of the image
+        are 0.
 
         Args:
             input: [N,C,H,W].
@@ -4278,9 +4327,9 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a TopK layer.
 
-        The k largest or smallest elements along an axis and their indices (ONNX: TopK).
+        The k largest or smallest elements, with their indices.
 
-        Of equal elements those with the lower index come first; NaN counts as the largest.
+        ONNX: TopK. Of equal elements those with the lower index come first; NaN counts as the largest.
 
         Args:
             input: Of any rank but 0.
@@ -4322,9 +4371,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add an OneHot layer.
 
-        A new axis on which one value stands at each index and another one elsewhere (ONNX: OneHot).
+        One value at each index of a new axis.
 
-        An index outside of the axis gives a line without the former.
+        The other elements have the other value (ONNX: OneHot). An index outside of the axis gives a
+        line of the other value.
 
         Args:
             indices: Integers of any rank.
@@ -4365,7 +4415,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Trilu layer.
 
-        The upper or lower triangle of matrices; the other elements are zero (ONNX: Trilu).
+        The upper or lower triangle of matrices.
+
+        The other elements are zero (ONNX: Trilu).
 
         Args:
             input: [...,rows,columns].
@@ -4401,9 +4453,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a GatherElements layer.
 
-        For each index the element at this place, but for the axis (ONNX: GatherElements).
+        The elements named by indices along an axis.
 
-        output[i][j] is input[indices[i][j]][j] for axis 0.
+        The other coordinates are those of the index (ONNX: GatherElements). output[i][j] is
+        input[indices[i][j]][j] for axis 0.
 
         Args:
             input: Of any rank but 0.
@@ -4439,10 +4492,10 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a ScatterElements layer.
 
-        The input with updates at the indices along an axis (ONNX: ScatterElements).
+        The input with updates at indices along an axis.
 
-        output[indices[i][j]][j] is updates[i][j] for axis 0. Where an index occurs more than once,
-        Update leaves the last update; the other functions combine all.
+        ONNX: ScatterElements. output[indices[i][j]][j] is updates[i][j] for axis 0. Where an index
+        occurs more than once, Update leaves the last update; the other functions combine all.
 
         Args:
             input: Of any rank but 0.
@@ -4479,11 +4532,13 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Compress layer.
 
-        The slices along an axis for which a condition holds (ONNX: Compress).
+        The slices along an axis for which a condition holds.
+
+        ONNX: Compress.
 
         Args:
             input: Of any rank but 0.
-            condition: [n], Boolean: what stays; what lies behind its end goes.
+            condition: [n], Boolean: the slices kept; those beyond its end are dropped.
             axis: The axis; counted from the end if negative.
             name: Unique in the network; made from the type if left out.
             output: What the output must be: a TensorInfo, a DataType (the shape is inferred) or its
@@ -4513,7 +4568,9 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a Unique layer.
 
-        The slices along an axis that differ (ONNX: Unique; TensorFlow: UniqueV2).
+        The unique slices along an axis.
+
+        ONNX: Unique; TensorFlow: UniqueV2.
 
         Args:
             input: Of any rank but 0.
@@ -4557,7 +4614,9 @@ class LayerBuilders(Protocol):
     ) -> tuple[Value, ...]:
         """Add a Rnn layer.
 
-        h = f(x * weights + h * recurrent_weights + both biases) for each step x (ONNX: RNN).
+        h = f(x * weights + h * recurrent_weights + biases).
+
+        It is computed for each step x, with both biases (ONNX: RNN).
 
         Args:
             input: [T,N,I] if ``time_major``, else [N,T,I].
@@ -4757,7 +4816,9 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a ReverseSequence layer.
 
-        The first steps of each item of a batch in reverse order, the others as they are (ONNX).
+        The first steps of each item in reverse order.
+
+        The others stay as they are (ONNX: ReverseSequence).
 
         Args:
             input: Of rank 2 or more.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What callers of a network pass, checked: operands, layers and values of the network itself."""
+"""Checked arguments of network methods: operands, layers and values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _ARRAYS = (np.ndarray, np.generic)
 
 
 def operands(values: object, name: str) -> Sequence[Operand]:
-    """Return the operands of a variadic input, which must be a list: an array is one operand.
+    """Return the operands of a variadic input.
+
+    They must be a list: an array is one operand.
 
     Raises:
         InvalidArgumentError: They are no list.
@@ -37,7 +39,7 @@ def operands(values: object, name: str) -> Sequence[Operand]:
 
 
 def checked_operands(values: object, spec: LayerSpec, name: str) -> Sequence[Operand]:
-    """Return the operands of a new layer, one per input slot.
+    """Return the operands of a new layer, one per slot.
 
     Raises:
         InvalidArgumentError: They are no list, or one is neither a value nor an array.
@@ -84,7 +86,9 @@ def checked_value(value: object, what: str) -> Value:
 
 
 def checked_request(request: object, what: str) -> Requested:
-    """Return what a caller says of an output; what becomes a DataType is one then.
+    """Return a request for an output, with its type converted.
+
+    Whatever names a data type becomes a DataType.
 
     Raises:
         InvalidArgumentError: It is something else.
@@ -111,7 +115,7 @@ def checked_member(layer: object, layers: Iterable[Layer], network: str) -> Laye
 
 
 def checked_index(index: object, layer: Layer) -> int:
-    """Return the position of an input that the layer has or may have.
+    """Return the position of an existing or possible input.
 
     Raises:
         InvalidArgumentError: It is none.
@@ -125,7 +129,9 @@ def checked_index(index: object, layer: Layer) -> int:
 
 
 def spec_of(layer_type: object) -> LayerSpec:
-    """Return the row of the layer table: by its type, the type's name or its number.
+    """Return a layer table row.
+
+    It is named by the type, the type's name or its number.
 
     Raises:
         InvalidArgumentError: There is none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that become layers once more is known: what a StandIn layer may hold."""
+"""Operators that become layers later: the contents of StandIn layers."""
 
 from __future__ import annotations
 

@@ -20,10 +20,11 @@ _NO_BACKEND = "#f2f2f2"
 
 
 def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
-    """Return a directed graph in the DOT language (Arm NN: ``SerializeToDot``).
+    """Return a directed graph in the DOT language.
 
-    A node shows a layer's type, name, backend (also as its colour), those parameters that differ
-    from their defaults, and the constants that it reads. An edge shows what flows along it.
+    Counterpart of Arm NN's ``SerializeToDot``. A node shows a layer's type, name, backend (also as
+    its colour), those parameters that differ from their defaults, and the constants that it reads.
+    An edge shows what flows along it.
 
     Args:
         network: What is drawn.
@@ -53,7 +54,10 @@ def to_dot(network: Network, parts: Mapping[str, str] | None = None) -> str:
 def _box(
     number: int, part: str, layers: Sequence[Layer], colors: Mapping[str, str]
 ) -> Iterator[str]:
-    """A name that begins with "cluster" is what makes Graphviz draw a box."""
+    """Yield the lines of a box.
+
+    A name that begins with "cluster" is what makes Graphviz draw one.
+    """
     label = f"{part} on {layers[0].backend}: {len(layers)} layers"
     yield f"  subgraph cluster_{number} {{"
     yield f'    label={_quoted(label)}; style=dashed; fontname="sans-serif"; fontsize=10;'
@@ -68,7 +72,7 @@ def _node(layer: Layer, colors: Mapping[str, str]) -> str:
 
 
 def _is_written_at_readers(layer: Layer) -> bool:
-    """Whether the labels of the layers that read a constant stand for it."""
+    """Return whether a constant is shown in its readers' labels."""
     readers = layer.outputs[0].consumers if layer.type == "Constant" else ()
     return bool(readers) and all(reader.type != "Output" for reader in readers)
 
@@ -94,6 +98,6 @@ def _edges(layer: Layer) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a DOT string; what cannot be printed is written as Python would write it."""
+    """Return a DOT string, with unprintable characters escaped like Python's."""
     escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

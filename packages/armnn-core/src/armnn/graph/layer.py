@@ -61,7 +61,7 @@ class Value:
 
 
 class Layer:
-    """One layer. Networks make layers; nobody else does.
+    """One layer, made by its network only.
 
     A layer is equal only to itself.
 
@@ -141,7 +141,7 @@ class Layer:
         return tuple(value.info for value in self.outputs)
 
     def input(self, name: str) -> Value | None:
-        """Return the value in a named input slot, None if it is absent.
+        """Return the value in an input slot, None if absent.
 
         Raises:
             UnknownNameError: The layer type has no such input; it is a KeyError.
@@ -150,14 +150,14 @@ class Layer:
         return self.inputs[index] if index < len(self.inputs) else None
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """Return the data of a named input if a Constant layer makes it."""
+        """Return an input's data if a Constant layer makes it."""
         value = self.input(name)
         return None if value is None else value.constant
 
     def infer_output_infos(
         self, values: Sequence[NDArray[Any] | None] | None = None
     ) -> tuple[TensorInfo, ...]:
-        """Return what the shape function says of the outputs, given the inputs as they are now.
+        """Return the output infos that the shape function infers now.
 
         Args:
             values: The data of the inputs where known; the data of Constant layers by default.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network: owns its layers, makes them, and keeps the uses of their values consistent."""
+"""A network, which owns layers and keeps uses consistent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Network(LayerBuilders):
         origin: The operator that layers are being added for; a parser sets it.
         is_self_contained: Whether all of it comes from the model's one file; a parser that reads
             other files sets it to False.
-        lets_constants_go: Whether nobody else has its constants, nor needs them once a backend has
+        lets_constants_go: Whether no other object needs its constants once a backend has
             compiled the layers that read them, so that they may go one by one meanwhile.
     """
 
@@ -79,12 +79,12 @@ class Network(LayerBuilders):
 
     @property
     def inputs(self) -> tuple[Layer, ...]:
-        """The Input layers, in the order in which they were made."""
+        """The Input layers, in the order of their creation."""
         return tuple(layer for layer in self._layers if layer.type == "Input")
 
     @property
     def outputs(self) -> tuple[Layer, ...]:
-        """The Output layers, in the order in which they were made."""
+        """The Output layers, in the order of their creation."""
         return tuple(layer for layer in self._layers if layer.type == "Output")
 
     def __len__(self) -> int:
@@ -101,7 +101,7 @@ class Network(LayerBuilders):
         return f"<{self._summary()}>"
 
     def find(self, name: str) -> Layer:
-        """Return the layer of that name; Input and Output layers are not looked at.
+        """Return a layer by name, Input and Output layers excluded.
 
         Raises:
             InvalidArgumentError: There is none.
@@ -112,9 +112,10 @@ class Network(LayerBuilders):
             raise InvalidArgumentError(f"the network {self.name!r} has no layer {name!r}") from None
 
     def topological_order(self) -> tuple[Layer, ...]:
-        """Return the layers so that each follows its producers; older layers first where free.
+        """Return the layers so that each follows its producers.
 
-        Output layers come last, so that copies of a network keep their order.
+        Where the order is free, older layers come first. Output layers come last, so that copies of
+        a network keep their order.
 
         Raises:
             GraphError: The layers form a cycle.
@@ -159,8 +160,8 @@ class Network(LayerBuilders):
 
         Args:
             layer_type: Its type, or the type's name or number.
-            inputs: One value per input slot; an array becomes a Constant layer, None stands for
-                an optional input that is absent.
+            inputs: One value per input slot; an array becomes a Constant layer, None is an
+                optional input that is absent.
             descriptor: Its parameters; the defaults if left out.
             name: Unique in the network; made from the type if left out.
             outputs: One entry per output: the TensorInfo that it must have, its data type only (or
@@ -259,7 +260,7 @@ class Network(LayerBuilders):
     # -- editing --------------------------------------------------------------------------------
 
     def unique_name(self, stem: str) -> str:
-        """Return ``stem``, or ``stem`` with the first number that makes it a free name."""
+        """Return ``stem``, with the first free number if taken."""
         name, number = text(stem, "the stem of a name"), 1
         while ("", name) in self._names:
             number += 1
@@ -273,7 +274,7 @@ class Network(LayerBuilders):
             self.replace_input(layer, index, new)
 
     def replace_input(self, layer: Layer, index: int, value: Value | None) -> None:
-        """Let one input of a layer read another value, or none."""
+        """Let an input of a layer read another value."""
         index = checked_index(index, checked_member(layer, self._layers, self.name))
         values = [*layer.inputs, *[None] * (index + 1 - len(layer.inputs))]
         values[index] = value
@@ -307,7 +308,7 @@ class Network(LayerBuilders):
             value.info = info
 
     def rename(self, layer: Layer, name: str) -> None:
-        """Give a layer another name, made unique if it is taken."""
+        """Rename a layer; a taken name is made unique."""
         text(name, "the name of a layer")
         checked_member(layer, self._layers, self.name)
         del self._names[_namespace(layer.spec), layer.name]
@@ -338,7 +339,7 @@ class Network(LayerBuilders):
         self._order = None
 
     def remove_unused(self) -> int:
-        """Take out every layer that no output depends on, Input layers excepted.
+        """Remove layers that no output depends on, Input layers excepted.
 
         Returns:
             How many layers went.
@@ -352,11 +353,13 @@ class Network(LayerBuilders):
         return removed
 
     def clone(self) -> Network:
-        """Return a copy with layers of its own; constant data and compiled objects are shared."""
+        """Return a copy with its own layers and shared data."""
         return self.extract(self.layers)
 
     def extract(self, layers: Iterable[Layer]) -> Network:
-        """Return a copy of some layers; every value that they read must be made by one of them.
+        """Return a copy of some layers with their producers.
+
+        Every value that they read must be made by one of them.
 
         Raises:
             GraphError: A layer reads a value that none of them makes.
@@ -396,7 +399,9 @@ class Network(LayerBuilders):
         return values
 
     def validate(self) -> None:
-        """Check that the network can be run: acyclic, with outputs, every shape function content.
+        """Check that the network can run.
+
+        It must be acyclic and have outputs, and every shape function must accept its inputs.
 
         Raises:
             GraphError: It is not well formed.
@@ -487,5 +492,8 @@ def _without_trailing_none(values: Sequence[Value | None]) -> tuple[Value | None
 
 
 def _namespace(spec: LayerSpec) -> str:
-    """Inputs and outputs of a network have names of their own, beside those of the layers."""
+    """Return the namespace of a layer's name.
+
+    Inputs and outputs of a network have names of their own, beside those of the layers.
+    """
     return spec.name if spec.name in ("Input", "Output") else ""

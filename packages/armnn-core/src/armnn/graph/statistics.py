@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How big a network is: parameters and multiply-adds, per layer and in total."""
+"""The size of a network: parameters and multiply-adds, per layer."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def multiply_adds_of(layer: Layer) -> int | None:
 
 
 def _parameters(layer: Layer) -> tuple[Value, ...]:
-    """The constants that a layer computes with, each once; those that say a shape are none."""
+    """Return a layer's constants, each once, without shapes."""
     return tuple(
         dict.fromkeys(
             value
@@ -104,23 +104,35 @@ def _count(values: Iterable[Value]) -> int:
 
 
 def _shape(layer: Layer, name: str) -> tuple[int, ...]:
-    """The shape of an input; an absent one has no elements."""
+    """Return the shape of an input.
+
+    An absent one has no elements.
+    """
     value = layer.input(name)
     return (0,) if value is None else value.info.static_shape
 
 
 def _convolution(layer: Layer) -> int:
-    """Weights are [O, ...]: each output element sums over all but the output channels."""
+    """Count multiply-adds with weights [O, ...].
+
+    Each output element sums over all but the output channels.
+    """
     return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[1:])
 
 
 def _depthwise(layer: Layer) -> int:
-    """Weights are [1, KH, KW, I*M]: each output element sums over one window."""
+    """Count multiply-adds with weights [1, KH, KW, I*M].
+
+    Each output element sums over one window.
+    """
     return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[1:3])
 
 
 def _transpose_convolution(layer: Layer) -> int:
-    """Weights are [O, ...]: each input position goes into a window of every output channel."""
+    """Count multiply-adds with weights [O, ...], transposed.
+
+    Each input position is multiplied by a window of every output channel.
+    """
     descriptor = cast("TransposeConvolution2dDescriptor", layer.descriptor)
     shape = _shape(layer, "input")
     channel_axis = descriptor.data_layout.channel_axis
@@ -129,17 +141,23 @@ def _transpose_convolution(layer: Layer) -> int:
 
 
 def _convolution3d(layer: Layer) -> int:
-    """Weights are [KD, KH, KW, I, O]: each output element sums over all but the last."""
+    """Count multiply-adds with weights [KD, KH, KW, I, O].
+
+    Each output element sums over all but the last axis.
+    """
     return layer.output.info.num_elements * math.prod(_shape(layer, "weights")[:-1])
 
 
 def _fully_connected(layer: Layer) -> int:
-    """Each row of the output takes the whole matrix once."""
+    """Count multiply-adds: each output row takes the matrix once."""
     return math.prod(layer.output.info.static_shape[:-1]) * math.prod(_shape(layer, "weights"))
 
 
 def _batch_matmul(layer: Layer) -> int:
-    """The last two axes of the first operand are M and K, in either order; M is the output's."""
+    """Count multiply-adds: the output's elements times K.
+
+    The last two axes of the first operand are M and K, in either order; M is the output's.
+    """
     output = layer.output.info
     rows = output.static_shape[-2]
     summed = math.prod(_shape(layer, "input")[-2:]) // rows if rows else 0
@@ -147,7 +165,10 @@ def _batch_matmul(layer: Layer) -> int:
 
 
 def _recurrent(layer: Layer) -> int:
-    """Each step of each sequence takes every matrix (and peephole vector) once."""
+    """Count multiply-adds: each step takes every matrix once.
+
+    The same holds for peephole vectors.
+    """
     weights = [
         math.prod(_shape(layer, input_slot.name))
         for input_slot in layer.spec.inputs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which operators a model's file has, and which of them a parser cannot turn into layers."""
+"""The operators of a model file, and those not convertible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Operator:
 
 @dataclass(slots=True)
 class Survey:
-    """What a parser notes of the operators of a file that it reads as far as it can.
+    """The operators of a file that is parsed tolerantly.
 
     A parser that is given one raises no UnsupportedOperatorError: the network lacks what cannot be
     converted, and what is made from that.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network as text for people: what ``print`` shows of it."""
+"""A network as text, as ``print`` shows it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def summary_of(
 
 
 def changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each parameter that is not its default; long values are cut."""
+    """Yield the parameters that differ from their defaults.
+
+    Each is its name and its value; long values are cut.
+    """
     for field in dataclasses.fields(descriptor):
         value = getattr(descriptor, field.name)
         if field.default_factory is not dataclasses.MISSING:
@@ -87,7 +90,7 @@ def changed_parameters(descriptor: Descriptor) -> Iterator[tuple[str, str]]:
 
 
 def printable(text: str) -> str:
-    """Return a text as a terminal may show it: control characters as Python writes them."""
+    """Return a text with control characters escaped like Python's."""
     return "".join(
         char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text
     )
@@ -109,7 +112,10 @@ def _line(layer: Layer) -> str:
 
 
 def _operands(layer: Layer) -> Iterator[str]:
-    """Name the slot of a constant, and of what follows an input that is absent."""
+    """Name the operands of a layer.
+
+    The slot is named for a constant, and behind an absent input.
+    """
     is_complete = True
     for index, value in enumerate(layer.inputs):
         slot = layer.spec.input_slot(index).name

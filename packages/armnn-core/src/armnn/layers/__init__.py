@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layer table; each module beside this one declares one family of layers."""
+"""The layer table, one module per family of layers."""
 
 from __future__ import annotations
 

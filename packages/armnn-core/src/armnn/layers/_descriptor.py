@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a layer: frozen, hashable, checked when they are made."""
+"""The parameters of a layer: frozen, hashable, checked."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _T = TypeVar("_T")
 
 
 class Descriptor:
-    """The parameters of a layer (Arm NN: ``BaseDescriptor``), a frozen dataclass.
+    """The parameters of a layer, a frozen dataclass.
 
-    Each parameter is converted to the declared type of its field, so that descriptors compare and
-    hash by value, and all backends see the same:
+    Counterpart of Arm NN's ``BaseDescriptor``. Each parameter is converted to the declared type of
+    its field, so that descriptors compare and hash by value, and all backends see the same:
 
     - a whole number for ``int``: NumPy's integers too, not ``True`` and not ``2.0``;
     - a number for ``float``: whole ones and NumPy's too, NaN and infinities included, no text;
@@ -93,7 +93,7 @@ class Descriptor:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
 
     def require_at_least(self, minimum: float, *names: str) -> None:
-        """Check that the named parameters, or each of their elements, are not too small.
+        """Check that parameters, or their elements, reach a minimum.
 
         Raises:
             InvalidArgumentError: One of them is.
@@ -163,7 +163,7 @@ def parameter(default: _T, *, since: Version) -> _T:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def descriptor(kind: type[_T]) -> type[_T]:
-    """Make a dataclass of a kind of :class:`Descriptor`, whose methods it uses.
+    """Make a class a descriptor: a dataclass with :class:`Descriptor`'s methods.
 
     ``dataclasses.dataclass(frozen=True)`` would compile seven methods for each of the many kinds,
     which is half a millisecond of ``import armnn`` each; this way it compiles none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From the inputs of a layer to the infos of its outputs, by its shape function."""
+"""Output infos of a layer, computed by its shape function."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def filled_descriptor(
     infos: Sequence[TensorInfo | None],
     values: Sequence[NDArray[Any] | None],
 ) -> Descriptor:
-    """Return the descriptor with the known values of those inputs that fill its fields.
+    """Return the descriptor with fields replaced by known inputs.
 
     Args:
         spec: The layer type.
@@ -86,7 +86,7 @@ def filled_descriptor(
 def _with_fields(
     descriptor: Descriptor, given: Iterable[tuple[str, str, TensorInfo, NDArray[Any]]]
 ) -> Descriptor:
-    """Return a descriptor with other fields: each the value of an input, by both names."""
+    """Return a descriptor with fields replaced, by both names."""
     fields: dict[str, Any] = {}
     types = {field.name: str(field.type) for field in dataclasses.fields(descriptor)}
     for name, field, info, value in given:
@@ -135,7 +135,10 @@ def _output_info(
 def _like(
     output_slot: OutputSlot, descriptor: Descriptor, info: TensorInfo, shape: Shape | None
 ) -> TensorInfo:
-    """Return the type of an input for an output; per-axis scales stay only with their axis."""
+    """Return an input's type for an output.
+
+    Scales per axis stay only with their axis.
+    """
     if not info.is_per_axis:
         return info.with_shape(shape)
     axis = output_slot.axis(descriptor, info, shape) if output_slot.axis is not None else None
@@ -145,7 +148,9 @@ def _like(
 
 
 def merge_shapes(said: Shape | None, inferred: Shape | None, what: str) -> Shape | None:
-    """Return what both shapes say together, known dimensions before named ones before unknown ones.
+    """Return the shape that two partial shapes describe together.
+
+    Known dimensions precede named ones, named ones precede unknown ones.
 
     Raises:
         ShapeError: They contradict each other.

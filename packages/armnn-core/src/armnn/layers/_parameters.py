@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The fields of a descriptor as parameters: each with what its declared type makes of a value.
+"""Descriptor fields as parameters, with the conversion their types declare.
 
-:mod:`armnn._arguments` holds the rule; here is the way from an annotation to it.
+Only the way from an annotation to the conversion is here. :mod:`armnn._arguments` holds the rule;
+here is the way from an annotation to it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters of a kind of descriptor; they are made when first asked for.
+    """Return a descriptor kind's parameters, made on first use.
 
     Raises:
         TypeError: A field has a type that no parameter has.
@@ -61,13 +62,16 @@ _known: dict[type[Any], tuple[Parameter, ...]] = {}
 
 
 def enumeration_of(default: object) -> type[ArmnnEnum] | None:
-    """Return the enumeration that a default value, or the first of several, is a member of."""
+    """Return the enumeration of a default value, or of several."""
     first = default[0] if isinstance(default, tuple) and default else default
     return type(first) if isinstance(first, ArmnnEnum) else None
 
 
 def _converter(annotation: str, enumeration: type[ArmnnEnum] | None) -> Converter:
-    """Return what converts values for a declared type: a number, a member, a text, or a tuple."""
+    """Return the converter for a declared type.
+
+    The type is a number, a member, a text, or a tuple.
+    """
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     if annotation.startswith("tuple[") and annotation.endswith(", ...]"):

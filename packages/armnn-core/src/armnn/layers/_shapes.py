@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def same_as_input(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
-    """The output has the shape of the first input."""
+    """Return the shape of the first input."""
     return [inputs.shape(inputs.spec.inputs[0].name)]
 
 
 def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
-    """The output has the shape to which all inputs broadcast."""
+    """Return the shape to which all inputs broadcast."""
     shape: Shape = ()
     for info in inputs.infos:
         if info is not None and info.shape is not None:
@@ -32,12 +32,15 @@ def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
 
 
 def same_axis(_descriptor: Any, info: TensorInfo, shape: Shape | None) -> int | None:
-    """Scales per axis stay where they are if the shape does (see ``OutputSlot.axis``)."""
+    """Return the quantised axis if the shape is unchanged.
+
+    See ``OutputSlot.axis``.
+    """
     return info.axis if shape == info.shape else None
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:
-    """Return the shape to which two shapes broadcast by NumPy's rules.
+    """Return the broadcast of two shapes by NumPy's rules.
 
     Raises:
         ShapeError: Two known dimensions differ and neither is 1.
@@ -63,17 +66,19 @@ def broadcast(first: Shape, second: Shape) -> Shape:
 
 
 def same_dimension(first: Dimension, second: Dimension) -> bool:
-    """Whether two dimensions may be equal."""
+    """Return whether two dimensions may be equal."""
     return first == second or not (isinstance(first, int) and isinstance(second, int))
 
 
 def same_shape(first: Sequence[Dimension], second: Sequence[Dimension]) -> bool:
-    """Whether two shapes may be equal."""
+    """Return whether two shapes may be equal."""
     return len(first) == len(second) and all(map(same_dimension, first, second))
 
 
 def merged_shapes(shapes: Sequence[Shape], open_axis: int | None = None) -> Shape:
-    """Return what shapes that must be equal say together, numbers before names before None.
+    """Return the shape that equal shapes describe together.
+
+    Numbers precede names, names precede None.
 
     Args:
         shapes: At least one.
@@ -96,12 +101,12 @@ def merged_shapes(shapes: Sequence[Shape], open_axis: int | None = None) -> Shap
 
 
 def known_better(first: Dimension, second: Dimension) -> Dimension:
-    """Return of two dimensions that are equal the one that says more."""
+    """Return the more specific of two equal dimensions."""
     return second if first is None or isinstance(second, int) else first
 
 
 def apply(function: Callable[..., int], *dims: Dimension) -> Dimension:
-    """Return ``function`` of the dimensions, None if one of them is not known."""
+    """Return ``function`` of the dimensions, None if one is unknown."""
     known = [dim for dim in dims if isinstance(dim, int)]
     return function(*known) if len(known) == len(dims) else None
 
@@ -112,7 +117,7 @@ def plus(dim: Dimension, number: int) -> Dimension:
 
 
 def is_multiple(number: Dimension, divisor: Dimension) -> bool:
-    """Whether a dimension may be a multiple of another one."""
+    """Return whether a dimension may be a multiple of another."""
     if not isinstance(number, int) or not isinstance(divisor, int):
         return True
     return number % divisor == 0 if divisor else number == 0
@@ -134,7 +139,7 @@ def divided(shape: Sequence[Dimension], axis: int, divisor: int) -> Dimension:
 
 
 def product(dims: Iterable[Dimension]) -> Dimension:
-    """Return the product of the dimensions, None if it is not known."""
+    """Return the product of the dimensions, None if unknown."""
     total, unknown = 1, []
     for dim in dims:
         if isinstance(dim, int):
@@ -147,9 +152,10 @@ def product(dims: Iterable[Dimension]) -> Dimension:
 
 
 def inferred_dimension(dims: Sequence[Dimension], others: Sequence[Dimension]) -> Dimension:
-    """Return the dimension that, with the others, makes as many elements as some dimensions do.
+    """Return the dimension that completes a number of elements.
 
-    Names that stand on both sides cancel: [N,3,4] beside [12] leaves N.
+    The number is that of the elements of some dimensions; the others are given. Names on both sides
+    cancel: [N,3,4] beside [12] leaves N.
 
     Raises:
         ShapeError: No number does, or any would.
@@ -183,7 +189,7 @@ def normalized_axis(axis: int, rank: int) -> int:
 
 
 def normalized_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return the axes counted from the front, in the order given.
+    """Return the axes counted from the front, in given order.
 
     Raises:
         ShapeError: One is not an axis of a tensor of that rank, or two are the same.
@@ -227,7 +233,9 @@ _MOST_NUMBERS = 2 * MAX_RANK
 
 
 def require_broadcast(inputs: Inputs, name: str, shape: Shape) -> None:
-    """Check that an input broadcasts to a shape without making it larger.
+    """Check that an input broadcasts to a shape unchanged.
+
+    The shape must not become larger.
 
     Raises:
         ShapeError: It does not.
@@ -243,7 +251,9 @@ def require_broadcast(inputs: Inputs, name: str, shape: Shape) -> None:
 
 
 def filled_length(inputs: Inputs, name: str) -> int | None:
-    """Return how many numbers an input of rank 1 that fills a field holds, None if unknown.
+    """Return the length of an input that fills a field.
+
+    The input is of rank 1; the length is None if it is unknown.
 
     Raises:
         ShapeError: It has another rank, or more numbers than any tensor needs.
@@ -258,7 +268,9 @@ def filled_length(inputs: Inputs, name: str) -> int | None:
 
 
 def read_shape(inputs: Inputs, name: str) -> Shape | None:
-    """Return the shape that is the value of an input, None if not even its rank is known.
+    """Return the shape in an input's value.
+
+    None if not even its rank is known.
 
     Raises:
         ShapeError: The value cannot be a shape.
@@ -285,7 +297,7 @@ def window_positions(
     padding: tuple[int, int] = (0, 0),
     round_up: bool = False,
 ) -> Dimension:
-    """Return how many positions a sliding window takes along one axis.
+    """Return how many positions a window takes along an axis.
 
     Args:
         size: The size of the axis.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The layer table: one declared record per layer type, from which everything else derives.
+"""The layer table: one record per layer type.
 
-A layer type is declared by decorating its descriptor::
+Everything else about a layer type derives from its record. A layer type is declared by decorating
+its descriptor::
 
     @layer("Softmax", 52, inputs=[slot("input")], outputs=[result("output")], infer=same_as_input)
     @descriptor
@@ -86,7 +87,7 @@ class OutputSlot:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a shape function knows of the inputs of a layer.
+    """The inputs of a layer for its shape function.
 
     ``values`` holds the data of those inputs that are known before the network runs.
     """
@@ -107,7 +108,7 @@ class Inputs:
         return info
 
     def get(self, name: str) -> TensorInfo | None:
-        """Return the info of an optional input, None if it is absent."""
+        """Return an optional input's info, None if it is absent."""
         index = self.spec.input_index(name)
         return self.infos[index] if index < len(self.infos) else None
 
@@ -123,12 +124,12 @@ class Inputs:
         return shape
 
     def value(self, name: str) -> NDArray[Any] | None:
-        """Return the data of an input, None where it is absent or not known yet."""
+        """Return an input's data, None if absent or unknown."""
         index = self.spec.input_index(name)
         return self.values[index] if index < len(self.values) else None
 
     def awaits(self, field: str) -> bool:
-        """Whether an input fills that field of the descriptor with a value not known yet."""
+        """Return whether a field waits for an input's value."""
         return any(
             input_slot.fills == field and info is not None and value is None
             for input_slot, info, value in zip(
@@ -165,7 +166,7 @@ class LayerSpec:
         data_dependent: Whether an output's shape depends on computed data (NonZero, for one).
         since: The Backend API version that introduced it.
         count_outputs: For a variadic output: how many the descriptor asks for.
-        moves_data: Whether each element of an output is one of an input, whatever it stands for.
+        moves_data: Whether each element of an output is one of an input, copied without decoding.
     """
 
     name: str
@@ -182,7 +183,7 @@ class LayerSpec:
 
     @property
     def family(self) -> str:
-        """The module that declares the layer, which is also its family's name everywhere."""
+        """The family, named after the module that declares it."""
         return self.descriptor.__module__.rpartition(".")[2]
 
     @property
@@ -209,7 +210,7 @@ class LayerSpec:
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def output_slots(self, descriptor: Descriptor) -> tuple[OutputSlot, ...]:
-        """Return one slot per output of a layer with that descriptor."""
+        """Return the slots of a layer's outputs, one per output."""
         if self.count_outputs is None:
             return self.outputs
         *fixed, variadic = self.outputs
@@ -236,7 +237,10 @@ def slot(
 
 
 def filling(field: str, doc: str) -> InputSlot:
-    """Declare an optional input whose value takes the place of the field of the same name."""
+    """Declare an optional input that replaces the field's value.
+
+    It has the same name as the field.
+    """
     return slot(field, doc, optional=True, fills=field)
 
 

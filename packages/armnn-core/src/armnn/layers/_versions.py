@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which version of the Backend API a layer needs: that of the youngest thing it uses."""
+"""The Backend API version a layer needs.
+
+It is that of the youngest item that the layer uses.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class RequiredApi(NamedTuple):
 def required_api(
     spec: LayerSpec, descriptor: Descriptor, infos: Iterable[TensorInfo | None]
 ) -> RequiredApi:
-    """Return the Backend API version that a backend must know to understand a layer.
+    """Return the Backend API version that a layer needs.
 
     Args:
         spec: The layer type.

@@ -18,7 +18,7 @@ from armnn.types import ActivationFunction
 )
 @descriptor
 class ActivationDescriptor(Descriptor):
-    """A function of each element x, with the parameters ``a`` and ``b``.
+    """A function of each element, with parameters ``a`` and ``b``.
 
     Sigmoid 1/(1+e^-x); TanH a*tanh(b*x); Linear a*x+b; ReLu max(0,x); BoundedReLu
     min(a, max(b,x)); SoftReLu ln(1+e^x); LeakyReLu x if x > 0 else a*x; Abs; Sqrt; Square;
@@ -49,4 +49,7 @@ class ActivationDescriptor(Descriptor):
 )
 @descriptor
 class PreluDescriptor(Descriptor):
-    """x where x is above zero, else alpha * x (He et al. 2015)."""
+    """x where x is positive, else alpha * x.
+
+    He et al. 2015.
+    """

@@ -58,10 +58,10 @@ def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Sequence[Shap
 )
 @descriptor
 class AttentionDescriptor(Descriptor):
-    """softmax(scale * query * key^T + mask) * value (Vaswani et al. 2017, ONNX: Attention-24).
+    """softmax(scale * query * key^T + mask) * value, in heads.
 
-    With fewer heads of keys than of queries, H / G neighbouring heads share one (Ainslie et al.
-    2023). The output of a query that sees no key is 0.
+    Vaswani et al. 2017; ONNX: Attention-24. With fewer heads of keys than of queries, H / G
+    neighbouring heads share one (Ainslie et al. 2023). The output of a query that sees no key is 0.
 
     Attributes:
         scale: The factor of the scores; 0 for 1 / sqrt(D).
@@ -113,10 +113,10 @@ def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Sequence
 )
 @descriptor
 class RotaryEmbeddingDescriptor(Descriptor):
-    """Pairs of numbers turned by angles that tell the position (Su et al. 2021, ONNX).
+    """Rotary position embedding: pairs of numbers turned by angles.
 
-    (a, b) becomes (a * cos - b * sin, a * sin + b * cos) for the first P pairs; what lies behind
-    them stays.
+    Su et al. 2021; ONNX: RotaryEmbedding. (a, b) becomes (a * cos - b * sin, a * sin + b * cos) for
+    the first P pairs; the other elements stay.
 
     Attributes:
         interleaved: Whether a pair stands side by side, else P numbers apart.

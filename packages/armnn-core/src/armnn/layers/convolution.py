@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions in two and three dimensions, grouped, depthwise, transposed and of integers."""
+"""Convolutions in two and three dimensions: grouped, depthwise, transposed, integer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Seque
 )
 @descriptor
 class Convolution2dDescriptor(Descriptor):
-    """The correlation of the input with windows of weights, plus a bias.
+    """Correlation of the input with weights, plus a bias.
 
     Attributes:
         pad_left: Columns of zeros before the input.
@@ -130,7 +130,10 @@ def _depthwise(
 )
 @descriptor
 class DepthwiseConvolution2dDescriptor(Convolution2dDescriptor):
-    """A convolution of each channel on its own, M output channels from each."""
+    """A convolution of each channel with M kernels.
+
+    Each channel makes M output channels.
+    """
 
 
 def _transposed(
@@ -170,7 +173,10 @@ def _transposed_size(size: int, window: int, *, stride: int, padding: int) -> in
 def _requested_transposed(
     descriptor: TransposeConvolution2dDescriptor, smallest: Sequence[Dimension]
 ) -> Shape:
-    """Return ``output_shape``, which may leave up to a stride minus one of positions untouched."""
+    """Return ``output_shape`` after checking it.
+
+    It may leave up to a stride minus one of positions untouched.
+    """
     if not descriptor.output_shape_enabled:
         return tuple(smallest)
     layout, wanted = descriptor.data_layout, descriptor.output_shape
@@ -204,11 +210,11 @@ def _requested_transposed(
 )
 @descriptor
 class TransposeConvolution2dDescriptor(Descriptor):
-    """The gradient of a convolution, also called deconvolution, plus a bias.
+    """Transposed convolution, the gradient of a convolution, plus bias.
 
-    Each input element adds its window of weights, scaled, to the output. A spatial axis becomes
-    stride * (size - 1) + window - padding long; ``output_shape`` may ask for up to stride - 1
-    more, which only the bias reaches.
+    It is also called deconvolution. Each input element adds its window of weights, scaled, to the
+    output. A spatial axis becomes stride * (size - 1) + window - padding long; ``output_shape`` may
+    ask for up to stride - 1 more, which only the bias reaches.
 
     Attributes:
         pad_left: Columns cut off before the output.
@@ -246,7 +252,7 @@ class TransposeConvolution2dDescriptor(Descriptor):
 
     @property
     def padding(self) -> Pairs:
-        """What is cut off (before, after) each spatial axis, height first."""
+        """The elements cropped (before, after) per spatial axis, height first."""
         return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
 
     @property
@@ -279,7 +285,7 @@ def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Seque
 )
 @descriptor
 class Convolution3dDescriptor(Descriptor):
-    """The correlation of the input with boxes of weights, plus a bias.
+    """Correlation of the input with boxes of weights, plus bias.
 
     Attributes:
         pad_left: Columns of zeros before the input.
@@ -345,7 +351,7 @@ def _convolved(
     window: Sequence[Dimension],
     channels: Dimension,
 ) -> Shape:
-    """Return the shape of a convolution's output, after a look at its bias if it can have one."""
+    """Return a convolution's output shape, with its bias checked."""
     layout = descriptor.data_layout
     shape = inputs.shape("input")
     if inputs.spec.inputs[2] is _BIAS:
@@ -366,7 +372,10 @@ def _convolved(
 def _check_groups(
     inputs: Inputs, layout: DataLayout, per_group: Dimension, outputs: Dimension
 ) -> None:
-    """Check that the weights split the channels of the input and the output into groups."""
+    """Check that the weights fit the groups of channels.
+
+    The groups split the channels of the input and of the output.
+    """
     shape = require_rank(inputs, "input", len(layout.name))
     channels = shape[layout.channel_axis]
     groups = apply(lambda count, one: count // one if one else 1, channels, per_group)

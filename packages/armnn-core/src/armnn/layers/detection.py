@@ -131,10 +131,10 @@ def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Seq
 )
 @descriptor
 class NonMaxSuppressionDescriptor(Descriptor):
-    """The best boxes of each class that do not overlap a better one (ONNX: NonMaxSuppression).
+    """Each class's best boxes that overlap no better one.
 
-    They stand in the order of items, classes and falling scores; of equal scores the lower index
-    comes first.
+    ONNX: NonMaxSuppression. They stand in the order of items, classes and falling scores; of equal
+    scores the lower index comes first.
 
     Attributes:
         max_output_boxes_per_class: How many boxes of a class of an item are kept at most.

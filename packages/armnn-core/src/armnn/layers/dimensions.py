@@ -81,7 +81,7 @@ def _filled(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
 )
 @descriptor
 class FillDescriptor(Descriptor):
-    """A tensor of one value; its shape is the value of the input.
+    """A tensor of one value, shaped by the input's value.
 
     Attributes:
         value: The value of each element; an integer stays exact.
@@ -105,7 +105,9 @@ def _ranged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
 
 
 def range_length(start: float, limit: float, delta: float) -> int:
-    """Return how many numbers there are from ``start`` to before ``limit`` in steps of ``delta``.
+    """Return how many numbers a range holds.
+
+    They are from ``start`` to before ``limit`` in steps of ``delta``.
 
     Raises:
         ShapeError: The step is zero or the number is not finite.
@@ -133,4 +135,7 @@ def range_length(start: float, limit: float, delta: float) -> int:
 )
 @descriptor
 class RangeDescriptor(Descriptor):
-    """start + i * delta for i from 0 on, up to before limit (ONNX: Range)."""
+    """start + i * delta, i from 0, below limit.
+
+    ONNX: Range.
+    """

@@ -160,7 +160,7 @@ def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Sequence[Shape | None
 )
 @descriptor
 class FusedDescriptor(Descriptor):
-    """Several layers as one; backends make it from a pattern that they find.
+    """Several layers as one, made by backends from a pattern.
 
     AddMulAdd is (inputs[0] + inputs[1]) * inputs[2] + inputs[3]. Its last output is the result;
     with two outputs the first one is the inner sum.
@@ -174,7 +174,7 @@ class FusedDescriptor(Descriptor):
     fused_kernel_type: FusedKernelType = FusedKernelType.ADD_MUL_ADD
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if the number of outputs is not 1 or 2."""
+        """Raise InvalidArgumentError unless there are 1 or 2 outputs."""
         self.require_choice("num_output_slots", (1, 2))
 
 
@@ -192,7 +192,10 @@ class FusedDescriptor(Descriptor):
 )
 @descriptor
 class WhereDescriptor(Descriptor):
-    """x where condition holds, else y; all three broadcast (ONNX: Where)."""
+    """x where condition holds, else y, all broadcast.
+
+    ONNX: Where.
+    """
 
 
 @layer(

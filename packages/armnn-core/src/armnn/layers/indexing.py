@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements chosen by position: slices, gathers, scatters and the search for non-zero ones."""
+"""Elements chosen by position: slice, gather, scatter, non-zero."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def _gathered(descriptor: GatherDescriptor, inputs: Inputs) -> Sequence[Shape | 
 )
 @descriptor
 class GatherDescriptor(Descriptor):
-    """The sub-tensors at the indices along an axis; the indices' axes take its place.
+    """Sub-tensors at indices along an axis.
+
+    The axes of the indices replace the axis.
 
     Attributes:
         axis: The axis; counted from the end if negative.
@@ -53,7 +55,10 @@ class GatherDescriptor(Descriptor):
 
 
 def _index_depth(inputs: Inputs, shape: Shape) -> int | None:
-    """Return how many axes of a tensor each index of GatherNd or ScatterNd fixes."""
+    """Return how many axes an index of GatherNd fixes.
+
+    The same holds for ScatterNd; None if it is unknown.
+    """
     indices = inputs.shape("indices")
     if not indices:
         raise ShapeError("the input 'indices' is a scalar: expected rank 1 or more")
@@ -130,9 +135,9 @@ def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None
 )
 @descriptor
 class ScatterNdDescriptor(Descriptor):
-    """Sub-tensors written at rows of indices (TensorFlow: scatter_nd).
+    """Sub-tensors written at rows of indices.
 
-    Arm NN's ``m_InputEnabled`` is said by the presence of the input.
+    TensorFlow: scatter_nd. The presence of the input is Arm NN's ``m_InputEnabled``.
 
     Attributes:
         function: How an update and what is there become one.
@@ -294,7 +299,10 @@ class StridedSliceDescriptor(Descriptor):
     data_layout: DataLayout = DataLayout.NCHW
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if a stride is 0 or two masks contradict each other."""
+        """Raise InvalidArgumentError on zero strides or contradictory masks.
+
+        No stride may be 0, and no two masks may contradict each other.
+        """
         if 0 in self.stride:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: the parameter 'stride' is {self.stride!r}, expected no 0"
@@ -306,7 +314,7 @@ class StridedSliceDescriptor(Descriptor):
             )
 
     def index(self, rank: int) -> Index:
-        """Return the NumPy index that does the same to a tensor of that rank.
+        """Return the equivalent NumPy index for a tensor's rank.
 
         It has one slice or integer for each axis of the tensor, and None for each new axis.
 
@@ -373,4 +381,7 @@ def _non_zero(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
 )
 @descriptor
 class NonZeroDescriptor(Descriptor):
-    """The indices of the elements that are not zero, in row-major order (ONNX: NonZero)."""
+    """Indices of non-zero elements, in row-major order.
+
+    ONNX: NonZero.
+    """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where tensors enter a network, leave it, or stand in it."""
+"""The inputs, outputs and constants of a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _as_requested(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
-    """The caller says the shape."""
+    """Return the shape that the caller requests."""
     return [None]
 
 
@@ -28,7 +28,7 @@ def _as_requested(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | 
 )
 @descriptor
 class InputDescriptor(Descriptor):
-    """An input of the network; its name is the layer's name."""
+    """A network's input, named as its layer."""
 
 
 def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
@@ -45,7 +45,7 @@ def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]
 )
 @descriptor
 class OutputDescriptor(Descriptor):
-    """An output of the network; its name is the layer's name."""
+    """A network's output, named as its layer."""
 
 
 @layer(

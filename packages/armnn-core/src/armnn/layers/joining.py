@@ -39,7 +39,9 @@ def _concatenated(descriptor: ConcatDescriptor, inputs: Inputs) -> Sequence[Shap
 )
 @descriptor
 class ConcatDescriptor(Descriptor):
-    """The inputs one after the other along an axis (Arm NN: OriginsDescriptor).
+    """The inputs joined along an axis.
+
+    Arm NN: OriginsDescriptor.
 
     Attributes:
         axis: The axis; counted from the end if negative.
@@ -96,7 +98,9 @@ def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Sequence[Shape | N
 )
 @descriptor
 class SplitterDescriptor(Descriptor):
-    """The input cut into parts along an axis (Arm NN: ViewsDescriptor with an axis).
+    """The input split into parts along an axis.
+
+    Arm NN: ViewsDescriptor with an axis.
 
     Attributes:
         axis: The axis; counted from the end if negative.

@@ -54,10 +54,10 @@ def _fully_connected(
 )
 @descriptor
 class FullyConnectedDescriptor(Descriptor):
-    """The input, as a matrix, times the weights, plus a bias.
+    """The input, as a matrix, times weights, plus bias.
 
     Attributes:
-        transpose_weight_matrix: Whether the weights lie as [out, in].
+        transpose_weight_matrix: Whether the weights are [out, in].
     """
 
     transpose_weight_matrix: bool = False
@@ -84,7 +84,7 @@ def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Sequenc
     batch_x = tuple(dim for axis, dim in enumerate(x) if axis not in (rows_x, columns_x))
     batch_y = tuple(dim for axis, dim in enumerate(y) if axis not in (rows_y, columns_y))
     batch = broadcast(batch_x, batch_y)
-    # The output lies as the input of the higher rank does, transposition aside (Arm NN).
+    # The output has the layout of the input of the higher rank, transposition aside (Arm NN).
     layout = descriptor.data_layout_x if len(x) >= len(y) else descriptor.data_layout_y
     first = min(_matrix_axes(layout, len(batch) + 2))
     return [(*batch[:first], x[rows_x], y[columns_y], *batch[first:])]
@@ -102,7 +102,7 @@ def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Sequenc
 )
 @descriptor
 class BatchMatMulDescriptor(Descriptor):
-    """Products of matrices; the axes that are not of the matrices broadcast.
+    """Matrix products; other axes broadcast.
 
     The matrices are the last two axes, or the last two but one for NHWC and NDHWC.
 
@@ -123,7 +123,7 @@ class BatchMatMulDescriptor(Descriptor):
     data_layout_y: DataLayout = DataLayout.NCHW
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if an input is to be transposed and adjoined."""
+        """Raise InvalidArgumentError if one input is transposed and adjoined."""
         if (self.transpose_x and self.adjoint_x) or (self.transpose_y and self.adjoint_y):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: transpose and adjoint are both set for one input, "
@@ -131,7 +131,9 @@ class BatchMatMulDescriptor(Descriptor):
             )
 
     def axes(self, operand: str, rank: int) -> tuple[int, int]:
-        """Return the axes of rows and columns of an input as they enter the product.
+        """Return an operand's axes of rows and columns.
+
+        They are those with which it enters the product.
 
         Args:
             operand: "x" for the left input, "y" for the right one.
@@ -176,7 +178,7 @@ def _einsum(descriptor: EinsumDescriptor, inputs: Inputs) -> Sequence[Shape | No
 
 
 def _term_sizes(term: str, shape: Shape, equation: str) -> tuple[Shape, dict[str, Dimension]]:
-    """Return the dimensions that the ellipsis stands for, and those of the labels."""
+    """Return the dimensions of the ellipsis and of the labels."""
     before, ellipsis, after = term.partition(ELLIPSIS)
     count = len(shape) - len(before) - len(after)
     if count < 0 or (count > 0 and not ellipsis):
@@ -197,7 +199,7 @@ def _term_sizes(term: str, shape: Shape, equation: str) -> tuple[Shape, dict[str
 
 
 ELLIPSIS = "."
-"""What stands for "..." in the terms of an Einsum equation."""
+"""The label of "..." in the terms of an Einsum equation."""
 
 
 @layer(
@@ -209,12 +211,12 @@ ELLIPSIS = "."
 )
 @descriptor
 class EinsumDescriptor(Descriptor):
-    """Products of tensors summed over axes, in Einstein's notation (ONNX, NumPy: einsum).
+    """Products of tensors summed over axes: Einstein's notation.
 
-    ``ij,jk->ik`` is the product of two matrices. Each letter names an axis; one that the output
-    lacks is summed over, one that stands twice in a term takes the diagonal. ``...`` stands for
-    axes that broadcast. Without ``->`` the output has the ellipsis and then, in the order of the
-    alphabet, the letters that occur once.
+    ONNX, NumPy: einsum. ``ij,jk->ik`` is the product of two matrices. Each letter names an axis;
+    one that the output lacks is summed over, one that occurs twice in a term takes the diagonal.
+    ``...`` names axes that broadcast. Without ``->`` the output has the ellipsis and then, in the
+    order of the alphabet, the letters that occur once.
 
     Attributes:
         equation: The labels of the axes of each input and of the output.
@@ -227,7 +229,9 @@ class EinsumDescriptor(Descriptor):
         self.terms()
 
     def terms(self) -> tuple[list[str], str]:
-        """Return the labels of each input and of the output, :data:`ELLIPSIS` for ``...``.
+        """Return the labels of each input and the output.
+
+        ``...`` is :data:`ELLIPSIS`.
 
         Raises:
             InvalidArgumentError: The equation is not well formed.

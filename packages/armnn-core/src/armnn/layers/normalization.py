@@ -75,7 +75,7 @@ class BatchNormalizationDescriptor(Descriptor):
 
     @property
     def channel_axis(self) -> int:
-        """The axis of the channels, for an input of any rank."""
+        """The axis of the channels at any rank."""
         return 1 if self.data_layout is DataLayout.NCHW else -1
 
 
@@ -130,7 +130,9 @@ class L2NormalizationDescriptor(Descriptor):
 @layer("Normalization", 38, inputs=[_IMAGE], outputs=[result()], infer=_image)
 @descriptor
 class NormalizationDescriptor(Descriptor):
-    """Local response normalisation: x / (k + alpha * sum of x^2 of the neighbours)^beta.
+    """Local response normalisation by the squares of the neighbours.
+
+    x / (k + alpha * sum of x^2 of the neighbours)^beta.
 
     Attributes:
         norm_channel_type: Whether neighbours are channels (Across) or pixels (Within).
@@ -219,9 +221,10 @@ _OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", o
 )
 @descriptor
 class LayerNormalizationDescriptor(Descriptor):
-    """gamma * (x - mean) / sqrt(variance + eps) + beta (Ba et al. 2016, ONNX).
+    """gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-    Mean and variance are those over ``axis`` and all axes behind it.
+    Ba et al. 2016, ONNX: LayerNormalization. Mean and variance are those over ``axis`` and all axes
+    behind it.
 
     Attributes:
         axis: The first of the axes; counted from the end if negative.
@@ -241,9 +244,10 @@ class LayerNormalizationDescriptor(Descriptor):
 )
 @descriptor
 class RmsNormalizationDescriptor(Descriptor):
-    """gamma * x / sqrt(mean of x^2 + eps) (Zhang and Sennrich 2019, ONNX: RMSNormalization).
+    """gamma * x / sqrt(mean of x^2 + eps).
 
-    The mean is that over ``axis`` and all axes behind it.
+    Zhang and Sennrich 2019, ONNX: RMSNormalization. The mean is that over ``axis`` and all axes
+    behind it.
 
     Attributes:
         axis: The first of the axes; counted from the end if negative.
@@ -282,9 +286,10 @@ def _group_normalization(
 )
 @descriptor
 class GroupNormalizationDescriptor(Descriptor):
-    """gamma * (x - mean) / sqrt(variance + eps) + beta (Wu and He 2018, ONNX).
+    """gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-    Mean and variance are those of a group of neighbouring channels of one item of the batch.
+    Wu and He 2018, ONNX: GroupNormalization. Mean and variance are those of a group of neighbouring
+    channels of one item of the batch.
 
     Attributes:
         num_groups: How many groups of channels there are.
@@ -303,5 +308,5 @@ class GroupNormalizationDescriptor(Descriptor):
 
     @property
     def channel_axis(self) -> int:
-        """The axis of the channels, for an input of any rank."""
+        """The axis of the channels at any rank."""
         return 1 if self.data_layout is DataLayout.NCHW else -1

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What no model file asks for: copies, control flow, markers and layers that backends compiled."""
+"""Copies, control flow, markers and compiled layers.
+
+No model file asks for them.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class DebugDescriptor(Descriptor):
 )
 @descriptor
 class MemCopyDescriptor(Descriptor):
-    """A copy into memory of another backend; the optimizer makes it."""
+    """A copy into another backend's memory, made by the optimizer."""
 
 
 @layer(
@@ -57,7 +60,7 @@ class MemCopyDescriptor(Descriptor):
 )
 @descriptor
 class MemImportDescriptor(Descriptor):
-    """The same memory, made known to another backend; the optimizer makes it."""
+    """The same memory for another backend, made by the optimizer."""
 
 
 def _merged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
@@ -122,7 +125,7 @@ def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]
 )
 @descriptor
 class MapDescriptor(Descriptor):
-    """A mark: from here on the memory of the input is read by the host."""
+    """A mark: the host reads the input's memory from here."""
 
 
 @layer(
@@ -135,7 +138,7 @@ class MapDescriptor(Descriptor):
 )
 @descriptor
 class UnmapDescriptor(Descriptor):
-    """A mark: from here on the memory of the input is its backend's again."""
+    """A mark: the backend owns the input's memory from here."""
 
 
 def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
@@ -153,7 +156,7 @@ def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Sequenc
 )
 @descriptor
 class PreCompiledDescriptor(Descriptor):
-    """A sub-graph that a backend compiled into an object of its own.
+    """A subgraph that a backend compiled into its own object.
 
     Attributes:
         num_output_slots: How many outputs there are.
@@ -162,7 +165,7 @@ class PreCompiledDescriptor(Descriptor):
     num_output_slots: int = 1
 
     def check(self) -> None:
-        """Raise InvalidArgumentError unless the number of outputs is from 0 to 65536."""
+        """Raise InvalidArgumentError unless outputs number from 0 to 65536."""
         self.require_at_least(0, "num_output_slots")
         self.require_at_most(_MOST_OUTPUTS, "num_output_slots")
 
@@ -191,6 +194,6 @@ class StandInDescriptor(Descriptor):
     num_outputs: int = 0
 
     def check(self) -> None:
-        """Raise InvalidArgumentError unless the number of outputs is from 0 to 65536."""
+        """Raise InvalidArgumentError unless outputs number from 0 to 65536."""
         self.require_at_least(0, "num_outputs")
         self.require_at_most(_MOST_OUTPUTS, "num_outputs")

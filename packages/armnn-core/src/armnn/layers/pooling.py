@@ -45,13 +45,13 @@ def _pooled(
 )
 @descriptor
 class Pooling2dDescriptor(Descriptor):
-    """The maximum, average or L2 norm (root of the mean square) of each window.
+    """The maximum, average or L2 norm of each window.
 
-    A stride of 0 makes one window, as Arm NN's global pooling does; a window of size 0 is as large
-    as the input. With Ceiling, a last window that is not whole counts if it starts in the input or
-    in the padding before it (Arm NN, ONNX); with Floor only whole windows count, wherever they
-    start, as in ONNX and in Arm NN's kernels (Arm NN's shape inference would drop those that start
-    in the padding after the input).
+    The L2 norm is the root of the mean square. A stride of 0 makes one window, as Arm NN's global
+    pooling does; a window of size 0 is as large as the input. With Ceiling, a last window that is
+    not whole counts if it starts in the input or in the padding before it (Arm NN, ONNX); with
+    Floor only whole windows count, wherever they start, as in ONNX and in Arm NN's kernels (Arm
+    NN's shape inference would drop those that start in the padding after the input).
 
     Attributes:
         pool_type: What is computed of each window.
@@ -94,7 +94,7 @@ class Pooling2dDescriptor(Descriptor):
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The size of a window along each spatial axis, height first."""
+        """The window's size along each spatial axis, height first."""
         return (self.pool_height, self.pool_width)
 
     @property
@@ -122,7 +122,9 @@ class Pooling2dDescriptor(Descriptor):
 )
 @descriptor
 class Pooling3dDescriptor(Descriptor):
-    """The maximum, average or L2 norm of each box; the rules are those of Pooling2d.
+    """The maximum, average or L2 norm of each box.
+
+    The rules are those of Pooling2d.
 
     Attributes:
         pool_type: What is computed of each window.
@@ -177,7 +179,7 @@ class Pooling3dDescriptor(Descriptor):
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The size of a window along each spatial axis, depth first."""
+        """The window's size along each spatial axis, depth first."""
         return (self.pool_depth, self.pool_height, self.pool_width)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From one data type to another: Quantize, Dequantize, Cast, BitCast and the conversions."""
+"""Conversions between data types: Quantize, Dequantize, Cast, BitCast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 )
 @descriptor
 class QuantizeDescriptor(Descriptor):
-    """round(x / scale) + zero point, saturated; halves are rounded away from zero."""
+    """round(x / scale) + zero point, saturated.
+
+    Halves are rounded away from zero.
+    """
 
 
 @layer(
@@ -69,7 +72,9 @@ class DequantizeDescriptor(Descriptor):
 )
 @descriptor
 class CastDescriptor(Descriptor):
-    """The same values in another data type; real to integer rounds towards zero and saturates.
+    """The same values in another data type.
+
+    Real to integer rounds towards zero and saturates.
 
     Attributes:
         saturate: Whether a number that an eight-bit floating point type cannot hold becomes the
@@ -88,7 +93,10 @@ class CastDescriptor(Descriptor):
 )
 @descriptor
 class BitCastDescriptor(Descriptor):
-    """The same bits as numbers of another data type of the same size (ONNX, TFLite: BitCast)."""
+    """The same bits as another data type's numbers.
+
+    The types have the same size (ONNX, TFLite: BitCast).
+    """
 
 
 @layer(
@@ -112,7 +120,7 @@ class ConvertFp16ToFp32Descriptor(Descriptor):
 )
 @descriptor
 class ConvertFp32ToFp16Descriptor(Descriptor):
-    """Float32 as Float16, rounded to the nearest; the optimizer makes it."""
+    """Float32 rounded to Float16; the optimizer makes it."""
 
 
 @layer(
@@ -124,7 +132,9 @@ class ConvertFp32ToFp16Descriptor(Descriptor):
 )
 @descriptor
 class FakeQuantizationDescriptor(Descriptor):
-    """Each element rounded to one of 256 levels between ``min`` and ``max``.
+    """Each element rounded to one of 256 levels.
+
+    They are between ``min`` and ``max``.
 
     Attributes:
         min: The lowest level.
@@ -160,7 +170,8 @@ def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
 )
 @descriptor
 class DynamicQuantizeDescriptor(Descriptor):
-    """Numbers in 256 steps that just hold all of them and zero (ONNX: DynamicQuantizeLinear).
+    """Quantisation in 256 steps that span the numbers and zero.
 
-    Halves are rounded to even. Where all numbers are zero a step is worth 1.
+    ONNX: DynamicQuantizeLinear. Halves are rounded to even. Where all numbers are zero a step is
+    worth 1.
     """

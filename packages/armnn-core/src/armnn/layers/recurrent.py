@@ -33,7 +33,10 @@ __all__ = [
 
 
 class LstmActivation(ArmnnEnum):
-    """What an Lstm computes of cell candidate and output: TensorFlow Lite's numbers."""
+    """The activation of an Lstm's cell, by TensorFlow Lite's numbers.
+
+    It is that of the cell's candidate and of the output.
+    """
 
     NONE = 0, "None"
     RELU = 1, "ReLu"
@@ -80,7 +83,7 @@ def _output_and_cells(
     batch: Dimension,
     features: Dimension,
 ) -> tuple[Dimension, Dimension]:
-    """Return O and U, the sizes of the states, after a look at every parameter."""
+    """Return O and U, the state sizes, with parameters checked."""
     outputs = require_rank(inputs, "output_state_in", 2)[1]
     cells = require_rank(inputs, "cell_state_in", 2)[1]
     require_shape(inputs, "output_state_in", (batch, outputs))
@@ -101,7 +104,7 @@ def _output_and_cells(
 
 
 def _check_presence(descriptor: LstmDescriptor | QLstmDescriptor, inputs: Inputs) -> None:
-    """Check that the optional inputs are those that the descriptor speaks of.
+    """Check that the optional inputs match the descriptor.
 
     Raises:
         ShapeError: One is missing, or is given but would not be used.
@@ -220,7 +223,7 @@ def _sequence(
 )
 @descriptor
 class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
-    """A long short-term memory run over a sequence; the parameters are those of Lstm.
+    """A long short-term memory over a sequence; parameters of Lstm.
 
     Weights and biases may be quantised beside float data. A Signed32 bias counts in steps of the
     data times those of the weights, of which floats have one; as for QLstm, behind quantised layer
@@ -246,7 +249,7 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Sequence[Shape | Non
 )
 @descriptor
 class QLstmDescriptor(Descriptor):
-    """One step of a long short-term memory in 8 bits, with a cell in 16.
+    """One LSTM step in 8 bits, with a 16-bit cell.
 
     Activated gates have the steps of the cell. The biases of the gates belong to the normalisation
     and count in 1/1024 of the steps of its weights; without it they are not added (Android's
@@ -320,4 +323,7 @@ def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape |
 )
 @descriptor
 class QuantizedLstmDescriptor(Descriptor):
-    """One step of the 8-bit long short-term memory of Android's neural networks API 1.2."""
+    """One step of Android's 8-bit LSTM.
+
+    It is that of the neural networks API 1.2.
+    """

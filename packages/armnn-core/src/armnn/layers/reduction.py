@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Axes summed up: Reduce, Mean, ArgMinMax into one element, CumSum and CumProd into as many."""
+"""Reductions and scans: Reduce, Mean, ArgMinMax, CumSum and CumProd."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ class MeanDescriptor(Descriptor):
 @layer("Reduce", 50, inputs=_INPUTS, outputs=[result()], infer=_reduced)
 @descriptor
 class ReduceDescriptor(Descriptor):
-    """The sum, product, mean, minimum or maximum over some axes; shapes as in Mean.
+    """A sum, product, mean, minimum or maximum over axes.
+
+    Shapes are as in Mean.
 
     Attributes:
         keep_dims: Whether the axes stay, with one element.
@@ -129,7 +131,9 @@ _CUMULATED = (slot("input", "Of any rank but 0."), filling("axis", "One integer.
 )
 @descriptor
 class CumSumDescriptor(Descriptor):
-    """The sum of each element and those before it along an axis (ONNX: CumSum).
+    """Cumulative sums along an axis.
+
+    ONNX: CumSum.
 
     Attributes:
         axis: The axis; counted from the end if negative.
@@ -151,7 +155,9 @@ class CumSumDescriptor(Descriptor):
 )
 @descriptor
 class CumProdDescriptor(Descriptor):
-    """The product of each element and those before it along an axis (ONNX: CumProd).
+    """Cumulative products along an axis.
+
+    ONNX: CumProd.
 
     Attributes:
         axis: The axis; counted from the end if negative.

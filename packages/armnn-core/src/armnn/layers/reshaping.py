@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same elements in another order or shape, repeated or padded."""
+"""Elements in another order or shape, repeated or padded."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def _transposed_axis(
 @_permuting("Transpose", 61, outputs=[result(axis=_transposed_axis)], infer=_transposed)
 @descriptor
 class TransposeDescriptor(Descriptor):
-    """The axes in another order, said from the output's side, as in NumPy.
+    """The axes reordered, given from the output's side.
+
+    NumPy has them so, too.
 
     Attributes:
         dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
@@ -208,12 +210,7 @@ def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Seque
 )
 @descriptor
 class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
-    """Channels moved into blocks of the plane: the inverse of SpaceToDepth.
-
-    Attributes:
-        column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes to
-            row y, column x of the block of channel c instead (ONNX: mode CRD).
-    """
+    """Channels moved into blocks of the plane, inverse to SpaceToDepth."""
 
     column_row_depth: bool = False
 
@@ -241,7 +238,9 @@ def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Seq
 )
 @descriptor
 class SpaceToBatchNdDescriptor(Descriptor):
-    """Blocks of the padded plane moved into the batch (TensorFlow: SpaceToBatchND).
+    """Blocks of the padded plane moved into the batch.
+
+    TensorFlow: SpaceToBatchND.
 
     Attributes:
         block_shape: The size of a block along each spatial axis.
@@ -290,7 +289,7 @@ def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Seq
 )
 @descriptor
 class BatchToSpaceNdDescriptor(Descriptor):
-    """The batch moved into blocks of the plane, which is then cropped.
+    """The batch moved into blocks of the plane, then cropped.
 
     The inverse of SpaceToBatchNd (TensorFlow: BatchToSpaceND).
 
@@ -472,7 +471,7 @@ class PadDescriptor(Descriptor):
     padding_mode: PaddingMode = PaddingMode.CONSTANT
 
     def check(self) -> None:
-        """Raise InvalidArgumentError if the list does not hold pairs of counts."""
+        """Raise InvalidArgumentError unless the list holds pairs of counts."""
         self.require_pairs("pad_list", len(self.pad_list))
         self.require_at_least(0, "pad_list")
 

@@ -46,9 +46,9 @@ def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Sequence[Shape | N
 class ResizeDescriptor(Descriptor):
     """An image sampled at another number of rows and columns.
 
-    Row y of the output is taken at y * in / out of the input; with ``half_pixel_centers`` at
-    (y + 0.5) * in / out - 0.5; with ``align_corners`` at y * (in - 1) / (out - 1). What lies
-    outside of the image is its border.
+    Row y of the output is taken at y * in / out of the input; with ``half_pixel_centers`` at (y +
+    0.5) * in / out - 0.5; with ``align_corners`` at y * (in - 1) / (out - 1). Outside, the image's
+    border is repeated.
 
     Attributes:
         target_width: Columns of the output.
@@ -61,7 +61,7 @@ class ResizeDescriptor(Descriptor):
             ``align_corners`` or ``half_pixel_centers``, else the one before; of two as near the
             latter one. The others as in ONNX.
         cubic_coefficient: The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5.
-        exclude_outside: Whether Cubic leaves out the border's samples that lie outside, instead of
+        exclude_outside: Whether Cubic leaves out samples outside of the image, instead of
             repeating them.
         scale_width: Columns out / in (ONNX: scales); 0 for the quotient of the sizes.
         scale_height: Rows out / in; 0 for the quotient of the sizes.
@@ -114,12 +114,14 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Sequence[Shap
 )
 @descriptor
 class GridSampleDescriptor(Descriptor):
-    """The values of an image at given places (Jaderberg et al. 2015, ONNX: GridSample-20).
+    """The values of an image at given places.
+
+    Jaderberg et al. 2015, ONNX: GridSample-20.
 
     Attributes:
         method: How the value between samples is found; Cubic with the coefficient -0.75, and
             NearestNeighbor takes the even one of two that are as near.
-        padding_mode: What lies outside: zeros, the border, or the image reflected.
+        padding_mode: The values outside: zeros, the border, or the image reflected.
         align_corners: Whether -1 and 1 are the first and the last sample, else the outer borders
             of their pixels.
     """
@@ -150,10 +152,11 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Sequence[Shape |
 )
 @descriptor
 class RoiAlignDescriptor(Descriptor):
-    """Boxes of images in one size, for a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign).
+    """Boxes of images sampled at one size.
 
-    Each element sums up bilinear samples that stand evenly in its part of the box. Those more than
-    a pixel outside of the image are 0.
+    It feeds a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign). Each element sums up bilinear
+    samples that stand evenly in its part of the box. Those more than a pixel outside of the image
+    are 0.
 
     Attributes:
         output_height: Rows of the output.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements selected by rank, mask, index or place: TopK, Compress, OneHot, Unique and their kin."""
+"""Elements selected by rank, mask or index: TopK, OneHot, Unique, ..."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
 )
 @descriptor
 class TopKDescriptor(Descriptor):
-    """The k largest or smallest elements along an axis and their indices (ONNX: TopK).
+    """The k largest or smallest elements, with their indices.
 
-    Of equal elements those with the lower index come first; NaN counts as the largest.
+    ONNX: TopK. Of equal elements those with the lower index come first; NaN counts as the largest.
 
     Attributes:
         k: How many elements.
@@ -85,9 +85,10 @@ def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | N
 )
 @descriptor
 class OneHotDescriptor(Descriptor):
-    """A new axis on which one value stands at each index and another one elsewhere (ONNX: OneHot).
+    """One value at each index of a new axis.
 
-    An index outside of the axis gives a line without the former.
+    The other elements have the other value (ONNX: OneHot). An index outside of the axis gives a
+    line of the other value.
 
     Attributes:
         depth: The size of the new axis.
@@ -121,7 +122,9 @@ def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Sequence[Shape | 
 )
 @descriptor
 class TriluDescriptor(Descriptor):
-    """The upper or lower triangle of matrices; the other elements are zero (ONNX: Trilu).
+    """The upper or lower triangle of matrices.
+
+    The other elements are zero (ONNX: Trilu).
 
     Attributes:
         upper: Whether the upper triangle stays, else the lower one.
@@ -138,7 +141,7 @@ def _gathered(descriptor: GatherElementsDescriptor, inputs: Inputs) -> Sequence[
 
 
 def _require_inside(inputs: Inputs, axis: int) -> None:
-    """Check that the indices reach outside of the input along no axis but their own.
+    """Check that indices fit the input on all other axes.
 
     Raises:
         ShapeError: They do, or have another rank.
@@ -170,9 +173,10 @@ def _require_inside(inputs: Inputs, axis: int) -> None:
 )
 @descriptor
 class GatherElementsDescriptor(Descriptor):
-    """For each index the element at this place, but for the axis (ONNX: GatherElements).
+    """The elements named by indices along an axis.
 
-    output[i][j] is input[indices[i][j]][j] for axis 0.
+    The other coordinates are those of the index (ONNX: GatherElements). output[i][j] is
+    input[indices[i][j]][j] for axis 0.
 
     Attributes:
         axis: The axis that the indices speak of; counted from the end if negative.
@@ -200,10 +204,10 @@ def _scattered(descriptor: ScatterElementsDescriptor, inputs: Inputs) -> Sequenc
 )
 @descriptor
 class ScatterElementsDescriptor(Descriptor):
-    """The input with updates at the indices along an axis (ONNX: ScatterElements).
+    """The input with updates at indices along an axis.
 
-    output[indices[i][j]][j] is updates[i][j] for axis 0. Where an index occurs more than once,
-    Update leaves the last update; the other functions combine all.
+    ONNX: ScatterElements. output[indices[i][j]][j] is updates[i][j] for axis 0. Where an index
+    occurs more than once, Update leaves the last update; the other functions combine all.
 
     Attributes:
         axis: The axis that the indices speak of; counted from the end if negative.
@@ -232,7 +236,7 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shap
     1026,
     inputs=[
         slot("input", "Of any rank but 0."),
-        slot("condition", "[n], Boolean: what stays; what lies behind its end goes."),
+        slot("condition", "[n], Boolean: the slices kept; those beyond its end are dropped."),
     ],
     outputs=[result("output", "Along the axis as many elements as the condition holds for.")],
     infer=_compressed,
@@ -241,7 +245,9 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shap
 )
 @descriptor
 class CompressDescriptor(Descriptor):
-    """The slices along an axis for which a condition holds (ONNX: Compress).
+    """The slices along an axis for which a condition holds.
+
+    ONNX: Compress.
 
     Attributes:
         axis: The axis; counted from the end if negative.
@@ -275,7 +281,9 @@ _PLACES = (DataType.SIGNED64, DataType.SIGNED32)
 )
 @descriptor
 class UniqueDescriptor(Descriptor):
-    """The slices along an axis that differ (ONNX: Unique; TensorFlow: UniqueV2).
+    """The unique slices along an axis.
+
+    ONNX: Unique; TensorFlow: UniqueV2.
 
     Attributes:
         axis: The axis; counted from the end if negative.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whole sequences, one or both ways, as ONNX has them: Rnn, Gru, SequenceLstm, ReverseSequence.
+"""Layers over whole sequences: Rnn, Gru, SequenceLstm, ReverseSequence.
 
-Names in the shapes: T steps, N items of the batch, I inputs and U units of a step, D directions.
+They are defined as in ONNX, in one direction or both. Names in the shapes: T steps, N items of the
+batch, I inputs and U units of a step, D directions.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _RecurrentDescriptor(Descriptor):
         return 2 if self.direction is SequenceDirection.BIDIRECTIONAL else 1
 
     def activations_of(self, way: int) -> list[ActivationDescriptor]:
-        """Return the activations of one direction, in the order of the descriptor's doc."""
+        """Return one direction's activations, in the descriptor's order."""
         first = way * self.num_activations % len(self.activations)
         return [
             ActivationDescriptor(
@@ -130,7 +131,9 @@ _OUTPUTS = [
 @layer("Rnn", 1008, inputs=_inputs("h"), outputs=_OUTPUTS, infer=_recurrent)
 @descriptor
 class RnnDescriptor(_RecurrentDescriptor):
-    """h = f(x * weights + h * recurrent_weights + both biases) for each step x (ONNX: RNN).
+    """h = f(x * weights + h * recurrent_weights + biases).
+
+    It is computed for each step x, with both biases (ONNX: RNN).
 
     Attributes:
         direction: In which order the steps are read.
@@ -247,7 +250,9 @@ def _reverse_sequence(
 )
 @descriptor
 class ReverseSequenceDescriptor(Descriptor):
-    """The first steps of each item of a batch in reverse order, the others as they are (ONNX).
+    """The first steps of each item in reverse order.
+
+    The others stay as they are (ONNX: ReverseSequence).
 
     Attributes:
         batch_axis: The axis of the batch; counted from the end if negative.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Model files to networks: finds the parser that an installed package has for a file's suffix."""
+"""Model files to networks, by the parser of their suffix.
+
+An installed package provides it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ the bytes of a file. A function that has the parameter ``survey`` fills one."""
 
 
 def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
-    """Return the entry points of the parsers, the first of each suffix; none is imported."""
+    """Return the parsers' entry points, one per suffix, not imported."""
     first: dict[str, _metadata.EntryPoint] = {}
     for entry_point in _metadata.entry_points(GROUP):
         first.setdefault(entry_point.name.lower(), entry_point)
@@ -69,7 +72,7 @@ def parse(
 
 
 def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
-    """Parse a model file as far as it can be, and list its operators.
+    """Parse a model file tolerantly, and list its operators.
 
     Returns:
         The network, without what cannot be converted, and the operators of the file. A parser that
@@ -90,7 +93,7 @@ def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
 
 
 def parser_version(suffix: str) -> str:
-    """Return the distribution that reads files of a suffix, with its version; "" if none does."""
+    """Return a suffix's parser distribution with version, "" without one."""
     name = suffix.removeprefix(".").lower()
     return next(
         (str(entry.distribution) for entry in installed_parsers() if entry.name.lower() == name), ""

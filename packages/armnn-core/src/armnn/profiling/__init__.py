@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the time goes: events recorded while a network is prepared and run, and their file."""
+"""Timed events of preparation and runs, and their file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Profiling events as a Chrome trace, the JSON that chrome://tracing and Perfetto open.
+"""Profiling events as a Chrome trace file.
 
-The format is Google's "Trace Event Format": one complete event (``"ph": "X"``) per recorded event,
-with ``ts`` and ``dur`` in microseconds.
+chrome://tracing and Perfetto open this JSON. The format is Google's "Trace Event Format": one
+complete event (``"ph": "X"``) per recorded event, with ``ts`` and ``dur`` in microseconds.
 """
 
 from __future__ import annotations

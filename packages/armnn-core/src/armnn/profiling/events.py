@@ -51,7 +51,7 @@ class Event:
 
 
 class Recorder(ProfilingSink):
-    """Keeps events in the order in which they ended; any thread may report.
+    """Keeps events in order of their ends; any thread reports.
 
     Attributes:
         is_recording: Whether events are kept; while it is false reporting one does nothing.
@@ -85,7 +85,7 @@ class Recorder(ProfilingSink):
 
     @contextmanager
     def span(self, name: str, **details: OptionValue) -> Iterator[None]:
-        """Record what the body of a ``with`` statement takes, also when it raises."""
+        """Record the time of a ``with`` body, exceptions included."""
         start = time.perf_counter_ns()
         try:
             yield

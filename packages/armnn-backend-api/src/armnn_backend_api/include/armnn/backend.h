@@ -56,7 +56,7 @@
 #define ARMNN_HAS_FN(p, T, f) (ARMNN_HAS(p, T, f) && (p)->f != NULL)
 /* The header of a struct to fill: armnn_error error = {ARMNN_HEADER(ARMNN_ERROR), ...}. */
 #define ARMNN_HEADER(NAME) {NAME##_SIZE, NAME##_ID, NULL}
-/* Element i of an array of growable structs that lie stride bytes apart. */
+/* Element i of an array of growable structs that are stride bytes apart. */
 #define ARMNN_AT(T, array, stride, i) \
   ((T *)(void *)((char *)(uintptr_t)(array) + (uint64_t)(stride) * (uint64_t)(i)))
 
@@ -260,7 +260,7 @@ struct armnn_option {
   armnn_string value;
 };
 
-/* How stored integers stand for real values. A new scheme gets a new struct. Frozen. */
+/* How stored integers encode real values. A new scheme gets a new struct. Frozen. */
 struct armnn_quantization {
   /* armnn_quantization_scheme. */
   int32_t scheme;
@@ -278,7 +278,9 @@ struct armnn_quantization {
  * that of the armnn_value; DLPack's says how it is stored. Frozen.
  */
 struct armnn_tensor {
-  /* The allocation; elements start byte_offset further. Owner: whoever passes the tensor, for the call. */
+  /* The allocation; elements start byte_offset further. Owner: the caller that passes the tensor,
+   * for the call.
+   */
   void *data;
   /* DLDeviceType; ARMNN_DEVICE_CPU for host memory. */
   int32_t device_type;
@@ -450,7 +452,7 @@ struct armnn_node {
   const int32_t *outputs;
   /* Length of outputs. */
   uint64_t num_outputs;
-  /* Elements lie armnn_graph.attribute_stride apart. */
+  /* Elements are armnn_graph.attribute_stride apart. */
   const armnn_attribute *attributes;
   /* Length of attributes. */
   uint64_t num_attributes;
@@ -760,7 +762,7 @@ struct armnn_host_python {
 
 /* The extension armnn.async/1 of a backend, since 1.1: calls that run while the caller does
  * something else, and that end at their deadline. The host uses it in the place of execute for
- * calls that somebody watches. Growable.
+ * calls with a deadline or a cancel switch. Growable.
  */
 struct armnn_async {
   /* struct_size, struct_id and ext. */
@@ -804,8 +806,8 @@ struct armnn_memory {
    */
   armnn_code (*import_fd)(armnn_backend *backend, int32_t fd, uint64_t offset, uint64_t size, armnn_buffer **buffer, armnn_error *error);
   /* Gives a descriptor of the file that holds the buffer, and where in it the buffer starts.
-   * Written: fd, offset. Owner: fd: the host's, to be closed; the memory lives as long as anybody
-   * maps it. Thread: any.
+   * Written: fd, offset. Owner: fd: the host's, to be closed; the memory lives as long as it is
+   * mapped. Thread: any.
    */
   armnn_code (*export_fd)(armnn_buffer *buffer, int32_t *fd, uint64_t *offset, armnn_error *error);
   /* Its first byte, for armnn_tensor.data with ARMNN_DEVICE_CPU; the same at each call. Owner: the

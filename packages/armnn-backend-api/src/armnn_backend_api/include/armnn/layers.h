@@ -20,7 +20,7 @@
 /* Name and default of a parameter, as two arguments: f(node, ARMNN_PARAMETER(ARMNN_TOP_K_K)). */
 #define ARMNN_PARAMETER(name) name, name##_DEFAULT
 
-/* The function of an Activation layer, with its parameters a and b. */
+/* The function of an Activation layer, with a and b. */
 enum {
   ARMNN_ACTIVATION_FUNCTION_SIGMOID = 0, /* Sigmoid */
   ARMNN_ACTIVATION_FUNCTION_TANH = 1, /* TanH */
@@ -46,7 +46,7 @@ enum {
   ARMNN_ACTIVATION_FUNCTION_GELU_TANH = 1008, /* GeluTanH */
 };
 
-/* Which axis of a tensor is the batch, the channels and the space. */
+/* The axes of batch, channels and space in a tensor. */
 enum {
   ARMNN_DATA_LAYOUT_NCHW = 1, /* NCHW */
   ARMNN_DATA_LAYOUT_NHWC = 2, /* NHWC */
@@ -159,13 +159,13 @@ enum {
   ARMNN_OUTPUT_SHAPE_ROUNDING_CEILING = 1, /* Ceiling */
 };
 
-/* Whether padding counts in the divisor of an average (its values never do). */
+/* Whether padding counts in an average's divisor. */
 enum {
   ARMNN_PADDING_METHOD_IGNORE_VALUE = 0, /* IgnoreValue */
   ARMNN_PADDING_METHOD_EXCLUDE = 1, /* Exclude */
 };
 
-/* What an Lstm computes of cell candidate and output: TensorFlow Lite's numbers. */
+/* The activation of an Lstm's cell, by TensorFlow Lite's numbers. */
 enum {
   ARMNN_LSTM_ACTIVATION_NONE = 0, /* None */
   ARMNN_LSTM_ACTIVATION_RELU = 1, /* ReLu */
@@ -203,7 +203,7 @@ enum {
   ARMNN_RESIZE_METHOD_CUBIC = 1000, /* Cubic */
 };
 
-/* Which sample is nearest to a place between two; Arm NN knows TensorFlow's choice only. */
+/* The nearest sample to a place; Arm NN knows TensorFlow's. */
 enum {
   ARMNN_RESIZE_ROUNDING_TENSORFLOW = 1000, /* TensorFlow */
   ARMNN_RESIZE_ROUNDING_ROUND_PREFER_FLOOR = 1001, /* RoundPreferFloor */
@@ -212,21 +212,21 @@ enum {
   ARMNN_RESIZE_ROUNDING_CEIL = 1004, /* Ceil */
 };
 
-/* What GridSample finds outside of its input; Arm NN lacks the layer. */
+/* GridSample's values outside its input; Arm NN lacks the layer. */
 enum {
   ARMNN_GRID_PADDING_ZEROS = 1000, /* Zeros */
   ARMNN_GRID_PADDING_BORDER = 1001, /* Border */
   ARMNN_GRID_PADDING_REFLECTION = 1002, /* Reflection */
 };
 
-/* In which order a recurrent layer reads its sequence; Arm NN knows forward only. */
+/* The order of a sequence; Arm NN knows forward only. */
 enum {
   ARMNN_SEQUENCE_DIRECTION_FORWARD = 1000, /* Forward */
   ARMNN_SEQUENCE_DIRECTION_REVERSE = 1001, /* Reverse */
   ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL = 1002, /* Bidirectional */
 };
 
-/* Activation: A function of each element x, with the parameters a and b.
+/* Activation: A function of each element, with parameters a and b.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_ACTIVATION "Activation"
@@ -240,13 +240,12 @@ enum {
 #define ARMNN_ACTIVATION_B "b"
 #define ARMNN_ACTIVATION_B_DEFAULT 0.0
 
-/* Prelu: x where x is above zero, else alpha * x (He et al. 2015).
+/* Prelu: x where x is positive, else alpha * x.
  * Inputs: input, alpha. Outputs: output.
  */
 #define ARMNN_LAYER_PRELU "Prelu"
 
-/* Attention: softmax(scale * query * key^T + mask) * value (Vaswani et al. 2017, ONNX:
- * Attention-24).
+/* Attention: softmax(scale * query * key^T + mask) * value, in heads.
  * Inputs: query, key, value, mask (optional). Outputs: output.
  */
 #define ARMNN_LAYER_ATTENTION "Attention"
@@ -265,7 +264,7 @@ enum {
 #define ARMNN_ATTENTION_SOFTCAP "softcap"
 #define ARMNN_ATTENTION_SOFTCAP_DEFAULT 0.0
 
-/* RotaryEmbedding: Pairs of numbers turned by angles that tell the position (Su et al. 2021, ONNX).
+/* RotaryEmbedding: Rotary position embedding: pairs of numbers turned by angles.
  * Inputs: input, cos, sin. Outputs: output.
  */
 #define ARMNN_LAYER_ROTARY_EMBEDDING "RotaryEmbedding"
@@ -273,7 +272,7 @@ enum {
 #define ARMNN_ROTARY_EMBEDDING_INTERLEAVED "interleaved"
 #define ARMNN_ROTARY_EMBEDDING_INTERLEAVED_DEFAULT 0
 
-/* Convolution2d: The correlation of the input with windows of weights, plus a bias.
+/* Convolution2d: Correlation of the input with weights, plus a bias.
  * Inputs: input, weights, bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_CONVOLUTION2D "Convolution2d"
@@ -305,7 +304,7 @@ enum {
 #define ARMNN_CONVOLUTION2D_DATA_LAYOUT "data_layout"
 #define ARMNN_CONVOLUTION2D_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* DepthwiseConvolution2d: A convolution of each channel on its own, M output channels from each.
+/* DepthwiseConvolution2d: A convolution of each channel with M kernels.
  * Inputs: input, weights, bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D "DepthwiseConvolution2d"
@@ -337,7 +336,7 @@ enum {
 #define ARMNN_DEPTHWISE_CONVOLUTION2D_DATA_LAYOUT "data_layout"
 #define ARMNN_DEPTHWISE_CONVOLUTION2D_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* TransposeConvolution2d: The gradient of a convolution, also called deconvolution, plus a bias.
+/* TransposeConvolution2d: Transposed convolution, the gradient of a convolution, plus bias.
  * Inputs: input, weights, bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D "TransposeConvolution2d"
@@ -368,7 +367,7 @@ enum {
 /* The shape of the output, in the same layout. */
 #define ARMNN_TRANSPOSE_CONVOLUTION2D_OUTPUT_SHAPE "output_shape"
 
-/* Convolution3d: The correlation of the input with boxes of weights, plus a bias.
+/* Convolution3d: Correlation of the input with boxes of weights, plus bias.
  * Inputs: input, weights, bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_CONVOLUTION3D "Convolution3d"
@@ -485,8 +484,7 @@ enum {
 #define ARMNN_DETECTION_POST_PROCESS_SCALE_H "scale_h"
 #define ARMNN_DETECTION_POST_PROCESS_SCALE_H_DEFAULT 0.0
 
-/* NonMaxSuppression: The best boxes of each class that do not overlap a better one (ONNX:
- * NonMaxSuppression).
+/* NonMaxSuppression: Each class's best boxes that overlap no better one.
  * Inputs: boxes, scores, max_output_boxes_per_class (the parameter), iou_threshold (the parameter),
  * score_threshold (the parameter). Outputs: selected_indices.
  */
@@ -514,7 +512,7 @@ enum {
  */
 #define ARMNN_LAYER_SHAPE "Shape"
 
-/* Fill: A tensor of one value; its shape is the value of the input.
+/* Fill: A tensor of one value, shaped by the input's value.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_FILL "Fill"
@@ -522,7 +520,7 @@ enum {
 #define ARMNN_FILL_VALUE "value"
 #define ARMNN_FILL_VALUE_DEFAULT 0.0
 
-/* Range: start + i * delta for i from 0 on, up to before limit (ONNX: Range).
+/* Range: start + i * delta, i from 0, below limit.
  * Inputs: start, limit, delta. Outputs: output.
  */
 #define ARMNN_LAYER_RANGE "Range"
@@ -600,7 +598,7 @@ enum {
  */
 #define ARMNN_LAYER_FLOOR "Floor"
 
-/* Fused: Several layers as one; backends make it from a pattern that they find.
+/* Fused: Several layers as one, made by backends from a pattern.
  * Inputs: inputs.... Outputs: output....
  */
 #define ARMNN_LAYER_FUSED "Fused"
@@ -611,8 +609,7 @@ enum {
 #define ARMNN_FUSED_FUSED_KERNEL_TYPE "fused_kernel_type"
 #define ARMNN_FUSED_FUSED_KERNEL_TYPE_DEFAULT ARMNN_FUSED_KERNEL_TYPE_ADD_MUL_ADD
 
-/* Where: x where condition holds, else y; all three broadcast (ONNX: Where). It only moves
- * elements.
+/* Where: x where condition holds, else y, all broadcast. It only moves elements.
  * Inputs: condition, x, y. Outputs: output.
  */
 #define ARMNN_LAYER_WHERE "Where"
@@ -633,8 +630,7 @@ enum {
 #define ARMNN_IS_INF_DETECT_NEGATIVE "detect_negative"
 #define ARMNN_IS_INF_DETECT_NEGATIVE_DEFAULT 1
 
-/* Gather: The sub-tensors at the indices along an axis; the indices' axes take its place. It only
- * moves elements.
+/* Gather: Sub-tensors at indices along an axis. It only moves elements.
  * Inputs: input, indices. Outputs: output.
  */
 #define ARMNN_LAYER_GATHER "Gather"
@@ -647,7 +643,7 @@ enum {
  */
 #define ARMNN_LAYER_GATHER_ND "GatherNd"
 
-/* ScatterNd: Sub-tensors written at rows of indices (TensorFlow: scatter_nd).
+/* ScatterNd: Sub-tensors written at rows of indices.
  * Inputs: input (optional), indices, updates, shape (optional). Outputs: output.
  */
 #define ARMNN_LAYER_SCATTER_ND "ScatterNd"
@@ -703,17 +699,17 @@ enum {
 #define ARMNN_STRIDED_SLICE_DATA_LAYOUT "data_layout"
 #define ARMNN_STRIDED_SLICE_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* NonZero: The indices of the elements that are not zero, in row-major order (ONNX: NonZero).
+/* NonZero: Indices of non-zero elements, in row-major order.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_NON_ZERO "NonZero"
 
-/* Input: An input of the network; its name is the layer's name.
+/* Input: A network's input, named as its layer.
  * Inputs: none. Outputs: output.
  */
 #define ARMNN_LAYER_INPUT "Input"
 
-/* Output: An output of the network; its name is the layer's name.
+/* Output: A network's output, named as its layer.
  * Inputs: input. Outputs: none.
  */
 #define ARMNN_LAYER_OUTPUT "Output"
@@ -723,8 +719,7 @@ enum {
  */
 #define ARMNN_LAYER_CONSTANT "Constant"
 
-/* Concat: The inputs one after the other along an axis (Arm NN: OriginsDescriptor). It only moves
- * elements.
+/* Concat: The inputs joined along an axis. It only moves elements.
  * Inputs: inputs.... Outputs: output.
  */
 #define ARMNN_LAYER_CONCAT "Concat"
@@ -740,8 +735,7 @@ enum {
 #define ARMNN_STACK_AXIS "axis"
 #define ARMNN_STACK_AXIS_DEFAULT 0
 
-/* Splitter: The input cut into parts along an axis (Arm NN: ViewsDescriptor with an axis). It only
- * moves elements.
+/* Splitter: The input split into parts along an axis. It only moves elements.
  * Inputs: input. Outputs: output....
  */
 #define ARMNN_LAYER_SPLITTER "Splitter"
@@ -751,15 +745,15 @@ enum {
 /* The size of each part along the axis. */
 #define ARMNN_SPLITTER_SIZES "sizes"
 
-/* FullyConnected: The input, as a matrix, times the weights, plus a bias.
+/* FullyConnected: The input, as a matrix, times weights, plus bias.
  * Inputs: input, weights, bias (optional). Outputs: output.
  */
 #define ARMNN_LAYER_FULLY_CONNECTED "FullyConnected"
-/* Whether the weights lie as [out, in]. */
+/* Whether the weights are [out, in]. */
 #define ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX "transpose_weight_matrix"
 #define ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX_DEFAULT 0
 
-/* BatchMatMul: Products of matrices; the axes that are not of the matrices broadcast.
+/* BatchMatMul: Matrix products; other axes broadcast.
  * Inputs: input, other. Outputs: output.
  */
 #define ARMNN_LAYER_BATCH_MAT_MUL "BatchMatMul"
@@ -782,7 +776,7 @@ enum {
 #define ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y "data_layout_y"
 #define ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* Einsum: Products of tensors summed over axes, in Einstein's notation (ONNX, NumPy: einsum).
+/* Einsum: Products of tensors summed over axes: Einstein's notation.
  * Inputs: inputs.... Outputs: output.
  */
 #define ARMNN_LAYER_EINSUM "Einsum"
@@ -840,7 +834,7 @@ enum {
 #define ARMNN_L2_NORMALIZATION_DATA_LAYOUT "data_layout"
 #define ARMNN_L2_NORMALIZATION_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* Normalization: Local response normalisation: x / (k + alpha * sum of x^2 of the neighbours)^beta.
+/* Normalization: Local response normalisation by the squares of the neighbours.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_NORMALIZATION "Normalization"
@@ -888,7 +882,7 @@ enum {
 #define ARMNN_LOG_SOFTMAX_AXIS "axis"
 #define ARMNN_LOG_SOFTMAX_AXIS_DEFAULT (-1)
 
-/* LayerNormalization: gamma * (x - mean) / sqrt(variance + eps) + beta (Ba et al. 2016, ONNX).
+/* LayerNormalization: gamma * (x - mean) / sqrt(variance + eps) + beta.
  * Inputs: input, gamma (optional), beta (optional). Outputs: output.
  */
 #define ARMNN_LAYER_LAYER_NORMALIZATION "LayerNormalization"
@@ -899,8 +893,7 @@ enum {
 #define ARMNN_LAYER_NORMALIZATION_EPS "eps"
 #define ARMNN_LAYER_NORMALIZATION_EPS_DEFAULT 1e-05
 
-/* RmsNormalization: gamma * x / sqrt(mean of x^2 + eps) (Zhang and Sennrich 2019, ONNX:
- * RMSNormalization).
+/* RmsNormalization: gamma * x / sqrt(mean of x^2 + eps).
  * Inputs: input, gamma (optional). Outputs: output.
  */
 #define ARMNN_LAYER_RMS_NORMALIZATION "RmsNormalization"
@@ -911,7 +904,7 @@ enum {
 #define ARMNN_RMS_NORMALIZATION_EPS "eps"
 #define ARMNN_RMS_NORMALIZATION_EPS_DEFAULT 1e-05
 
-/* GroupNormalization: gamma * (x - mean) / sqrt(variance + eps) + beta (Wu and He 2018, ONNX).
+/* GroupNormalization: gamma * (x - mean) / sqrt(variance + eps) + beta.
  * Inputs: input, gamma (optional), beta (optional). Outputs: output.
  */
 #define ARMNN_LAYER_GROUP_NORMALIZATION "GroupNormalization"
@@ -930,12 +923,12 @@ enum {
  */
 #define ARMNN_LAYER_DEBUG "Debug"
 
-/* MemCopy: A copy into memory of another backend; the optimizer makes it.
+/* MemCopy: A copy into another backend's memory, made by the optimizer.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_MEM_COPY "MemCopy"
 
-/* MemImport: The same memory, made known to another backend; the optimizer makes it.
+/* MemImport: The same memory for another backend, made by the optimizer.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_MEM_IMPORT "MemImport"
@@ -950,17 +943,17 @@ enum {
  */
 #define ARMNN_LAYER_SWITCH "Switch"
 
-/* Map: A mark: from here on the memory of the input is read by the host.
+/* Map: A mark: the host reads the input's memory from here.
  * Inputs: input. Outputs: none.
  */
 #define ARMNN_LAYER_MAP "Map"
 
-/* Unmap: A mark: from here on the memory of the input is its backend's again.
+/* Unmap: A mark: the backend owns the input's memory from here.
  * Inputs: input. Outputs: none.
  */
 #define ARMNN_LAYER_UNMAP "Unmap"
 
-/* PreCompiled: A sub-graph that a backend compiled into an object of its own.
+/* PreCompiled: A subgraph that a backend compiled into its own object.
  * Inputs: inputs.... Outputs: output....
  */
 #define ARMNN_LAYER_PRE_COMPILED "PreCompiled"
@@ -976,7 +969,7 @@ enum {
 #define ARMNN_STAND_IN_NUM_OUTPUTS "num_outputs"
 #define ARMNN_STAND_IN_NUM_OUTPUTS_DEFAULT 0
 
-/* Pooling2d: The maximum, average or L2 norm (root of the mean square) of each window.
+/* Pooling2d: The maximum, average or L2 norm of each window.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_POOLING2D "Pooling2d"
@@ -1023,7 +1016,7 @@ enum {
 #define ARMNN_POOLING2D_DILATION_Y "dilation_y"
 #define ARMNN_POOLING2D_DILATION_Y_DEFAULT 1
 
-/* Pooling3d: The maximum, average or L2 norm of each box; the rules are those of Pooling2d.
+/* Pooling3d: The maximum, average or L2 norm of each box.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_POOLING3D "Pooling3d"
@@ -1085,7 +1078,7 @@ enum {
 #define ARMNN_POOLING3D_DILATION_Z "dilation_z"
 #define ARMNN_POOLING3D_DILATION_Z_DEFAULT 1
 
-/* Quantize: round(x / scale) + zero point, saturated; halves are rounded away from zero.
+/* Quantize: round(x / scale) + zero point, saturated.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_QUANTIZE "Quantize"
@@ -1095,7 +1088,7 @@ enum {
  */
 #define ARMNN_LAYER_DEQUANTIZE "Dequantize"
 
-/* Cast: The same values in another data type; real to integer rounds towards zero and saturates.
+/* Cast: The same values in another data type.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_CAST "Cast"
@@ -1105,7 +1098,7 @@ enum {
 #define ARMNN_CAST_SATURATE "saturate"
 #define ARMNN_CAST_SATURATE_DEFAULT 0
 
-/* BitCast: The same bits as numbers of another data type of the same size (ONNX, TFLite: BitCast).
+/* BitCast: The same bits as another data type's numbers.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_BIT_CAST "BitCast"
@@ -1115,12 +1108,12 @@ enum {
  */
 #define ARMNN_LAYER_CONVERT_FP16_TO_FP32 "ConvertFp16ToFp32"
 
-/* ConvertFp32ToFp16: Float32 as Float16, rounded to the nearest; the optimizer makes it.
+/* ConvertFp32ToFp16: Float32 rounded to Float16; the optimizer makes it.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_CONVERT_FP32_TO_FP16 "ConvertFp32ToFp16"
 
-/* FakeQuantization: Each element rounded to one of 256 levels between min and max.
+/* FakeQuantization: Each element rounded to one of 256 levels.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_FAKE_QUANTIZATION "FakeQuantization"
@@ -1131,8 +1124,7 @@ enum {
 #define ARMNN_FAKE_QUANTIZATION_MAX "max"
 #define ARMNN_FAKE_QUANTIZATION_MAX_DEFAULT 6.0
 
-/* DynamicQuantize: Numbers in 256 steps that just hold all of them and zero (ONNX:
- * DynamicQuantizeLinear).
+/* DynamicQuantize: Quantisation in 256 steps that span the numbers and zero.
  * Inputs: input. Outputs: output, scale, zero_point.
  */
 #define ARMNN_LAYER_DYNAMIC_QUANTIZE "DynamicQuantize"
@@ -1192,8 +1184,7 @@ enum {
 #define ARMNN_LSTM_HIDDEN_STATE_SCALE "hidden_state_scale"
 #define ARMNN_LSTM_HIDDEN_STATE_SCALE_DEFAULT 0.0
 
-/* UnidirectionalSequenceLstm: A long short-term memory run over a sequence; the parameters are
- * those of Lstm.
+/* UnidirectionalSequenceLstm: A long short-term memory over a sequence; parameters of Lstm.
  * Inputs: input, output_state_in, cell_state_in, input_to_forget_weights, input_to_cell_weights,
  * input_to_output_weights, recurrent_to_forget_weights, recurrent_to_cell_weights,
  * recurrent_to_output_weights, forget_gate_bias, cell_bias, output_gate_bias,
@@ -1248,7 +1239,7 @@ enum {
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_HIDDEN_STATE_SCALE "hidden_state_scale"
 #define ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_HIDDEN_STATE_SCALE_DEFAULT 0.0
 
-/* QLstm: One step of a long short-term memory in 8 bits, with a cell in 16.
+/* QLstm: One LSTM step in 8 bits, with a 16-bit cell.
  * Inputs: input, output_state_in, cell_state_in, input_to_forget_weights, input_to_cell_weights,
  * input_to_output_weights, recurrent_to_forget_weights, recurrent_to_cell_weights,
  * recurrent_to_output_weights, forget_gate_bias, cell_bias, output_gate_bias,
@@ -1297,7 +1288,7 @@ enum {
 #define ARMNN_Q_LSTM_HIDDEN_STATE_SCALE "hidden_state_scale"
 #define ARMNN_Q_LSTM_HIDDEN_STATE_SCALE_DEFAULT 0.0
 
-/* QuantizedLstm: One step of the 8-bit long short-term memory of Android's neural networks API 1.2.
+/* QuantizedLstm: One step of Android's 8-bit LSTM.
  * Inputs: input, previous_cell_state_in, previous_output_in, input_to_input_weights,
  * input_to_forget_weights, input_to_cell_weights, input_to_output_weights,
  * recurrent_to_input_weights, recurrent_to_forget_weights, recurrent_to_cell_weights,
@@ -1334,7 +1325,7 @@ enum {
 #define ARMNN_MEAN_KEEP_DIMS "keep_dims"
 #define ARMNN_MEAN_KEEP_DIMS_DEFAULT 0
 
-/* Reduce: The sum, product, mean, minimum or maximum over some axes; shapes as in Mean.
+/* Reduce: A sum, product, mean, minimum or maximum over axes.
  * Inputs: input, axis (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_REDUCE "Reduce"
@@ -1347,7 +1338,7 @@ enum {
 #define ARMNN_REDUCE_REDUCE_OPERATION "reduce_operation"
 #define ARMNN_REDUCE_REDUCE_OPERATION_DEFAULT ARMNN_REDUCE_OPERATION_SUM
 
-/* CumSum: The sum of each element and those before it along an axis (ONNX: CumSum).
+/* CumSum: Cumulative sums along an axis.
  * Inputs: input, axis (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_CUM_SUM "CumSum"
@@ -1361,7 +1352,7 @@ enum {
 #define ARMNN_CUM_SUM_REVERSE "reverse"
 #define ARMNN_CUM_SUM_REVERSE_DEFAULT 0
 
-/* CumProd: The product of each element and those before it along an axis (ONNX: CumProd).
+/* CumProd: Cumulative products along an axis.
  * Inputs: input, axis (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_CUM_PROD "CumProd"
@@ -1392,8 +1383,7 @@ enum {
 /* Axis i of the input becomes axis dim_mappings[i] of the output. */
 #define ARMNN_PERMUTE_DIM_MAPPINGS "dim_mappings"
 
-/* Transpose: The axes in another order, said from the output's side, as in NumPy. It only moves
- * elements.
+/* Transpose: The axes reordered, given from the output's side. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_TRANSPOSE "Transpose"
@@ -1411,8 +1401,7 @@ enum {
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT "data_layout"
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NHWC
 
-/* DepthToSpace: Channels moved into blocks of the plane: the inverse of SpaceToDepth. It only moves
- * elements.
+/* DepthToSpace: Channels moved into blocks of the plane. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_DEPTH_TO_SPACE "DepthToSpace"
@@ -1428,7 +1417,7 @@ enum {
 #define ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH "column_row_depth"
 #define ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH_DEFAULT 0
 
-/* SpaceToBatchNd: Blocks of the padded plane moved into the batch (TensorFlow: SpaceToBatchND).
+/* SpaceToBatchNd: Blocks of the padded plane moved into the batch.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_SPACE_TO_BATCH_ND "SpaceToBatchNd"
@@ -1442,8 +1431,7 @@ enum {
 #define ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT "data_layout"
 #define ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NCHW
 
-/* BatchToSpaceNd: The batch moved into blocks of the plane, which is then cropped. It only moves
- * elements.
+/* BatchToSpaceNd: The batch moved into blocks of the plane, then cropped. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_BATCH_TO_SPACE_ND "BatchToSpaceNd"
@@ -1534,7 +1522,7 @@ enum {
 /* The slope of Cubic beside a sample (Keys 1981), -0.75 or -0.5. Type: float64. */
 #define ARMNN_RESIZE_CUBIC_COEFFICIENT "cubic_coefficient"
 #define ARMNN_RESIZE_CUBIC_COEFFICIENT_DEFAULT (-0.75)
-/* Whether Cubic leaves out the border's samples that lie outside, instead of repeating them. */
+/* Whether Cubic leaves out samples outside of the image, instead of repeating them. */
 #define ARMNN_RESIZE_EXCLUDE_OUTSIDE "exclude_outside"
 #define ARMNN_RESIZE_EXCLUDE_OUTSIDE_DEFAULT 0
 /* Columns out / in (ONNX: scales); 0 for the quotient of the sizes. Type: float64. */
@@ -1544,7 +1532,7 @@ enum {
 #define ARMNN_RESIZE_SCALE_HEIGHT "scale_height"
 #define ARMNN_RESIZE_SCALE_HEIGHT_DEFAULT 0.0
 
-/* GridSample: The values of an image at given places (Jaderberg et al. 2015, ONNX: GridSample-20).
+/* GridSample: The values of an image at given places.
  * Inputs: input, grid. Outputs: output.
  */
 #define ARMNN_LAYER_GRID_SAMPLE "GridSample"
@@ -1553,14 +1541,14 @@ enum {
  */
 #define ARMNN_GRID_SAMPLE_METHOD "method"
 #define ARMNN_GRID_SAMPLE_METHOD_DEFAULT ARMNN_RESIZE_METHOD_BILINEAR
-/* What lies outside: zeros, the border, or the image reflected. */
+/* The values outside: zeros, the border, or the image reflected. */
 #define ARMNN_GRID_SAMPLE_PADDING_MODE "padding_mode"
 #define ARMNN_GRID_SAMPLE_PADDING_MODE_DEFAULT ARMNN_GRID_PADDING_ZEROS
 /* Whether -1 and 1 are the first and the last sample, else the outer borders of their pixels. */
 #define ARMNN_GRID_SAMPLE_ALIGN_CORNERS "align_corners"
 #define ARMNN_GRID_SAMPLE_ALIGN_CORNERS_DEFAULT 0
 
-/* RoiAlign: Boxes of images in one size, for a head of Mask R-CNN (He et al. 2017, ONNX: RoiAlign).
+/* RoiAlign: Boxes of images sampled at one size.
  * Inputs: input, boxes, batch_indices. Outputs: output.
  */
 #define ARMNN_LAYER_ROI_ALIGN "RoiAlign"
@@ -1583,7 +1571,7 @@ enum {
 #define ARMNN_ROI_ALIGN_POOL_TYPE "pool_type"
 #define ARMNN_ROI_ALIGN_POOL_TYPE_DEFAULT ARMNN_POOLING_ALGORITHM_AVERAGE
 
-/* TopK: The k largest or smallest elements along an axis and their indices (ONNX: TopK).
+/* TopK: The k largest or smallest elements, with their indices.
  * Inputs: input, k (the parameter). Outputs: values, indices.
  */
 #define ARMNN_LAYER_TOP_K "TopK"
@@ -1600,8 +1588,7 @@ enum {
 #define ARMNN_TOP_K_SORTED "sorted"
 #define ARMNN_TOP_K_SORTED_DEFAULT 1
 
-/* OneHot: A new axis on which one value stands at each index and another one elsewhere (ONNX:
- * OneHot). It only moves elements.
+/* OneHot: One value at each index of a new axis. It only moves elements.
  * Inputs: indices, values, depth (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_ONE_HOT "OneHot"
@@ -1615,7 +1602,7 @@ enum {
 #define ARMNN_ONE_HOT_WRAP_NEGATIVE "wrap_negative"
 #define ARMNN_ONE_HOT_WRAP_NEGATIVE_DEFAULT 1
 
-/* Trilu: The upper or lower triangle of matrices; the other elements are zero (ONNX: Trilu).
+/* Trilu: The upper or lower triangle of matrices.
  * Inputs: input, k (the parameter). Outputs: output.
  */
 #define ARMNN_LAYER_TRILU "Trilu"
@@ -1626,8 +1613,7 @@ enum {
 #define ARMNN_TRILU_K "k"
 #define ARMNN_TRILU_K_DEFAULT 0
 
-/* GatherElements: For each index the element at this place, but for the axis (ONNX:
- * GatherElements). It only moves elements.
+/* GatherElements: The elements named by indices along an axis. It only moves elements.
  * Inputs: input, indices. Outputs: output.
  */
 #define ARMNN_LAYER_GATHER_ELEMENTS "GatherElements"
@@ -1635,7 +1621,7 @@ enum {
 #define ARMNN_GATHER_ELEMENTS_AXIS "axis"
 #define ARMNN_GATHER_ELEMENTS_AXIS_DEFAULT 0
 
-/* ScatterElements: The input with updates at the indices along an axis (ONNX: ScatterElements).
+/* ScatterElements: The input with updates at indices along an axis.
  * Inputs: input, indices, updates. Outputs: output.
  */
 #define ARMNN_LAYER_SCATTER_ELEMENTS "ScatterElements"
@@ -1646,8 +1632,7 @@ enum {
 #define ARMNN_SCATTER_ELEMENTS_FUNCTION "function"
 #define ARMNN_SCATTER_ELEMENTS_FUNCTION_DEFAULT ARMNN_SCATTER_ND_FUNCTION_UPDATE
 
-/* Compress: The slices along an axis for which a condition holds (ONNX: Compress). It only moves
- * elements.
+/* Compress: The slices along an axis for which a condition holds. It only moves elements.
  * Inputs: input, condition. Outputs: output.
  */
 #define ARMNN_LAYER_COMPRESS "Compress"
@@ -1655,7 +1640,7 @@ enum {
 #define ARMNN_COMPRESS_AXIS "axis"
 #define ARMNN_COMPRESS_AXIS_DEFAULT 0
 
-/* Unique: The slices along an axis that differ (ONNX: Unique; TensorFlow: UniqueV2).
+/* Unique: The unique slices along an axis.
  * Inputs: input. Outputs: values, indices, inverse_indices, counts.
  */
 #define ARMNN_LAYER_UNIQUE "Unique"
@@ -1666,7 +1651,7 @@ enum {
 #define ARMNN_UNIQUE_SORTED "sorted"
 #define ARMNN_UNIQUE_SORTED_DEFAULT 1
 
-/* Rnn: h = f(x * weights + h * recurrent_weights + both biases) for each step x (ONNX: RNN).
+/* Rnn: h = f(x * weights + h * recurrent_weights + biases).
  * Inputs: input, weights, recurrent_weights, bias (optional), sequence_lengths (optional),
  * output_state_in (optional). Outputs: output, output_state_out.
  */
@@ -1745,8 +1730,7 @@ enum {
 #define ARMNN_SEQUENCE_LSTM_INPUT_FORGET "input_forget"
 #define ARMNN_SEQUENCE_LSTM_INPUT_FORGET_DEFAULT 0
 
-/* ReverseSequence: The first steps of each item of a batch in reverse order, the others as they are
- * (ONNX). It only moves elements.
+/* ReverseSequence: The first steps of each item in reverse order. It only moves elements.
  * Inputs: input, sequence_lengths. Outputs: output.
  */
 #define ARMNN_LAYER_REVERSE_SEQUENCE "ReverseSequence"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Rewrites of a network that help every backend, one file each.
+"""Rewrites of a network that help every backend.
 
-A pass changes a network in place, through the network's own operations, and returns how many times
-it changed something. The network computes the same before and after: its outputs keep their names
-and infos, layers keep the backends that they were meant for. A pass does nothing where an unknown
-dimension keeps it from knowing, and nothing when it is run again at once.
+There is one file for each. A pass changes a network in place, through the network's own operations,
+and returns how many times it changed something. The network computes the same before and after: its
+outputs keep their names and infos, layers keep the backends that they were meant for. A pass does
+nothing where it needs a dimension that is unknown, and nothing when it is run again at once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_passes(network: Network, passes: Sequence[Pass] = PASSES) -> int:
-    """Run the passes in order, again and again until none of them changes anything.
+    """Run the passes in order until none changes anything.
 
     A network that still changes after :data:`MAX_ROUNDS` rounds is left as it is then, which is as
     right as any round before: two passes undo each other's work, and a warning is logged.

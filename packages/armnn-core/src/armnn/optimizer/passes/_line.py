@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic with numbers seen as a line: a factor times a value, plus an offset."""
+"""Arithmetic with numbers as lines: factor times value plus offset."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Line:
 
 
 def line_of(value: Value, until: Value | None = None) -> Line:
-    """Follow a value back through multiplications by and additions of numbers."""
+    """Follow a value back through additions and multiplications by numbers."""
     found = Line(value)
     for found in lines_of(value):
         if found.value is until:
@@ -44,7 +44,7 @@ def line_of(value: Value, until: Value | None = None) -> Line:
 
 
 def lines_of(value: Value) -> Iterator[Line]:
-    """Yield what a value is a line of, from itself back to where the arithmetic begins.
+    """Yield a value's lines, from itself to the arithmetic's start.
 
     It goes back :data:`LONGEST` layers at most: a loop that is written out may have thousands.
     """
@@ -89,7 +89,10 @@ def _step(layer: Layer) -> Line | None:
 
 
 def are_private(layers: list[Layer], last: Layer) -> bool:
-    """Whether only these layers read each other, and no hint keeps them apart."""
+    """Return whether only these layers read each other.
+
+    No hint may keep them apart.
+    """
     return all(
         layer is last or (only_reader(layer.output) is not None and may_absorb(last, layer))
         for layer in layers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that are linear in constant weights, and how to scale and shift what they make."""
+"""Layers linear in constant weights: scale and shift their outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearLayer:
-    """A convolution or fully connected layer, in floating point, of constant weights and bias.
+    """A convolution or fully connected layer with constant weights.
+
+    It is in floating point; the bias is constant as well.
 
     Attributes:
         layer: The layer.
@@ -53,7 +55,7 @@ class LinearLayer:
 
     @classmethod
     def of(cls, layer: Layer) -> LinearLayer | None:
-        """Return a layer with what it computes from, None if it is not of this kind."""
+        """Return a layer as linear, None if it is not."""
         axes = _axes(layer)
         if axes is None:
             return None
@@ -66,10 +68,10 @@ class LinearLayer:
         return cls(layer, weights, bias, *axes)
 
     def scale_and_shift(self, network: Network, factor: PerChannel, offset: PerChannel) -> bool:
-        """Let the layer make ``factor * output + offset``, without looking at who reads it.
+        """Make the layer compute ``factor * output + offset``.
 
-        The arithmetic is in float64. Numbers that the types of the weights and the bias cannot
-        hold are left to the layer that has them now.
+        Readers of the output are not considered. The arithmetic is in float64. Numbers that the
+        types of the weights and the bias cannot hold are left to the layer that has them now.
 
         Args:
             network: The network of the layer.
@@ -101,7 +103,7 @@ class LinearLayer:
 
 
 def _axes(layer: Layer) -> tuple[int, int] | None:
-    """Return the channel axes of the weights and of the output."""
+    """Return the channel axes of weights and output."""
     descriptor = layer.descriptor
     match descriptor:
         case ConvolutionIntegerDescriptor():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What passes ask of a network, and the edits that they have in common."""
+"""Queries and edits of networks that passes share."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def walk(network: Network) -> Iterator[Layer]:
 
 
 def first_input(layer: Layer) -> Value:
-    """Return the value in the first input slot of a layer whose type requires one."""
+    """Return the value in a layer's required first input slot."""
     return cast("Value", layer.inputs[0])
 
 
 def only_reader(value: Value) -> Layer | None:
-    """Return the layer that reads a value in one place, None if it is read elsewhere too."""
+    """Return a value's reader, None if there are several."""
     if len(value.uses) != 1:
         return None
     ((reader, _),) = value.uses
@@ -60,7 +60,7 @@ def only_reader(value: Value) -> Layer | None:
 
 
 def may_absorb(layer: Layer, other: Layer) -> bool:
-    """Whether a layer may do the work of another one as far as their backend hints are concerned.
+    """Return whether backend hints allow merging two layers.
 
     The other one's hint would be lost, so it must have none or the same.
     """
@@ -68,7 +68,10 @@ def may_absorb(layer: Layer, other: Layer) -> bool:
 
 
 def awaits_parameters(layer: Layer) -> bool:
-    """Whether an input stands for a parameter, so that the descriptor does not say it all."""
+    """Return whether a parameter is the value of an input.
+
+    The descriptor alone is incomplete then.
+    """
     return any(
         value is not None and layer.spec.input_slot(index).fills is not None
         for index, value in enumerate(layer.inputs)
@@ -76,7 +79,7 @@ def awaits_parameters(layer: Layer) -> bool:
 
 
 def binary_operation(layer: Layer) -> BinaryOperation | None:
-    """Return what a layer of two operands computes, None if it is no such layer."""
+    """Return a layer's binary operation, None if it has none."""
     if isinstance(layer.descriptor, ElementwiseBinaryDescriptor):
         return layer.descriptor.operation
     return _BINARY_LAYERS.get(type(layer.descriptor))
@@ -84,7 +87,9 @@ def binary_operation(layer: Layer) -> BinaryOperation | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberOperand:
-    """A layer of two operands of which one is a number, the same for all elements.
+    """A layer of two operands, one of them a number.
+
+    The number is the same for all elements.
 
     Attributes:
         operation: What it computes.
@@ -100,7 +105,7 @@ class NumberOperand:
 
 
 def number_operand(layer: Layer) -> NumberOperand | None:
-    """Return what a layer computes with a number, None if it does no such thing."""
+    """Return a layer's arithmetic with a number, None without one."""
     operation = binary_operation(layer)
     if operation is None:
         return None
@@ -115,9 +120,10 @@ def number_operand(layer: Layer) -> NumberOperand | None:
 def rewire(
     network: Network, layer: Layer, inputs: Sequence[Value | None], descriptor: Descriptor
 ) -> bool:
-    """Give a layer other inputs and parameters, if its outputs keep their infos.
+    """Give a layer other inputs and parameters.
 
-    What nothing reads any more goes.
+    The outputs must keep their infos, else nothing changes. Layers that nothing reads any more are
+    removed.
 
     Returns:
         Whether it was done.
@@ -142,7 +148,10 @@ def rewire(
 
 
 def bypass(network: Network, layer: Layer, value: Value) -> None:
-    """Let the readers of a layer's only output read ``value``, and take the layer out."""
+    """Remove a layer; its readers read ``value`` instead.
+
+    The layer has one output.
+    """
     network.replace_uses(layer.output, value)
     discard_unread(network, layer.outputs)
 
@@ -154,9 +163,10 @@ def replace_layer(
     inputs: Sequence[Value | None],
     descriptor: Descriptor,
 ) -> bool:
-    """Put a layer of another type in the place of one with a single output, if its info stays.
+    """Replace a layer by one of another type.
 
-    The new layer takes over name and hint; what nothing reads any more goes.
+    It has a single output, whose info must stay, else nothing changes. The new layer takes over
+    name and hint; layers that nothing reads any more are removed.
 
     Returns:
         Whether it was done.
@@ -182,7 +192,10 @@ def replace_layer(
 
 
 def discard_unread(network: Network, values: Sequence[Value | None]) -> None:
-    """Take out the producers of values that nothing reads, and what only these read."""
+    """Remove the producers of unread values, and their producers.
+
+    A producer that others read stays.
+    """
     pending = [value.producer for value in reversed(values) if value is not None]
     while pending:
         layer = pending.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Permute and Transpose as one thing: the order in which the axes of the input come out."""
+"""Permute and Transpose as one operation: an order of axes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def axis_order(layer: Layer) -> tuple[int, ...] | None:
-    """Return which axis of its input each axis of a permutation's output is; None if it is none."""
+    """Return a permutation's order of axes.
+
+    It holds the input's axis for each of the output's; None for other layers.
+    """
     descriptor = layer.descriptor
     if isinstance(descriptor, TransposeDescriptor):
         return descriptor.dim_mappings
@@ -24,7 +27,7 @@ def axis_order(layer: Layer) -> tuple[int, ...] | None:
 def descriptor_of_order(
     layer: Layer, order: tuple[int, ...]
 ) -> PermuteDescriptor | TransposeDescriptor:
-    """Return the descriptor with which a permutation puts the axes in that order."""
+    """Return the descriptor of a permutation with that order."""
     if isinstance(layer.descriptor, TransposeDescriptor):
         return TransposeDescriptor(dim_mappings=order)
     return PermuteDescriptor(dim_mappings=inverse(order))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real values as what is stored of them: steps of a scale around a zero point."""
+"""Stored values: steps of a scale around a zero point."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Stored:
 
 
 def stored_value(value: Value) -> Stored | None:
-    """Return what is stored of a dequantised value, None if it is none.
+    """Return a dequantised value's stored value, None without one.
 
     A permutation of a dequantised constant counts: the constant is permuted as it is stored.
     """
@@ -67,7 +67,10 @@ def _permuted(data: NDArray[Any], info: TensorInfo, order: tuple[int, ...]) -> S
 
 
 def stored_number(value: Value, data_type: DataType) -> Stored | None:
-    """Return a constant number as one step of a scale of its own, None if it is no such number."""
+    """Return a constant number as one step of its scale.
+
+    None if it is no such number.
+    """
     data = value.constant
     if data is None or data.size != 1 or value.info.data_type is not DataType.FLOAT32:
         return None
@@ -80,9 +83,9 @@ def stored_number(value: Value, data_type: DataType) -> Stored | None:
 
 
 def stored_bias(bias: Value, data: TensorInfo, weights: TensorInfo) -> Stored | None:
-    """Return a constant bias in steps of the data times steps of the weights.
+    """Return a bias in steps of data times weights.
 
-    None if it is not a whole number of them: what it adds would no longer be the same.
+    None if it is not a whole number of them: its sum would no longer be the same.
     """
     real = bias.constant
     if real is None or bias.info.data_type is not DataType.FLOAT32:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def cancel_inverse_permutes(network: Network) -> int:
-    """Let each Permute or Transpose undo the ones before it as far as it does.
+    """Cancel each Permute or Transpose with those before it.
 
-    (Arm NN: OptimizeInversePermutes, OptimizeInverseTransposes; those only know pairs of one kind
-    that cancel altogether.) A permutation that others read too stays for them.
+    What remains of them stays. (Arm NN: OptimizeInversePermutes, OptimizeInverseTransposes; those
+    only know pairs of one kind that cancel altogether.) A permutation that others read too stays
+    for them.
 
     Returns:
         How many permutations were skipped or taken out.

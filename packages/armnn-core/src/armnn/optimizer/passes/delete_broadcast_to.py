@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A BroadcastTo in front of a layer that broadcasts by itself goes."""
+"""Let broadcasting layers read a BroadcastTo's input."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _BROADCASTING = (
 
 
 def delete_broadcast_to(network: Network) -> int:
-    """Let layers that broadcast by NumPy's rules read what a BroadcastTo before them reads.
+    """Remove BroadcastTo before layers that broadcast themselves.
 
-    (Arm NN: BroadcastToOptimizationLayer.) It must be known that the shape of their output stays. A
-    BroadcastTo that others read too stays for them.
+    (Arm NN: BroadcastToOptimizationLayer.) These layers broadcast by NumPy's rules. It must be
+    known that the shape of their output stays. A BroadcastTo that others read too stays for them.
 
     Returns:
         How many inputs were replaced.

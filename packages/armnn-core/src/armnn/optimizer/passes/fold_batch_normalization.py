@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A batch normalisation behind a convolution becomes part of its weights and bias."""
+"""Batch normalisation folded into the convolution before it.
+
+It becomes part of weights and bias.
+"""
 
 from __future__ import annotations
 

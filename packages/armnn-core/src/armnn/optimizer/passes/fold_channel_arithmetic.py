@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic with one constant per channel behind a convolution becomes part of its weights."""
+"""Arithmetic with per-channel constants, folded into the convolution before.
+
+It becomes part of the weights.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
 
 
 def fold_channel_arithmetic(network: Network) -> int:
-    """Fold Add, Sub, Mul and Div by constants and the Linear activation into the layer before.
+    """Fold arithmetic with constants into the linear layer before.
 
-    Which layers these may be is the same as for ``fold_batch_normalization``. The constant is one
-    number, or one per channel. Exports of PaddlePaddle write biases and scales like that.
+    It is Add, Sub, Mul, Div and the Linear activation. Which layers these may be is the same as for
+    ``fold_batch_normalization``. The constant is one number, or one per channel. Exports of
+    PaddlePaddle write biases and scales like that.
 
     Returns:
         How many layers were folded.
@@ -64,7 +68,10 @@ def _fold(network: Network, layer: Layer) -> bool:
 def _factor_and_offset(
     layer: Layer, position: int, linear: LinearLayer
 ) -> tuple[PerChannel, PerChannel] | None:
-    """Return what a layer multiplies its input number ``position`` by and what it adds."""
+    """Return a layer's factor and offset for one input.
+
+    ``position`` is the number of the input.
+    """
     descriptor = layer.descriptor
     if isinstance(descriptor, ActivationDescriptor):
         if descriptor.function is not ActivationFunction.LINEAR:
@@ -96,7 +103,10 @@ def _factor_and_offset(
 def _per_channel(
     constant: NDArray[np.generic], linear: LinearLayer, rank: int | None
 ) -> PerChannel | None:
-    """Return a constant as one number per channel, None if it varies along another axis."""
+    """Return a constant per channel, None if otherwise shaped.
+
+    It must not vary along another axis.
+    """
     if rank is None:
         return None
     size = ((1,) * (rank - constant.ndim) + constant.shape)[linear.channel_axis]

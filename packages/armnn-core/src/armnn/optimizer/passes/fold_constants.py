@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that compute the same in every run are computed once."""
+"""Layers with constant results, computed once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL_RESULT = 1 << 14
 
 
 def fold_constants(network: Network, evaluate: Evaluate, leaving: Collection[str] = ()) -> int:
-    """Replace every layer whose inputs are all constant by Constant layers.
+    """Replace layers with constant inputs by Constant layers.
 
     (Arm NN has two cases: ConvertConstDequantisationLayersToConstLayers and
     FusePermuteIntoConstLayer.)
@@ -61,7 +61,10 @@ def _fold(network: Network, layer: Layer, evaluate: Evaluate) -> bool:
 
 
 def _is_constant(layer: Layer) -> bool:
-    """Whether all that a layer reads is constant, so that its result is, too."""
+    """Return whether a layer reads constants only.
+
+    Its result is then constant, too.
+    """
     if layer.type == "Debug":
         return False  # it shows what passes in each run
     if awaits_parameters(layer):

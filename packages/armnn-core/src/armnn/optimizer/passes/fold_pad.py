@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Pad with zeros in front of a window becomes padding of that window."""
+"""A Pad with zeros, folded into the window behind it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _FIELDS = (("pad_front", "pad_back"), ("pad_top", "pad_bottom"), ("pad_left", "p
 
 
 def fold_pad(network: Network) -> int:
-    """Let convolutions and poolings read what a Pad in front of them reads.
+    """Fold Pad layers into convolutions and poolings.
 
     (Arm NN: FoldPadIntoConvolution2d, ...DepthwiseConvolution2d, ...Pooling2d.) The Pad writes real
-    zeros around the spatial axes. Maximum poolings are left alone, since their padding stands
-    for minus infinity. Averages count what a Pad writes, so their own padding must count as well.
-    A Pad that others read too stays for them.
+    zeros around the spatial axes. Maximum poolings are left alone, since their padding means minus
+    infinity. Averages count what a Pad writes, so their own padding must count as well. A Pad that
+    others read too stays for them.
 
     Returns:
         How many layers took over a Pad.
@@ -84,7 +84,7 @@ def _skip_pad(network: Network, layer: Layer) -> bool:
 
 
 def _counting_padding(descriptor: _Pooling, info: TensorInfo) -> _Pooling | None:
-    """Return the pooling whose padding counts as elements do, None if it would mean another thing.
+    """Return the pooling with padding counted, None if that differs.
 
     A window of size zero is as large as the input, so it would shrink. Where the output size is
     rounded up, a window must start in the input or in the padding before it; which ones do changes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A layer of floats between Dequantize and Quantize becomes the layer on what is stored."""
+"""Float layers between Dequantize and Quantize, computed in stored values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from armnn.tensor import TensorInfo
 
 Accepts: TypeAlias = Callable[["Layer", Callable[[], "Layer"]], bool]
-"""Whether a layer may stand for another one, which is made only if need be."""
+"""Whether a layer may replace another one, which is made only if need be."""
 
 _FOLDED = frozenset(
     {
@@ -75,7 +75,7 @@ _BOUNDING = (ActivationFunction.RELU, ActivationFunction.BOUNDED_RELU)
 
 
 def fold_quantization(network: Network, accepts: Accepts) -> int:
-    """Let layers between Dequantize and Quantize read and write what is stored.
+    """Let layers between Dequantize and Quantize compute stored values.
 
     (ONNX: models with QuantizeLinear and DequantizeLinear pairs.) A layer on quantised values
     means: decode, compute in real numbers, encode; so nothing changes. Constant weights may have
@@ -86,7 +86,7 @@ def fold_quantization(network: Network, accepts: Accepts) -> int:
 
     Args:
         network: The network.
-        accepts: Whether a layer on stored values may stand for the layer on floats.
+        accepts: Whether a layer on stored values may replace the layer on floats.
 
     Returns:
         How many Quantize layers went or moved.
@@ -116,7 +116,10 @@ def _fold(network: Network, quantize: Layer, accepts: Accepts) -> bool:
 def _skip_dequantize(
     network: Network, quantize: Layer, dequantize: Layer, accepts: Accepts
 ) -> bool:
-    """Read the stored values that a Dequantize in front of a Quantize decodes."""
+    """Read the stored values before a Dequantize.
+
+    The layer is the one between it and the Quantize.
+    """
     stored = first_input(dequantize)
     if not stored.info.scales or not may_absorb(quantize, dequantize):
         return False
@@ -138,7 +141,10 @@ def _bounds(layer: Layer) -> bool:
 
 
 def _move_up(network: Network, quantize: Layer, bounding: Layer, accepts: Accepts) -> bool:
-    """Quantise in front of a bounding activation whose input a layer on stored values can make."""
+    """Quantise before a bounding activation.
+
+    A layer on stored values must be able to make its input.
+    """
     real = first_input(bounding)
     maker = real.producer
     if only_reader(real) is not bounding or not may_absorb(maker, bounding):
@@ -166,7 +172,7 @@ def _fold_between(network: Network, layer: Layer, quantize: Layer, accepts: Acce
 
 
 def _operands(layer: Layer, data_type: DataType) -> list[Stored | None] | None:
-    """Return what a layer on stored values would read, None if it is not all stored."""
+    """Return the stored operands, None if some are not stored."""
     if layer.type not in _FOLDED or awaits_parameters(layer):
         return None
     read: dict[str, Stored | None] = {}
@@ -208,7 +214,10 @@ def _operand(
 def _accepted(
     layer: Layer, read: Sequence[Stored | None], info: TensorInfo, accepts: Accepts
 ) -> bool:
-    """Ask about the layer, in networks of its own, where unknown dimensions are 1."""
+    """Return whether the layer is accepted, unknown dimensions being 1.
+
+    The query is about networks made for it.
+    """
     try:
         stored = _alone(layer, read, info)
     except InvalidArgumentError:
@@ -263,7 +272,7 @@ def _enter(network: Network, layer: Layer, operand: Stored | None) -> Value | No
 def _replace(
     network: Network, layer: Layer, inputs: Sequence[Value | None], quantize: Layer
 ) -> None:
-    """Put the layer on stored values in the place of one on floats and the Quantize behind it."""
+    """Replace a float layer and its Quantize by stored arithmetic."""
     name = layer.name
     stored = network.add(
         layer.type,

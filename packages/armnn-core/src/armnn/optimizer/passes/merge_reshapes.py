@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def merge_reshapes(network: Network) -> int:
-    """Let each Reshape read what the Reshape before it reads (Arm NN: OptimizeConsecutiveReshapes).
+    """Let each Reshape read the input of the one before.
 
-    A Reshape that others read too stays for them.
+    Arm NN: OptimizeConsecutiveReshapes. A Reshape that others read too stays for them.
 
     Returns:
         How many reshapes were skipped or taken out.
@@ -70,7 +70,10 @@ def _remove_identity(network: Network, layer: Layer) -> bool:
 
 
 def _says_one_shape(shape: Shape | None) -> bool:
-    """Whether two tensors of that shape with as many elements have the same dimensions."""
+    """Return whether a shape and an element count suffice.
+
+    Two tensors of them have the same dimensions then.
+    """
     if shape is None:
         return False
     unknown = sum(dim is None for dim in shape)

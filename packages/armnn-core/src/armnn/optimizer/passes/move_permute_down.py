@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Permutations move behind layers that work on each element, towards ones that undo them."""
+"""Permutations move behind elementwise layers, towards their inverses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _swap(network: Network, layer: Layer) -> bool:
 
 
 def _operand_permutations(layer: Layer) -> tuple[tuple[int, ...] | None, list[Layer]]:
-    """Return the permutations before a layer, and what undoes them if they are all alike."""
+    """Return a layer's permutations, and the common inverse's layers."""
     values = [value for value in layer.inputs if value is not None]
     permutes = [value.producer for value in values if value.constant is None]
     kinds = dict.fromkeys((axis_order(permute), permute.backend_hint) for permute in permutes)
@@ -86,7 +86,7 @@ def _operand_permutations(layer: Layer) -> tuple[tuple[int, ...] | None, list[La
 
 
 def _unpermuted(network: Network, value: Value | None, undo: tuple[int, ...]) -> Value | None:
-    """Return what a permutation reads, or a constant that fits to that."""
+    """Return a permutation's input, or a constant permuted to match."""
     if value is None:
         return None
     if value.constant is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A permutation that moves only axes of one element becomes a reshape."""
+"""Permutations of axes of one element, replaced by reshapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def permute_as_reshape(network: Network) -> int:
-    """Replace permutations that keep all elements in their order by reshapes.
+    """Replace permutations that keep the elements' order by reshapes.
 
     (Arm NN: PermuteAsReshape, TransposeAsReshape.) At most one dimension may be unknown.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Channels moved into the batch and from there into the plane go there at once."""
+"""A swap of batch and channels before BatchToSpaceNd, merged."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _CHANNELS_AND_BATCH_SWAPPED = (3, 1, 2, 0)
 
 
 def permute_batch_to_space_as_depth_to_space(network: Network) -> int:
-    """Replace a swap of batch and channels with BatchToSpaceNd behind it by DepthToSpace.
+    """Replace permutation and BatchToSpaceNd by DepthToSpace.
 
     (Arm NN: PermuteAndBatchToSpaceAsDepthToSpace, TransposeAndBatchToSpaceAsDepthToSpace.) The
-    block must be square, nothing cropped, and the result one image of one channel.
+    permutation swaps batch and channels. The block must be square, nothing cropped, and the result
+    one image of one channel.
 
     Returns:
         How many pairs were replaced.

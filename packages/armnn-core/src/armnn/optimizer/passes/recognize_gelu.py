@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic with the error function that says Gelu becomes the activation."""
+"""Gelu, recognised in arithmetic with the error function."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def recognize_gelu(network: Network) -> int:
-    """Replace x / 2 * (1 + erf(x / sqrt(2))) in floating point, however it is written.
+    """Replace x / 2 * (1 + erf(x / sqrt(2))) by Gelu.
 
-    The half may stand before, in or behind the product (Hendrycks and Gimpel 2016; ONNX: Gelu).
-    Nothing else may read what is computed on the way.
+    It is in floating point, in any notation. The half may stand before, in or behind the product
+    (Hendrycks and Gimpel 2016; ONNX: Gelu). Nothing else may read what is computed on the way.
 
     Returns:
         How many were replaced.
@@ -49,7 +49,10 @@ def _replace(network: Network, layer: Layer) -> bool:
 
 
 def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer]] | None:
-    """Return x and the layers on the way if the product of the operands is Gelu of x."""
+    """Return x and the layers of Gelu's product.
+
+    None if the product is no Gelu.
+    """
     behind = line_of(gate)
     error = behind.value.producer
     descriptor = error.descriptor
@@ -74,7 +77,7 @@ def _root(operand: Value, gate: Value, outside: Line) -> tuple[Value, list[Layer
 
 
 def _nearness(data_type: DataType) -> float:
-    """Return how far constants may be off: they are rounded to the data type."""
+    """Return the tolerance of constants rounded to a data type."""
     return {DataType.FLOAT16: 1e-3, DataType.BFLOAT16: 1e-2}.get(data_type, 1e-6)
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def recognize_hard_swish(network: Network) -> int:
-    """Replace x * min(max(0, x + 3), 6) / 6 in floating point, however it is written.
+    """Replace x * min(max(0, x + 3), 6) / 6 by HardSwish.
 
-    The division may stand anywhere behind the clip, as a multiplication too, or before it: then
-    the clip is HardSigmoid, min(max(0, x / 6 + 1/2), 1) (Howard et al. 2019; ONNX: HardSwish).
-    Nothing else may read what is computed on the way.
+    It is in floating point, in any notation. The division may stand anywhere behind the clip, as a
+    multiplication too, or before it: then the clip is HardSigmoid, min(max(0, x / 6 + 1/2), 1)
+    (Howard et al. 2019; ONNX: HardSwish). Nothing else may read what is computed on the way.
 
     Returns:
         How many were replaced.
@@ -56,7 +56,10 @@ def _replace(network: Network, layer: Layer) -> bool:
 
 
 def _passed_on_the_way(x: Value, gate: Value, factor: float) -> list[Layer] | None:
-    """Return the layers from ``x`` to ``gate`` if ``x * gate * factor`` is HardSwish of ``x``."""
+    """Return the layers between ``x`` and ``gate`` in HardSwish.
+
+    None if ``x * gate * factor`` is no HardSwish of ``x``.
+    """
     behind = line_of(gate)
     clip = behind.value.producer
     bounds = clip.descriptor

@@ -42,7 +42,10 @@ def recognize_layer_normalization(network: Network) -> int:
 
 
 def _replace_quotient(network: Network, layer: Layer) -> bool:
-    """Replace the arithmetic up to the quotient, which is written as a product too."""
+    """Replace the arithmetic up to the quotient.
+
+    The quotient may be written as a product.
+    """
     operands = _operands(layer, BinaryOperation.DIV)
     if operands is not None:
         centred, root = operands
@@ -81,7 +84,7 @@ def _put(network: Network, layer: Layer, centred: Value, root: Value, shifted: V
 
 
 def _operands(layer: Layer, operation: BinaryOperation) -> tuple[Value, Value] | None:
-    """Return the operands of a layer in floating point that computes something."""
+    """Return the operands of a float layer of that operation."""
     if binary_operation(layer) is not operation or not layer.output.info.data_type.is_float:
         return None
     first, second = layer.inputs
@@ -89,7 +92,7 @@ def _operands(layer: Layer, operation: BinaryOperation) -> tuple[Value, Value] |
 
 
 def _unary(layer: Layer, operation: UnaryOperation) -> Value | None:
-    """Return what a function is applied to, None if the layer is not that function."""
+    """Return the operand of that function, None for other layers."""
     descriptor = layer.descriptor
     if isinstance(descriptor, ElementwiseUnaryDescriptor):
         return first_input(layer) if descriptor.operation is operation else None
@@ -100,7 +103,10 @@ def _unary(layer: Layer, operation: UnaryOperation) -> Value | None:
 
 
 def _squared(layer: Layer) -> Value | None:
-    """Return what is squared: by the activation, as a power, or times itself."""
+    """Return the value that is squared.
+
+    It is squared by the activation, as a power, or times itself.
+    """
     descriptor = layer.descriptor
     if isinstance(descriptor, ActivationDescriptor):
         return first_input(layer) if descriptor.function is ActivationFunction.SQUARE else None
@@ -112,7 +118,7 @@ def _squared(layer: Layer) -> Value | None:
 
 
 def _mean_of(layer: Layer) -> Value | None:
-    """Return what a mean that keeps its axes is taken of."""
+    """Return the operand of a mean that keeps its axes."""
     descriptor = layer.descriptor
     if isinstance(descriptor, ReduceDescriptor):
         if descriptor.reduce_operation is not ReduceOperation.MEAN:
@@ -123,7 +129,7 @@ def _mean_of(layer: Layer) -> Value | None:
 
 
 def _first_axis(layer: Layer) -> int | None:
-    """Return the first of the axes of a mean if they are the last ones of its input."""
+    """Return the first axis of a mean over last axes."""
     descriptor = layer.descriptor
     shape = layer.output.info.shape
     if shape is None or not isinstance(descriptor, (MeanDescriptor, ReduceDescriptor)):
@@ -134,7 +140,10 @@ def _first_axis(layer: Layer) -> int | None:
 
 
 def _are_private(inside: Sequence[Layer], last: Layer) -> bool:
-    """Whether only these layers read each other, and no hint keeps them apart."""
+    """Return whether only these layers read each other.
+
+    No hint may keep them apart.
+    """
     readers = [*inside, last]
     return all(
         may_absorb(last, layer) and all(reader in readers for reader, _ in layer.output.uses)
@@ -143,7 +152,7 @@ def _are_private(inside: Sequence[Layer], last: Layer) -> bool:
 
 
 def _absorb_constant(network: Network, layer: Layer) -> bool:
-    """Make a factor the gamma, or an addend the beta, of the normalisation before it."""
+    """Make a factor gamma, or an addend beta, if possible."""
     operation = binary_operation(layer)
     if operation not in (BinaryOperation.MUL, BinaryOperation.ADD):
         return False
@@ -166,7 +175,7 @@ def _absorb_constant(network: Network, layer: Layer) -> bool:
 
 
 def _lies_on_axes(constant: Value, layer: Layer) -> bool:
-    """Whether a constant has elements along the normalised axes only."""
+    """Return whether a constant varies along normalised axes only."""
     shape, data = constant.info.shape, layer.output.info
     descriptor = layer.descriptor
     if shape is None or data.shape is None:

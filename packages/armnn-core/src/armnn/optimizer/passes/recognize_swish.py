@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A product of a value with its sigmoid becomes the activation Swish."""
+"""Swish, recognised in products of a value and its sigmoid."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def recognize_swish(network: Network) -> int:
-    """Replace x * sigmoid(x) in floating point (Ramachandran et al. 2017; also called SiLU).
+    """Replace x * sigmoid(x) in floating point by Swish.
 
-    Nothing else may read the sigmoid.
+    Ramachandran et al. 2017; also called SiLU. Nothing else may read the sigmoid.
 
     Returns:
         How many were replaced.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def remove_dead_layers(network: Network) -> int:
-    """Take out every layer that no output of the network depends on.
+    """Remove layers that no output of the network depends on.
 
     The inputs of the network stay: callers go on passing them.
 

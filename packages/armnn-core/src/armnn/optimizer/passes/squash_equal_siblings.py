@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that compute the same from the same values become one."""
+"""Layers with equal inputs and parameters, merged."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def squash_equal_siblings(network: Network) -> int:
-    """Let the readers of a layer read an older one of same type, parameters, inputs and hint.
+    """Let readers of a layer read an older, equal one.
 
-    (Arm NN: SquashEqualPermuteSiblings, ...Transpose..., ...Reshape...; here, of any type.)
+    Type, parameters, inputs and hint must be the same. (Arm NN: SquashEqualPermuteSiblings,
+    ...Transpose..., ...Reshape...; here, of any type.)
 
     Returns:
         How many layers went.
