@@ -479,9 +479,8 @@ class SequenceDirection(ArmnnEnum):
 class QuantizedArithmetic(ArmnnEnum):
     """The rounding of quantised layers.
 
-    A backend may ignore it, but says so. ``REAL`` decodes to real numbers, computes and encodes, as
-    Arm NN's reference does. ``INTEGER`` is what TensorFlow Lite's reference kernels do: whole
-    numbers and fixed-point factors.
+    A backend that ignores it says so. ``REAL`` decodes, computes and encodes, as Arm NN's reference
+    does. ``INTEGER`` uses whole numbers and fixed-point factors, as TensorFlow Lite's does.
     """
 
     REAL = 1000, "Real"

@@ -3775,9 +3775,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a Transpose layer.
 
-        The axes reordered, given from the output's side.
-
-        NumPy has them so, too.
+        The axes in another order, from the output's side.
 
         Args:
             input: Of any rank.
@@ -3848,9 +3846,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a DepthToSpace layer.
 
-        Channels moved into blocks of the plane.
-
-        It is the inverse of SpaceToDepth.
+        Channels moved into blocks of the plane, inverse to SpaceToDepth.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.

@@ -139,9 +139,7 @@ def _transposed_axis(
 @_permuting("Transpose", 61, outputs=[result(axis=_transposed_axis)], infer=_transposed)
 @descriptor
 class TransposeDescriptor(Descriptor):
-    """The axes reordered, given from the output's side.
-
-    NumPy has them so, too.
+    """The axes in another order, from the output's side.
 
     Attributes:
         dim_mappings: Axis i of the output is axis dim_mappings[i] of the input.
@@ -210,7 +208,12 @@ def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Seque
 )
 @descriptor
 class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
-    """Channels moved into blocks of the plane, inverse to SpaceToDepth."""
+    """Channels moved into blocks of the plane, inverse to SpaceToDepth.
+
+    Attributes:
+        column_row_depth: Whether the input's channel c * block_size^2 + y * block_size + x goes to
+            row y, column x of the block of channel c instead (ONNX: mode CRD).
+    """
 
     column_row_depth: bool = False
 

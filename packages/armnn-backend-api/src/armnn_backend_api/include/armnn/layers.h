@@ -159,7 +159,7 @@ enum {
   ARMNN_OUTPUT_SHAPE_ROUNDING_CEILING = 1, /* Ceiling */
 };
 
-/* Whether padding counts in an average's divisor. */
+/* Whether padding counts in an average's divisor, never its values. */
 enum {
   ARMNN_PADDING_METHOD_IGNORE_VALUE = 0, /* IgnoreValue */
   ARMNN_PADDING_METHOD_EXCLUDE = 1, /* Exclude */
@@ -203,7 +203,7 @@ enum {
   ARMNN_RESIZE_METHOD_CUBIC = 1000, /* Cubic */
 };
 
-/* The nearest sample to a place; Arm NN knows TensorFlow's. */
+/* The rule for the nearest sample; Arm NN knows TensorFlow's. */
 enum {
   ARMNN_RESIZE_ROUNDING_TENSORFLOW = 1000, /* TensorFlow */
   ARMNN_RESIZE_ROUNDING_ROUND_PREFER_FLOOR = 1001, /* RoundPreferFloor */
@@ -219,7 +219,7 @@ enum {
   ARMNN_GRID_PADDING_REFLECTION = 1002, /* Reflection */
 };
 
-/* The order of a sequence; Arm NN knows forward only. */
+/* The direction of a recurrent layer; Arm NN knows forward. */
 enum {
   ARMNN_SEQUENCE_DIRECTION_FORWARD = 1000, /* Forward */
   ARMNN_SEQUENCE_DIRECTION_REVERSE = 1001, /* Reverse */
@@ -1383,7 +1383,7 @@ enum {
 /* Axis i of the input becomes axis dim_mappings[i] of the output. */
 #define ARMNN_PERMUTE_DIM_MAPPINGS "dim_mappings"
 
-/* Transpose: The axes reordered, given from the output's side. It only moves elements.
+/* Transpose: The axes in another order, from the output's side. It only moves elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_TRANSPOSE "Transpose"
@@ -1401,7 +1401,8 @@ enum {
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT "data_layout"
 #define ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT ARMNN_DATA_LAYOUT_NHWC
 
-/* DepthToSpace: Channels moved into blocks of the plane. It only moves elements.
+/* DepthToSpace: Channels moved into blocks of the plane, inverse to SpaceToDepth. It only moves
+ * elements.
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_DEPTH_TO_SPACE "DepthToSpace"
