@@ -3885,9 +3885,7 @@ class LayerBuilders(Protocol):
     ) -> Value:
         """Add a SpaceToBatchNd layer.
 
-        Blocks of the padded plane moved into the batch.
-
-        TensorFlow: SpaceToBatchND.
+        Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
 
         Args:
             input: [N,H,W,C] or [N,C,H,W]; without W for a block of one axis.

@@ -241,9 +241,7 @@ def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Seq
 )
 @descriptor
 class SpaceToBatchNdDescriptor(Descriptor):
-    """Blocks of the padded plane moved into the batch.
-
-    TensorFlow: SpaceToBatchND.
+    """Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
 
     Attributes:
         block_shape: The size of a block along each spatial axis.

@@ -1418,7 +1418,7 @@ enum {
 #define ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH "column_row_depth"
 #define ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH_DEFAULT 0
 
-/* SpaceToBatchNd: Blocks of the padded plane moved into the batch.
+/* SpaceToBatchNd: Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
  * Inputs: input. Outputs: output.
  */
 #define ARMNN_LAYER_SPACE_TO_BATCH_ND "SpaceToBatchNd"
