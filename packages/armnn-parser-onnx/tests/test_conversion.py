@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which nodes are converted, and what is said of those that are not."""
+"""Converted nodes, and the reasons against others."""
 
 from __future__ import annotations
 

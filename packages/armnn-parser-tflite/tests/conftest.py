@@ -48,7 +48,7 @@ class Tensor:
         data: Its data, if it is constant.
         scale: Its scale, or its scales.
         zero_point: Its zero point.
-        axis: Where several scales lie.
+        axis: The axis of several scales.
         signature: Its dimensions, -1 where they are not known.
     """
 

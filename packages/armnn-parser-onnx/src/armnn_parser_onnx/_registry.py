@@ -67,18 +67,21 @@ def operator(
 
 
 def find_converter(name: str, opset: int, domain: str = "") -> Converter | None:
-    """Return the converter of an operator at an opset, None if there is none."""
+    """Return an operator's converter at an opset, None without one."""
     known = [entry for entry in _CONVERTERS.get((domain, name), ()) if entry.since <= opset]
     return max(known, key=lambda entry: entry.since) if known else None
 
 
 def operator_names() -> tuple[str, ...]:
-    """Return every operator of ONNX's own domain that has a converter, sorted."""
+    """Return ONNX's own operators that have converters, sorted."""
     return tuple(sorted(name for domain, name in _CONVERTERS if not domain))
 
 
 def newest_opset() -> int:
-    """Return the newest opset that can be read, which depends on the installed onnx too."""
+    """Return the newest readable opset.
+
+    It depends on the installed onnx, too.
+    """
     return min(_NEWEST_KNOWN_OPSET, onnx.defs.onnx_opset_version())
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The interface ``onnx.backend.base`` over the runtime, so that ONNX's own tests can drive it.
+"""The interface ``onnx.backend.base``, for ONNX's own tests.
 
-``armnn_parser_onnx.backend`` is a backend in ONNX's sense: ``prepare``, ``run_model``,
-``run_node`` and ``supports_device`` are its functions.
+It runs on the runtime. ``armnn_parser_onnx.backend`` is a backend in ONNX's sense: ``prepare``,
+``run_model``, ``run_node`` and ``supports_device`` are its functions.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class ArmnnBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_options: Any) -> bool:
-        """Whether the model can be read and the device is known."""
+        """Return whether model and device are usable."""
         if not cls.supports_device(device):
             return False
         try:
@@ -148,7 +148,10 @@ class ArmnnBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether ONNX's name for a device is one that is known: "CPU", with or without number."""
+        """Return whether a device is known: "CPU", perhaps with number.
+
+        The name is ONNX's.
+        """
         kind, _, number = device.partition(":")
         return kind == "CPU" and (not number or number.isdecimal())
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The graphs in the attributes of If, Loop and Scan, ready to be converted any number of times."""
+"""Bodies of If, Loop and Scan, prepared for repeated conversion.
+
+A body is a graph in an attribute.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ name."""
 
 
 class Body:
-    """A graph in an attribute of a node. Its tensors are decoded once and shared by all uses.
+    """A graph in an attribute; its tensors are decoded once.
 
-    It keeps nothing of the file's message, so that this can go.
+    All uses share the tensors. It keeps nothing of the file's message, so that this can be freed.
 
     Attributes:
         inputs: What it is given, in order.
@@ -80,7 +83,7 @@ def body_key(node: onnx.NodeProto, attribute: str) -> tuple[str, str]:
 
 
 def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
-    """Yield the names that a node reads, those that the graphs in its attributes read included."""
+    """Yield the names that a node and its graphs read."""
     yield from node.input
     for attribute in node.attribute:
         body = bodies.get(body_key(node, attribute.name))
@@ -89,9 +92,10 @@ def names_read(node: onnx.NodeProto, bodies: Bodies) -> Iterator[str]:
 
 
 def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """Return the nodes that an output depends on, in the order of the file where it can be kept.
+    """Return the nodes an output depends on, in executable order.
 
-    ONNX wants a node after those that it reads; onnxruntime takes any order, and tools write it.
+    The order is that of the file where possible. ONNX wants a node after those that it reads;
+    onnxruntime takes any order, and tools write it.
 
     Raises:
         ParseError: Two nodes make a value of one name.
@@ -116,7 +120,10 @@ def live_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
 
 
 def _in_order(reads: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return nodes by what they read, of those that may come next the first; loops come last."""
+    """Return the nodes ordered by what they read.
+
+    Of those that may be next, the first is taken; nodes of a cycle are last.
+    """
     waits = {index: set(read) for index, read in reads.items()}
     readers: dict[int, list[int]] = {index: [] for index in reads}
     for index, read in waits.items():
@@ -140,7 +147,7 @@ def described(node: onnx.NodeProto) -> str:
 
 
 def light_copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    """Return a copy of a node of which the graphs in attributes are empty."""
+    """Return a node's copy with empty graphs in its attributes."""
     copy = onnx.NodeProto(
         input=node.input,
         output=node.output,
@@ -157,7 +164,7 @@ def light_copy(node: onnx.NodeProto) -> onnx.NodeProto:
 
 
 def _mentioned(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield every name that a node or a graph in its attributes could read."""
+    """Yield every name a node or its graphs could read."""
     yield from node.input
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -167,7 +174,7 @@ def _mentioned(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def is_tensor(node: onnx.NodeProto) -> bool:
-    """Whether a node is a tensor and nothing else: a Constant that agrees with its schema."""
+    """Return whether a node is a valid Constant."""
     if node.op_type != "Constant" or node.domain or node.input or len(node.attribute) != 1:
         return False
     (attribute,) = node.attribute

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""If and Loop: the branch that is taken, the iterations one after the other.
+"""If and Loop: the chosen branch, the iterations in order.
 
 A condition or a trip count that is not known yet defers the node (:mod:`armnn.graph`); so does the
 condition of each further iteration of a loop.
@@ -39,7 +39,7 @@ MOST_LAYERS = 2**15
 
 @operator("If", moves_data=True)
 def convert_if(operation: Operation) -> Sequence[Value]:
-    """Convert the branch that is taken; the other one is dropped."""
+    """Convert the branch taken; the other one is dropped."""
     condition = operation.known(0)
     if condition.size != 1:
         raise operation.error(f"the condition has {condition.size} elements: expected one")
@@ -69,7 +69,7 @@ def convert_loop(operation: Operation) -> Sequence[Value]:
 
 
 class Scope(NamedTuple):
-    """A body and what it takes to convert it, now or later.
+    """A body with everything its conversion needs, now or later.
 
     Attributes:
         body: The graph.
@@ -89,7 +89,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def of(cls, operation: Operation, attribute: str) -> Scope:
-        """Return the scope of the graph in an attribute of a node."""
+        """Return the scope of the graph in an attribute."""
         graph = operation.graph
         derived = DerivedArrays() if graph.derived is None else graph.derived
         return cls(
@@ -102,7 +102,7 @@ class Scope(NamedTuple):
         )
 
     def captured(self, operation: Operation) -> list[Value]:
-        """Return the values from around the node that the body reads."""
+        """Return the outer values that the body reads."""
         return [operation.graph.value(name) for name in self.body.captures]
 
     def convert(
@@ -166,7 +166,7 @@ class _Loop(NamedTuple):
     states: int
 
     def run(self, network: Network, progress: _Progress) -> Sequence[Value]:
-        """Add iterations until the loop ends or its condition is not known."""
+        """Add iterations until the end or an unknown condition."""
         while progress.iteration != self.trips:
             condition = progress.condition
             if condition is not None:
@@ -222,7 +222,7 @@ class _Loop(NamedTuple):
 
 
 class _RestOfLoop(DeferredOperator):
-    """The iterations of a loop that are left when a condition is not known."""
+    """A loop's remaining iterations, behind an unknown condition."""
 
     operator = "Loop"
     awaits = (0,)
@@ -272,7 +272,7 @@ def check_count(operation: Operation, what: str, got: int, expected: int) -> Non
 
 
 def check_outputs(operation: Operation, name: str, body: Body, more: int) -> None:
-    """Check that a body makes all outputs of its node and ``more`` besides.
+    """Check that a body makes the node's outputs and ``more``.
 
     Raises:
         ParseError: It makes too few.
@@ -291,7 +291,10 @@ def _one(operation: Operation, what: str, numbers: list[int]) -> int:
 
 
 def _number(network: Network, number: np.generic, like: onnx.ValueInfoProto, name: str) -> Value:
-    """Return a constant of one element, a list if ``like`` says so."""
+    """Return a constant of one element, shaped like ``like``.
+
+    It is a list if ``like`` says so.
+    """
     rank = len(like.type.tensor_type.shape.dim)
     data = np.full((1,) * min(rank, 1), number)
     return network.add_constant(data, name=network.unique_name(name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From the nodes of a model to layers; what cannot be converted is collected."""
+"""Conversion of a model's nodes to layers, with refusals collected."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Found: TypeAlias = tuple[onnx.defs.OpSchema, Converter | None]
 
 
 def convert_model(model: onnx.ModelProto, opset: int, graph: Graph) -> None:
-    """Convert every node that an output of the model depends on.
+    """Convert every node that an output of the model needs.
 
     Nodes that cannot be converted before more is known (the branches of an If) become StandIn
     layers.
@@ -217,7 +217,10 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         self._opset = outer
 
     def _is_deferred(self, name: str) -> bool:
-        """Whether a value is that of a deferred node; it may turn out to be a quantised one."""
+        """Return whether a value belongs to a deferred node.
+
+        It may turn out to be a quantised one.
+        """
         return isinstance(self._graph.value(name).producer.compiled, DeferredOperator)
 
     def _operation(self, proto: onnx.NodeProto, schema: onnx.defs.OpSchema) -> Operation:
@@ -242,7 +245,7 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
 
 
 def operator_of(node: onnx.NodeProto, scope: str) -> Operator:
-    """Return what stands for a node outside of this package."""
+    """Return a node's description for other packages."""
     name = node.name or next((name for name in node.output if name), "")
     return Operator(node.op_type, f"{scope}{name}")
 
@@ -250,7 +253,7 @@ def operator_of(node: onnx.NodeProto, scope: str) -> Operator:
 def note_operators(
     nodes: Iterable[onnx.NodeProto], bodies: Bodies, opset: int, survey: Survey, scope: str = ""
 ) -> None:
-    """Note nodes and those of the graphs in their attributes, and which no layer computes."""
+    """Record nodes, with their graphs', and those not computable."""
     for node in nodes:
         operator = operator_of(node, scope)
         try:
@@ -284,7 +287,10 @@ def _onnx_type(info: TensorInfo) -> onnx.TypeProto:
 
 
 def _check_quantized(operation: Operation, converter: Converter) -> None:
-    """Refuse arithmetic on stored values: a layer would compute with the real ones."""
+    """Refuse arithmetic on stored values.
+
+    A layer would compute with the real ones.
+    """
     if converter.moves_data:
         return
     for name in operation.inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensor data that stays in the model's file until a node asks for it."""
+"""Tensor data left in the model's file until needed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NUMBER_BYTES = 8
 
 
 class DataInFile:
-    """Remembers where in a model's file data was left, by the key that replaces it.
+    """Where data was left in a model's file, by key.
 
-    A key is as unlikely to be a tensor's real data as a guessed password is to be right: no model
-    can name data by it.
+    The key replaces the data. A key is as unlikely to be a tensor's real data as a guessed password
+    is to be right: no model can name data by it.
 
     Args:
         file: The model's file, which is closed with the last reference to this object.
@@ -38,7 +38,7 @@ class DataInFile:
         return self._secret + (len(self._spans) - 1).to_bytes(_NUMBER_BYTES, "little")
 
     def resolved(self, data: bytes, name: str) -> bytes:
-        """Return the data that a key replaced; other data as it is.
+        """Return the data of a key; other data as is.
 
         Args:
             data: What stands in the message.
@@ -58,7 +58,7 @@ class DataInFile:
 
 
 def check_span(status: os.stat_result, offset: int, size: int, what: str) -> None:
-    """Check that data lies within a file.
+    """Check that data is within a file.
 
     Args:
         status: The file's.

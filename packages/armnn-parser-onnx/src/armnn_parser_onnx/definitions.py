@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that are defined here by nodes of others, in ONNX's textual form.
+"""Operators defined by nodes of others, in ONNX's textual form.
 
 Quantised operators become real ones between DequantizeLinear and QuantizeLinear.
 """
@@ -28,7 +28,7 @@ Definition: TypeAlias = "str | Callable[[onnx.NodeProto], str]"
 
 
 def has_definition(schema: OpSchema) -> bool:
-    """Whether an operator is defined here."""
+    """Return whether an operator is defined here."""
     return (schema.domain, schema.name) in _DEFINITIONS
 
 
@@ -78,7 +78,10 @@ def _integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
 
 
 def _channels_last(node: onnx.NodeProto, body: str, rank: int = 4) -> str:
-    """Put transpositions around a body that reads ``real`` and makes ``made``."""
+    """Transpose around a body that expects the channels last.
+
+    The body reads ``real`` and makes ``made``.
+    """
     if not _integer(node, "channels_last"):
         return body
     last = [0, rank - 1, *range(1, rank - 1)]
@@ -115,7 +118,10 @@ _BACK = " Y = QuantizeLinear (made, Y_scale, Y_zero_point)"
 
 
 def _q_linear_softmax(node: onnx.NodeProto) -> str:
-    """Before opset 13, which an attribute says, all axes from ``axis`` on were one."""
+    """Define QLinearSoftmax; before opset 13, it flattens axes.
+
+    An attribute says so; the axes from ``axis`` on are one then.
+    """
     softmax = f"made = Softmax {_attributes(node, 'axis')} (real)"
     if _integer(node, "opset", 13) < 13:
         softmax = (
@@ -148,7 +154,10 @@ def _q_linear_concat(node: onnx.NodeProto) -> str:
 
 
 def _q_gemm(node: onnx.NodeProto) -> str:
-    """The addend counts in steps of the product; without a scale the output is real."""
+    """Define QGemm; the addend counts in steps of the product.
+
+    Without a scale the output is real.
+    """
     added, bias = "", ""
     if _given(node, 6):
         bias = (
@@ -201,7 +210,10 @@ def _scaled(node: onnx.NodeProto, bias: int) -> str:
 
 
 def _dynamic_quantize_lstm(node: onnx.NodeProto) -> str:
-    """The weights lie transposed. Of what is multiplied with them the hidden state stays real."""
+    """Define DynamicQuantizeLSTM, whose weights are transposed.
+
+    Of the factors multiplied with them the hidden state stays real.
+    """
     names = ("activations", "activation_alpha", "activation_beta", "clip", "direction")
     rest = [
         name if _given(node, index) else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The element types of what a node makes, without converting it."""
+"""Element types of a node's outputs, without converting it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def output_types(
     bodies: Bodies,
     types: Types,
 ) -> list[DataType] | None:
-    """Return the type of each output that a node has, None if one cannot be told.
+    """Return a node's output types, None if one is unknown.
 
     Args:
         node: The node.
@@ -74,7 +74,10 @@ def _data_type(given: onnx.TypeProto) -> DataType | None:
 
 
 def _of_microsoft(node: onnx.NodeProto, types: Types) -> list[DataType | None]:
-    """Their schemas infer nothing: what is made has the type of the first real input."""
+    """Return the output types of Microsoft's operators.
+
+    Their schemas infer nothing: the outputs have the type of the first real input.
+    """
     given = (types[name] for name in node.input if name in types)
     made = [next((one for one in given if one.is_float), None)] * len(node.output)
     if node.op_type == "EmbedLayerNormalization":
@@ -117,7 +120,7 @@ _OF_BODIES = {"If": _of_if, "Loop": _of_loop, "Scan": _of_scan}
 def body_output_types(
     body: Body, given: Sequence[DataType | None], opset: int, types: Types
 ) -> list[DataType | None]:
-    """Return the type of each output of a body: what it says itself, else what its nodes make.
+    """Return a body's output types, declared or inferred.
 
     Args:
         body: The body.

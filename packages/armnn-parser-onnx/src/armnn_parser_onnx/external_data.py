@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExternalData:
-    """Reads the tensor data of one model that is not in its message.
+    """Reads a model's tensor data from outside its message.
 
     Args:
         folder: The folder of the model; None if the model has none, since it came as bytes.
@@ -33,7 +33,7 @@ class ExternalData:
         self.was_read = False
 
     def raw_data(self, tensor: TensorProto) -> bytes:
-        """Return the raw data of a tensor, from the model's file if it was left there.
+        """Return a tensor's raw data, also from the model's file.
 
         Raises:
             ParseError: The file was cut short since it was opened.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions as nodes: those that a model defines, and ONNX's own that have no converter."""
+"""Functions as nodes: a model's own, and ONNX's without converter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Calls = dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Replace the calls of functions that the model defines by the nodes that these consist of.
+    """Replace calls of the model's functions by the functions' nodes.
 
     Raises:
         ParseError: A function calls itself, the nodes would be too many, or onnx cannot do it.
@@ -37,7 +37,10 @@ def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def has_body(schema: Any) -> bool:
-    """Whether an operator is defined by others; the schema's stub lacks what says so."""
+    """Return whether an operator is defined by others.
+
+    The schema's stub lacks the method for that.
+    """
     return has_definition(schema) or bool(
         schema.has_function or schema.has_context_dependent_function
     )
@@ -46,7 +49,7 @@ def has_body(schema: Any) -> bool:
 def body_of(
     node: onnx.NodeProto, schema: Any, types: Sequence[onnx.TypeProto], opset: int
 ) -> tuple[list[onnx.NodeProto], int]:
-    """Return the nodes that a node is defined by, and the opset that they are of.
+    """Return the nodes that define a node, and their opset.
 
     Args:
         node: The node.
@@ -110,7 +113,10 @@ def _renamed(
     attributes: Mapping[str, onnx.AttributeProto],
     scope: str,
 ) -> onnx.NodeProto:
-    """Return a node of a body with the names of the caller; what the body makes gets its own."""
+    """Return a body's node with the caller's names.
+
+    Values made in the body get names of their own.
+    """
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     copy.name = f"{scope}/{node.name}" if node.name else ""
@@ -136,7 +142,7 @@ def _rename_captures(
     attributes: Mapping[str, onnx.AttributeProto],
     scope: str,
 ) -> None:
-    """Give a graph in an attribute the names of the caller for what it does not make itself."""
+    """Give a nested graph the caller's names for captured values."""
     made = [value.name for value in (*graph.input, *graph.initializer)]
     made += [name for node in graph.node for name in node.output]
     inside = names | {name: name for name in made}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The network that is being made, seen by the names of the model's values."""
+"""The network in the making, by the model's value names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DerivedArrays:
-    """Arrays made from other arrays, once, however many networks of a model they stand in."""
+    """Arrays derived from others, once for all networks."""
 
     def __init__(self) -> None:
         # Each entry holds the array that it was made from, so that the id stays taken.
@@ -32,7 +32,7 @@ class DerivedArrays:
     def get(
         self, array: NDArray[Any], how: str, change: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return what ``change`` makes of an array; ``how`` says what it does."""
+        """Return ``change`` of an array; ``how`` identifies the change."""
         key = (id(array), how)
         if key not in self._derived:
             self._derived.setdefault(key, (array, change(array)))
@@ -89,7 +89,7 @@ class Graph(ValueTable[str]):
         self._initializers[name] = data
 
     def value(self, name: str) -> Value:
-        """Return the value of a name; an initialiser becomes a Constant layer, once.
+        """Return a name's value; an initialiser becomes one Constant layer.
 
         Raises:
             ParseError: Nothing makes it, or the data of the initialiser is malformed.
@@ -105,17 +105,17 @@ class Graph(ValueTable[str]):
         return value
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """Return the data of a name, None if the network computes it."""
+        """Return a name's data, None if the network computes it."""
         return self.value(name).constant
 
     def shape_of(self, name: str) -> Shape | None:
-        """Return the shape of a name, None if not even its rank is known."""
+        """Return a name's shape, None if its rank is unknown."""
         return self.value(name).info.shape
 
     def derived_constant(
         self, value: Value, how: str, change: Callable[[NDArray[Any]], NDArray[Any]]
     ) -> Value:
-        """Return a constant made from another one; made once, however many nodes ask.
+        """Return a constant derived from another one, made once.
 
         Args:
             value: The constant that it is made from.

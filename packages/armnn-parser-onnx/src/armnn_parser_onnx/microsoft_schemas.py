@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Schemas of the operators of onnxruntime (domain com.microsoft) that can be converted.
+"""Schemas of onnxruntime's convertible operators (domain com.microsoft).
 
-Each row says the inputs and the outputs, those with ``?`` may be left out, and the attributes with
-their defaults: a type stands for an attribute that has none.
+Each row lists the inputs and the outputs, those with ``?`` may be left out, and the attributes with
+their defaults: a type where an attribute has no default.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ _TYPES = {
 
 @functools.cache
 def microsoft_schema(name: str) -> OpSchema | None:
-    """Return the schema of an operator, None if it is not among those that can be converted."""
+    """Return an operator's schema, None if it is not convertible."""
     if name not in _ROWS:
         return None
     inputs, outputs, attributes = _ROWS[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a path or bytes to a ``ModelProto`` that has a graph."""
+"""A ``ModelProto`` with a graph, from a path or bytes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _message(data: DataInFile) -> bytes:
-    """Return the message in a file without what stays there until a node asks for it."""
+    """Return a file's message without data left in the file."""
     file = data.file
     try:
         try:
@@ -116,7 +116,7 @@ def _check(proto: onnx.ModelProto, name: str) -> None:
 
 
 def _texts(proto: onnx.ModelProto) -> Iterator[str | bytes]:
-    """Yield the names in a model; those that are not UTF-8 come as bytes."""
+    """Yield a model's names; those not in UTF-8 are bytes."""
     yield from (proto.producer_name, proto.producer_version)
     for entry in proto.metadata_props:
         yield from (entry.key, entry.value)
@@ -147,7 +147,7 @@ def _texts_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str | bytes]:
 
 
 def default_opset(model: ModelFile) -> int:
-    """Return the version of ONNX's own operators that the model uses.
+    """Return the model's version of ONNX's own operators.
 
     Raises:
         ParseError: The model does not say it though it uses them, or says two.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A node of a model, held against the operator's schema; its attributes by type."""
+"""A node checked against its schema; its attributes by type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KIND_NAMES = {number: name for name, number in onnx.AttributeProto.AttributeTyp
 
 
 class Node:
-    """One node, whose counts and attributes agree with the operator's schema.
+    """One node, with counts and attributes that fit the schema.
 
     Attributes:
         op_type: The operator.
@@ -61,15 +61,15 @@ class Node:
         return ParseError(f"{self}: {message}")
 
     def has(self, name: str) -> bool:
-        """Whether the node itself has an attribute."""
+        """Return whether the node itself has an attribute."""
         return name in self._attributes
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an integer attribute; by default what the schema or else ``default`` says."""
+        """Return an integer attribute, else the schema's default or ``default``."""
         return int(self._value(name, default))
 
     def real(self, name: str, default: float | None = None) -> float:
-        """Return a float attribute; by default what the schema or else ``default`` says."""
+        """Return a float attribute, else the schema's default or ``default``."""
         return float(self._value(name, default))
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -98,27 +98,27 @@ class Node:
         return str(text)
 
     def any_text(self, name: str) -> str:
-        """Return a string attribute whatever it says, "" if the node has no such attribute."""
+        """Return a string attribute of any text, "" without it."""
         value = self._value(name, b"")
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """Return a list of integers, None if the node has no such attribute."""
+        """Return a list of integers, None without the attribute."""
         value = self._attributes.get(name)
         return None if value is None else tuple(value)
 
     def reals(self, name: str) -> tuple[float, ...] | None:
-        """Return a list of floats, None if the node has no such attribute."""
+        """Return a list of floats, None without the attribute."""
         value = self._attributes.get(name)
         return None if value is None else tuple(value)
 
     def texts(self, name: str) -> tuple[str, ...] | None:
-        """Return a list of strings, None if the node has no such attribute."""
+        """Return a list of strings, None without the attribute."""
         value = self._attributes.get(name)
         return None if value is None else tuple(text.decode("utf-8", "replace") for text in value)
 
     def tensor(self, name: str) -> onnx.TensorProto | None:
-        """Return a tensor, None if the node has no such attribute."""
+        """Return a tensor, None without the attribute."""
         value = self._attributes.get(name)
         return value if isinstance(value, onnx.TensorProto) else None
 
@@ -160,6 +160,9 @@ class Node:
 
 
 def describe_node(op_type: str, name: str, outputs: tuple[str, ...]) -> str:
-    """Return how messages name a node: by its name, else by its first output."""
+    """Return a node's name for messages.
+
+    It is its name, else its first output.
+    """
     named = f"node {name!r}" if name else f"node of the output {outputs[0] if outputs else ''!r}"
     return f"{named} ({op_type})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One node while it is converted: what a converter reads and how it refuses."""
+"""One node in conversion: its inputs, attributes and refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Operation(Node, ConvertedOperation):
         self.network = graph.network
 
     def has_input(self, index: int) -> bool:
-        """Whether an optional input is there."""
+        """Return whether an optional input is present."""
         return index < len(self.inputs) and bool(self.inputs[index])
 
     def input(self, index: int = 0) -> Value:
@@ -55,7 +55,7 @@ class Operation(Node, ConvertedOperation):
         return repr(self.schema.inputs[index].name)
 
     def values(self) -> list[Value]:
-        """Return all inputs of an operator that takes any number of them.
+        """Return all inputs of a variadic operator.
 
         Raises:
             ParseError: There is none, or one is absent.
@@ -65,12 +65,12 @@ class Operation(Node, ConvertedOperation):
         return [self.graph.value(name) for name in self.inputs]
 
     def constant(self, index: int) -> NDArray[Any] | None:
-        """Return the data of an input, None if it is absent or computed."""
+        """Return an input's data, None if absent or computed."""
         value = self.optional_input(index)
         return None if value is None else value.constant
 
     def known_integers(self, index: int) -> tuple[int, ...] | None:
-        """Return the data of a constant list of integers, None if it is absent.
+        """Return a constant list of integers, None if absent.
 
         Raises:
             NotKnownYetError: It is computed.
@@ -80,7 +80,7 @@ class Operation(Node, ConvertedOperation):
         return tuple(int(number) for number in self.known(index).reshape(-1))
 
     def dimensions(self, index: int) -> Value:
-        """Return an input that holds one number per axis of a tensor, computed or not.
+        """Return an input with one number per axis, perhaps computed.
 
         Raises:
             ParseError: It cannot be that.
@@ -99,11 +99,14 @@ class Operation(Node, ConvertedOperation):
 
     @property
     def stem(self) -> str:
-        """What its layers are named after: its name, else its first output."""
+        """The base of the layers' names: the node's, or output's.
+
+        It is the name of the node, else of its first output.
+        """
         return self.name or next((name for name in self.outputs if name), self.op_type)
 
     def layer_name(self, part: str = "") -> str:
-        """Return a free name for a layer: that of the node, with ``part`` for a helper of it."""
+        """Return a free layer name; ``part`` marks the node's helpers."""
         return self.graph.unique_name(f"{self.stem}/{part}" if part else self.stem)
 
     def body(self, name: str) -> Body:

@@ -74,7 +74,10 @@ def _metadata(model: onnx.ModelProto, opset: int) -> dict[str, str]:
 
 
 def _add_inputs(model: ModelFile, graph: Graph) -> None:
-    """Make inputs and initialisers known; an input with an initialiser is a constant."""
+    """Register inputs and initialisers.
+
+    An input with an initialiser is a constant.
+    """
     proto = model.proto.graph
     if proto.sparse_initializer:
         names = [tensor.values.name for tensor in proto.sparse_initializer]
@@ -107,7 +110,10 @@ def _checked_info(given: onnx.ValueInfoProto) -> TensorInfo:
 
 
 def _dimension(dim: onnx.TensorShapeProto.Dimension) -> Dimension:
-    """Return a dimension; -1 and "?" are how some exporters write that they do not know it."""
+    """Return a dimension.
+
+    Some exporters write -1 or "?" for an unknown one.
+    """
     if dim.HasField("dim_value"):
         return None if dim.dim_value == -1 else dim.dim_value
     return None if dim.dim_param in ("", _ANONYMOUS) else dim.dim_param

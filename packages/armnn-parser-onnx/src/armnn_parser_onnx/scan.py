@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scan: its body once per element of the axes that it scans, one after the other."""
+"""Scan: its body once per element of the scanned axes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 
 @operator("Scan", since=9, moves_data=True)
 def convert_scan(operation: Operation) -> Sequence[Value]:
-    """Convert the body once per element of the inputs' scanned axes."""
+    """Convert the body once per element of the scanned axes."""
     inputs = operation.values()
     return _Scan(operation, inputs).run(inputs)
 
 
 @operator("Scan", moves_data=True)
 def convert_scan_of_batches(operation: Operation) -> Sequence[Value]:
-    """Scan each entry of a batch: before opset 9, all inputs and outputs have that axis first."""
+    """Scan each batch entry, as before opset 9.
+
+    All inputs and outputs have the batch as first axis there.
+    """
     if operation.has_input(0):
         raise RefusedError(
             "sequences of different lengths are not supported: leave out the first "
@@ -135,7 +138,7 @@ def _known_size(operation: Operation, value: Value, axis: int) -> int:
 
 
 def _element(operation: Operation, value: Value, index: int, axis: int) -> Value:
-    """Return a part of a value, without the axis that the index is of."""
+    """Return a value's part at an index, without the axis."""
     return operation.network.add_gather(
         value, np.array(index, np.int32), axis=axis, name=operation.layer_name("element")
     )

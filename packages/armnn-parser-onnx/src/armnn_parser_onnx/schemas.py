@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The schema of a node's operator: ONNX's own, or one of the domain com.microsoft."""
+"""Operator schemas: ONNX's own, or the domain com.microsoft."""
 
 from __future__ import annotations
 

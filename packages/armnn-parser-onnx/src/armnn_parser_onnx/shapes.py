@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reshape_like(operation: Operation, value: Value, like: Value, part: str = "") -> Value:
-    """Give a value the shape of another one that has as many elements."""
+    """Reshape a value like another of as many elements."""
     shape = operation.shape_of(like)
     target = None if 0 in shape else reshape_target(shape)
     if target is not None:
@@ -61,7 +61,7 @@ def reshape_to_groups(
 
 
 def _product(dims: Sequence[Dimension]) -> int | None:
-    """Return the product of the dimensions, None if it is not known."""
+    """Return the product of the dimensions, None if unknown."""
     known = [dim for dim in dims if isinstance(dim, int)]
     return math.prod(known) if len(known) == len(dims) or 0 in known else None
 
@@ -93,7 +93,10 @@ def _computed_shape(operation: Operation, value: Value, groups: Sequence[Sequenc
 
 
 def with_spatial_axes(operation: Operation, value: Value, count: int) -> Value:
-    """Insert axes of one element after [N, C], so that ``count`` axes follow them."""
+    """Insert axes of one element after [N, C].
+
+    ``count`` axes follow these two then.
+    """
     rank = len(operation.shape_of(value))
     inserted: list[list[int]] = [[] for _ in range(count + 2 - rank)]
     groups = [[0], [1], *inserted, *([axis] for axis in range(2, rank))]
@@ -101,7 +104,10 @@ def with_spatial_axes(operation: Operation, value: Value, count: int) -> Value:
 
 
 def without_spatial_axes(operation: Operation, value: Value, rank: int) -> Value:
-    """Undo :func:`with_spatial_axes`: drop the axes after [N, C] until ``rank`` are left."""
+    """Drop axes after [N, C], undoing :func:`with_spatial_axes`.
+
+    ``rank`` axes are left.
+    """
     now = len(operation.shape_of(value))
     groups = [[0], [1], *([axis] for axis in range(2 + now - rank, now))]
     return reshape_to_groups(operation, value, groups)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A model file without the data of its large tensors, which stays in the file until it is needed.
+"""A model file without its large tensors' data.
 
-A decoded message holds a copy of every tensor, beside the file's bytes that it was decoded from
-and the arrays that are made of it. Here the fields of Protocol Buffers are walked in the file, and
-large raw data of a tensor is replaced by a key.
+The data stays in the file until it is needed. A decoded message holds a copy of every tensor,
+beside the file's bytes that it was decoded from and the arrays that are made of it. Here the fields
+of Protocol Buffers are walked in the file, and large raw data of a tensor is replaced by a key.
 
 The key takes the place of the field's content and nothing else is changed: in whatever order
 fields come, however often, and however messages are merged, Protocol Buffers decides which raw
@@ -35,11 +35,11 @@ _LONGEST_LENGTH = 5
 
 
 class MalformedError(Exception):
-    """The file is no message, or has something that no model has."""
+    """The file is no message, or not a model's."""
 
 
 def shortened(file: BinaryIO, size: int, leave: Callable[[int, int], bytes]) -> bytes:
-    """Return the message in a file without the data of its large tensors.
+    """Return a file's message without its large tensors' data.
 
     Args:
         file: Buffered, at its beginning.
@@ -90,7 +90,7 @@ def _content_length(file: BinaryIO, kind: int) -> int:
 
 
 def _varint(file: BinaryIO, longest: int) -> tuple[int, bytes]:
-    """Return a number and the bytes that it is coded in."""
+    """Return a number and the bytes that encode it."""
     value, coded = 0, b""
     while len(coded) < longest:
         byte = _exactly(file, 1)

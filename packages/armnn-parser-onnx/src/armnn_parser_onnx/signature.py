@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Do the types of a node's inputs agree with the operator's schema?"""
+"""Checks of a node's input types against the schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
 
 def check_types(operation: Operation) -> None:
-    """Check the types of the inputs, so that converters need not.
+    """Check the input types, so that converters need not.
 
     Raises:
         ParseError: A type is not allowed, or inputs that must have one type have two.

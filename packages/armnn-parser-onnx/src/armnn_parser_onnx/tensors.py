@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From ``TensorProto`` to NumPy arrays, sizes checked before memory is taken."""
+"""Conversion of ``TensorProto`` to arrays, with sizes checked first.
+
+They are checked before memory is taken.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +78,13 @@ _TYPED_FIELDS = {
 
 
 def onnx_type_of(data_type: DataType) -> int:
-    """Return the number of ``TensorProto.DataType`` that a value of a data type has in ONNX."""
+    """Return a data type's number in ``TensorProto.DataType``."""
     plain = DataType.from_numpy(data_type.numpy_dtype)
     return next(number for number, known in _DATA_TYPES.items() if known is plain)
 
 
 def data_type_of(elem_type: int) -> DataType:
-    """Return the data type that a number of ``TensorProto.DataType`` stands for.
+    """Return the data type of a ``TensorProto.DataType`` number.
 
     Raises:
         ParseError: Networks have no such type.
@@ -96,7 +99,7 @@ def data_type_of(elem_type: int) -> DataType:
 
 
 def onnx_type_name(data_type: DataType) -> str:
-    """Return how the operator schemas of ONNX spell a type: "tensor(float)"."""
+    """Return a type's name in ONNX's operator schemas: "tensor(float)"."""
     name = data_type.numpy_name
     return f"tensor({_TYPE_NAMES.get(name, name)})"
 
@@ -114,7 +117,9 @@ def checked_count(dims: tuple[int, ...], what: str) -> int:
 
 
 def to_array(tensor: TensorProto, external_data: ExternalData) -> NDArray[Any]:
-    """Return the data of a tensor, types narrower than a byte in one byte each.
+    """Return a tensor's data.
+
+    Types narrower than a byte have one byte each.
 
     Args:
         tensor: An initialiser or an attribute.
@@ -166,9 +171,9 @@ def _from_bytes(data: bytes, data_type: DataType, dims: tuple[int, ...], what: s
 def _from_numbers(
     numbers: Any, data_type: DataType, dims: tuple[int, ...], what: str
 ) -> NDArray[Any]:
-    """Return the array that a typed field of a tensor holds.
+    """Return the array in a tensor's typed field.
 
-    Floats of 8 and 16 bits stand there as the integers that have their bits.
+    Floats of 8 and 16 bits are stored there as integers with the same bits.
     """
     count = math.prod(dims)
     stored = -(-count * data_type.bits // 8) if data_type.bits < 8 else count
@@ -190,7 +195,7 @@ def _from_numbers(
 
 
 def _unpacked(packed: NDArray[np.uint8], data_type: DataType, count: int) -> NDArray[Any]:
-    """Return one element per byte; the first of a byte stands in its lowest bits."""
+    """Return one element per byte; lowest bits are first."""
     bits = data_type.bits
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes: NDArray[Any] = ((packed[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count]

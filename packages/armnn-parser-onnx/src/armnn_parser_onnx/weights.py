@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The weights of convolutions: what is asked of their shape, and how they get another layout."""
+"""Convolution weights: checks of their shape, changes of layout."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _check_kernel_shape(operation: Operation, size: tuple[int, ...]) -> None:
 
 
 def check_channels(operation: Operation, expected: int) -> None:
-    """Check the channels of the input against what the weights read.
+    """Check the input's channels against the weights.
 
     Raises:
         ParseError: They differ.

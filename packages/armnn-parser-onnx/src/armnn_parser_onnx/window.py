@@ -35,7 +35,10 @@ class Window(NamedTuple):
     after: tuple[int, ...]
 
     def padded_to(self, count: int) -> Window:
-        """Return a window that does nothing along new axes in front, ``count`` axes in all."""
+        """Return a window padded to ``count`` axes, new ones first.
+
+        It does nothing along the new axes.
+        """
         new = count - len(self.size)
         ones, zeros = (1,) * new, (0,) * new
         return Window(
@@ -95,7 +98,7 @@ def kernel_shape(operation: Operation) -> tuple[int, ...]:
 def per_axis(
     operation: Operation, name: str, count: int, *, default: int, least: int
 ) -> tuple[int, ...]:
-    """Return an attribute that has one number per axis (or per side of each).
+    """Return an attribute with one number per axis or side.
 
     Raises:
         ParseError: It has a wrong length or a number out of its range.

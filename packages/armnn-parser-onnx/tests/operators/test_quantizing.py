@@ -15,7 +15,7 @@ from armnn_parser_onnx.parser import parse
 
 node = helper.make_node
 Model = Callable[..., onnx.ModelProto]
-# No value lies in the middle of two steps, where ONNX and Arm NN round to different sides.
+# No value is in the middle of two steps, where ONNX and Arm NN round to different sides.
 X = np.array([[-100, -1.3, 0], [0.4, 2.7, 100]], np.float32)
 SCALE = {"s": np.array(0.5, np.float32)}
 

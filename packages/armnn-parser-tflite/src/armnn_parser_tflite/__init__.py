@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""TensorFlow Lite files as networks; armnn finds it by its entry point."""
+"""The parser of TensorFlow Lite files."""

@@ -62,10 +62,10 @@ def operator(
 
 
 def find_converter(name: str, *, custom: bool) -> Converter | None:
-    """Return the converter of an operator, None if there is none."""
+    """Return an operator's converter, None without one."""
     return _CONVERTERS.get((name, custom))
 
 
 def operator_names() -> tuple[str, ...]:
-    """Return every operator that has a converter, sorted; custom ones are among them."""
+    """Return the operators with converters, custom ones included, sorted."""
     return tuple(sorted(name for name, _ in _CONVERTERS))

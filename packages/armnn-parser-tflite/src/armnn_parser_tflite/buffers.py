@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The data of tensors: in the tables of the file, behind them, or in files beside it."""
+"""The data of tensors, in the file or beside it.
+
+In the file it is in the tables or behind them.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class Buffers:
             size: How many bytes it needs.
 
         Raises:
-            ParseError: The data has another size, or lies where it must not.
+            ParseError: The data has another size, or is at a forbidden place.
         """
         what = f"the tensor {tensor.name!r}"
         if tensor.external_buffer:
@@ -76,7 +79,7 @@ class Buffers:
         """Return the bytes of a buffer, None if it is empty.
 
         Raises:
-            ParseError: There is no such buffer, or it lies outside of the file.
+            ParseError: There is no such buffer, or it is not within the file.
         """
         if index == 0 and not self._tables:
             return None  # the first buffer is empty by convention, so some files have none

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From the operators of a subgraph to layers; what cannot be converted is collected."""
+"""Conversion of a subgraph's operators to layers, with refusals collected."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EFFECTS = (BuiltinOperator.ASSIGN_VARIABLE, BuiltinOperator.CALL_ONCE)
 
 
 def convert_operators(graph: Graph, file: FlatFile) -> None:
-    """Convert every operator that an output of the subgraph depends on.
+    """Convert every operator that an output of the subgraph needs.
 
     Raises:
         UnsupportedOperatorError: Some cannot be converted; the message names all of them.
@@ -61,15 +61,15 @@ def main_graph(
     buffers: Buffers,
     survey: Survey | None = None,
 ) -> Graph:
-    """Return the graph of a subgraph whose operators may call others."""
+    """Return a subgraph's graph; its operators may call other subgraphs."""
     calls = _Calls(model, network, buffers)
     return Graph(network, subgraph, buffers, calls.variables, calls, survey=survey)
 
 
 class _Calls:
-    """Adds the layers of subgraphs that operators call, as often as they are called.
+    """Adds the layers of called subgraphs, once per call.
 
-    How many operators that are is bounded, as calls in loops and calls within calls multiply.
+    The number of operators is bounded, as calls in loops and calls within calls multiply.
     """
 
     def __init__(self, model: ModelFile, network: Network, buffers: Buffers) -> None:
@@ -215,7 +215,7 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
 
 
 def _live_operators(subgraph: Subgraph) -> list[OperatorRecord]:
-    """Return the operators that an output depends on, in the order of the file."""
+    """Return the operators that an output needs, in file order."""
     producers = {
         index: at for at, record in enumerate(subgraph.operators) for index in record.outputs
     }

@@ -51,7 +51,7 @@ _EMPTY = struct.pack("<HHi", 4, 4, 4)
 
 
 class FlatFile:
-    """The bytes of a file, and how much more of them may be read as vectors.
+    """A file's bytes, with a budget for reading vectors.
 
     Attributes:
         data: The content of the file.
@@ -64,7 +64,7 @@ class FlatFile:
         self._work: float = _WORK_PER_BYTE * len(data) + _LEAST_WORK
 
     def charge(self, size: int) -> None:
-        """Take the bytes of a vector from what may be read.
+        """Subtract a vector's bytes from what may be read.
 
         Raises:
             ParseError: Nothing is left: vectors overlap, or are longer than the file.
@@ -76,16 +76,16 @@ class FlatFile:
             )
 
     def trust(self) -> None:
-        """Let everything be read as often as wanted, now that the whole file has been seen."""
+        """Allow unlimited reading; the whole file has been checked."""
         self._work = math.inf
 
     def error(self, what: str) -> ParseError:
-        """Return the error for something in the file that cannot be read."""
+        """Return the error for an unreadable part of the file."""
         return ParseError(f"the model {self.name!r} is malformed or cut short: {what}")
 
 
 class FlatTable:
-    """One table of a file, read by the names of its fields.
+    """One table of a file, read by field names.
 
     Args:
         kind: The name of the table in the schema.
@@ -109,11 +109,14 @@ class FlatTable:
 
     @classmethod
     def empty(cls, kind: str, file: FlatFile) -> FlatTable:
-        """Return a table in which every field has the default of the schema."""
+        """Return a table with the schema's default in every field."""
         return cls(kind, _EMPTY, 4, file)
 
     def charge(self, size: int) -> None:
-        """Take work that the table asks for from what may be done; see :class:`FlatFile`."""
+        """Subtract work from what may be done.
+
+        See :class:`FlatFile`.
+        """
         self._file.charge(size)
 
     def integer(self, name: str) -> int:
@@ -129,7 +132,10 @@ class FlatTable:
         return bool(self._number(name))
 
     def text(self, name: str) -> str:
-        """Return a text, "" if there is none; what is not UTF-8 is escaped."""
+        """Return a text, "" if absent.
+
+        Bytes that are not UTF-8 are escaped.
+        """
         return self._decoded(self._read(self._fields[name][0], name, _text))
 
     def integers(self, name: str) -> tuple[int, ...]:
@@ -137,15 +143,17 @@ class FlatTable:
         return tuple(self.array(name).tolist())
 
     def reals(self, name: str) -> tuple[float, ...]:
-        """Return a vector of floating point numbers, empty if there is none."""
+        """Return a vector of floating point numbers, empty if absent."""
         return tuple(self.array(name).tolist())
 
     def array(self, name: str, *, charged: bool = True) -> NDArray[Any]:
-        """Return a vector of numbers as a view of the file, empty if there is none.
+        """Return a vector as a view of the file.
+
+        It holds numbers, and is empty if the field is absent.
 
         Args:
             name: The field.
-            charged: Whether it counts as read; views that nobody walks over need not.
+            charged: Whether it counts as read; views that are not walked over need not.
         """
         slot, kind, _ = self._fields[name]
         array = self._read(slot, name, _VECTORS[kind])
@@ -171,13 +179,13 @@ class FlatTable:
         return self._tables(slot, kind.strip("[]"), name)
 
     def union(self, name: str, kind: str) -> FlatTable | None:
-        """Return a member of a union as a table of a kind."""
+        """Return a member of a union as a table."""
         return self._other(kind, self._read(self._fields[name][0], name, _target))
 
     # -- fields that are newer than the schema ---------------------------------------------------
 
     def slot_integer(self, slot: int, *, wide: bool = False) -> int:
-        """Return an unsigned number of 32 bits, or 64, by its place in the vtable."""
+        """Return an unsigned 32- or 64-bit number by vtable place."""
         number = _NUMBERS["Uint64" if wide else "Uint32"]
         found = self._read(slot, f"field {slot}", number.unpack_from)
         return 0 if found is None else int(found[0])
@@ -187,7 +195,10 @@ class FlatTable:
         return self._decoded(self._read(slot, f"field {slot}", _text))
 
     def slot_tables(self, slot: int) -> list[FlatTable]:
-        """Return a vector of tables, which the schema does not know, by its place."""
+        """Return a vector of tables by its vtable place.
+
+        The schema does not know it.
+        """
         return self._tables(slot, "Unknown", f"field {slot}")
 
     # -- inside ----------------------------------------------------------------------------------
@@ -206,14 +217,14 @@ class FlatTable:
         return [FlatTable(kind, self._data, position, self._file) for position in positions]
 
     def _other(self, kind: str, position: int | None) -> FlatTable | None:
-        """Return another table of these bytes, None if it is absent."""
+        """Return another table of these bytes, None if absent."""
         return None if position is None else FlatTable(kind, self._data, position, self._file)
 
     def _read(self, slot: int, name: str, read: Callable[[bytes, int], _T]) -> _T | None:
-        """Return what is read where a field stands, None if it is absent.
+        """Read a field, None if it is absent.
 
         Raises:
-            ParseError: The field lies outside of the file.
+            ParseError: The field is outside of the file.
         """
         try:
             place = self._place(slot)
@@ -222,7 +233,7 @@ class FlatTable:
             raise self._file.error(f"{self._kind}.{name} lies outside of it") from error
 
     def _place(self, slot: int) -> int | None:
-        """Return where a field stands, None if the table lacks it."""
+        """Return a field's place, None if the table lacks it."""
         if self._vtable is None:
             start = self._position - _INT32.unpack_from(self._data, self._position)[0]
             if start < 0:  # from which Python would count back from the end
@@ -265,7 +276,10 @@ def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
 
 
 def _targets(data: bytes, place: int) -> list[int]:
-    """Return where the offsets of a vector lead to: each counts from where it stands."""
+    """Return the targets of a vector's offsets.
+
+    Each offset counts from its own place.
+    """
     start = _target(data, place) + 4
     offsets = _vector(np.dtype("<u4"), data, place).tolist()
     return [start + 4 * at + offset for at, offset in enumerate(offsets)]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of custom operators: a FlexBuffers map of numbers, read within its bounds.
+"""Custom operators' parameters: a FlexBuffers map of numbers.
 
-The format is that of https://flatbuffers.dev/flexbuffers. Only what parameters are made of is
-read: a map at the root, with numbers and truth values in it; other values are left out.
+It is read within its bounds. The format is that of https://flatbuffers.dev/flexbuffers. Only what
+parameters are made of is read: a map at the root, with numbers and truth values in it; other values
+are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _LONGEST_KEY = 256
 
 
 def read_numbers(data: bytes) -> dict[str, float]:
-    """Return the numbers in a map by their names; integers as they are, Booleans as 0 and 1.
+    """Return the numbers in a map by name.
+
+    Integers stay as they are, Booleans are 0 and 1.
 
     Raises:
         ParseError: It is no map, or an offset leads out of it.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Computes operators on a few known integers: counters of loops and conditions made of them."""
+"""Computes operators on few known integers.
+
+They are counters of loops and the conditions made of them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ _ACTIVATED = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}
 
 
 def folded(operation: Operation) -> Value | None:
-    """Return what an operator makes of known integers or Booleans as a constant, else None.
+    """Return an operator's constant result, None if not foldable.
+
+    Known integers and Booleans are folded.
 
     Raises:
         ParseError: Its options are malformed.

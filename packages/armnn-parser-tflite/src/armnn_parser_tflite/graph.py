@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The network that is being made, seen by the tensors of the subgraph."""
+"""The network in the making, by the subgraph's tensors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Graph(ValueTable[int]):
         return self.subgraph.tensors[index]
 
     def has_data(self, index: int) -> bool:
-        """Whether the file has the data of a tensor.
+        """Return whether the file has a tensor's data.
 
         Raises:
             ParseError: It is malformed.
@@ -60,7 +60,7 @@ class Graph(ValueTable[int]):
         return bool(tensor.external_buffer) or self.buffers.data(tensor.buffer) is not None
 
     def value(self, index: int) -> Value:
-        """Return the value of a tensor; one with data becomes a Constant layer, once.
+        """Return a tensor's value; data becomes one Constant layer.
 
         A variable has the value that it has before the first run: the real number zero.
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From a path or bytes to the root table of a TensorFlow Lite file."""
+"""The root table of a TensorFlow Lite file.
+
+The file is a path or bytes.
+"""
 
 from __future__ import annotations
 

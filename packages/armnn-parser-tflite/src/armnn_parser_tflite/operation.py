@@ -42,7 +42,7 @@ class Operation(ConvertedOperation):
     # -- parameters ------------------------------------------------------------------------------
 
     def options(self, kind: str) -> FlatTable:
-        """Return the parameters; if the file leaves them out, the defaults of the schema.
+        """Return the parameters, by default those of the schema.
 
         Args:
             kind: Their table in the schema, ``Conv2DOptions`` for one.
@@ -66,7 +66,7 @@ class Operation(ConvertedOperation):
         """Return the parameters of a custom operator.
 
         Raises:
-            ParseError: They lie outside of the file.
+            ParseError: They are outside of the file.
         """
         table = self.record.table
         offset, size = (table.integer(f"LargeCustomOptions{part}") for part in ("Offset", "Size"))
@@ -83,7 +83,7 @@ class Operation(ConvertedOperation):
         return len(self.record.inputs)
 
     def has_input(self, index: int) -> bool:
-        """Whether an optional input is there."""
+        """Return whether an optional input is present."""
         return index < self.count() and self.record.inputs[index] != ABSENT
 
     def input(self, index: int = 0) -> Value:
@@ -101,7 +101,7 @@ class Operation(ConvertedOperation):
         return str(index)
 
     def values(self) -> list[Value]:
-        """Return all inputs of an operator that takes any number of them.
+        """Return all inputs of a variadic operator.
 
         Raises:
             ParseError: There is none, or one is absent.
@@ -148,16 +148,21 @@ class Operation(ConvertedOperation):
         return numbers[0]
 
     def is_complex(self, index: int = 0) -> bool:
-        """Whether an input is of complex numbers, so that its value has one more axis."""
+        """Return whether an input is complex.
+
+        Its value has one more axis then.
+        """
         return self.has_input(index) and is_complex(self.graph.tensor(self.record.inputs[index]))
 
     def makes_complex(self) -> bool:
-        """Whether the first output is of complex numbers."""
+        """Return whether the first output is complex."""
         outputs = self.record.outputs
         return bool(outputs) and is_complex(self.graph.tensor(outputs[0]))
 
     def image_shape(self, index: int, rank: int) -> Shape:
-        """Return the shape of an image; where it depends on others, what the file says of it.
+        """Return an image's shape, completed by the file's.
+
+        The file's counts where the shape depends on others.
 
         Raises:
             ParseError: It is of another rank.
@@ -178,7 +183,9 @@ class Operation(ConvertedOperation):
     # -- outputs ---------------------------------------------------------------------------------
 
     def info(self, index: int = 0) -> TensorInfo:
-        """Return type and quantisation of an output; its shape is left to the layer.
+        """Return an output's type and quantisation.
+
+        Its shape is left to the layer.
 
         Raises:
             ParseError: There is no such output, or networks have no such tensor.
@@ -189,7 +196,10 @@ class Operation(ConvertedOperation):
         return info_of(tensor).with_shape(None)
 
     def layer_name(self, part: str = "") -> str:
-        """Return a free name for a layer: that of the first output, with ``part`` for a helper."""
+        """Return a free layer name; ``part`` marks helpers.
+
+        The base is the name of the first output.
+        """
         outputs = self.record.outputs
         name = self.graph.tensor(outputs[0]).name if outputs else ""
         stem = name or f"{self.type}_{self.record.number}"
@@ -197,7 +207,7 @@ class Operation(ConvertedOperation):
 
 
 def operator_type(record: OperatorRecord) -> str:
-    """Return the name of the operator; that of a custom one is its own."""
+    """Return an operator's name, a custom one's own."""
     if record.code.builtin == BuiltinOperator.CUSTOM:
         return record.code.custom or "CUSTOM"
     return builtin_name(record.code.builtin)

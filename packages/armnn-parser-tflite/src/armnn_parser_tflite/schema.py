@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The parts of a model that the parser reads, as plain records; every reference is checked."""
+"""The checked parts of a model, as plain records.
+
+Every reference is checked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from armnn_parser_tflite.model_file import ModelFile
 
 ABSENT = -1
-"""The index that stands for an optional input which is not there."""
+"""The index of an optional input that is absent."""
 
 _EXTERNAL_BUFFER_SLOT = 24
 
@@ -55,7 +58,7 @@ class Tensor(NamedTuple):
 
 
 class OperatorCode(NamedTuple):
-    """What an operator computes: a builtin code, or the name of a custom one."""
+    """An operator's function: a builtin code or custom name."""
 
     builtin: int
     custom: str
@@ -81,7 +84,7 @@ class OperatorRecord(NamedTuple):
 
 
 class Subgraph(NamedTuple):
-    """Tensors, and the operators that make some of them of others."""
+    """Tensors and the operators between them."""
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -145,7 +148,9 @@ def read_signatures(model: ModelFile) -> Iterator[Signature]:
 
 
 def find_signature(model: ModelFile, *, key: str | None, subgraph: int) -> Signature:
-    """Return a signature, or the first one of a subgraph, without names if it has none.
+    """Return a signature, else the subgraph's first.
+
+    It has no names if the subgraph has none.
 
     Args:
         model: The file.
@@ -173,7 +178,10 @@ def _named_tensors(signature: FlatTable, field: str) -> dict[str, int]:
 
 
 def builtin_name(code: int) -> str:
-    """Return the name of a builtin operator; its number if the schema is older than it."""
+    """Return a builtin operator's name, else its number.
+
+    It has only a number if the schema is older than the operator.
+    """
     return _NAMES.get(code, f"builtin operator {code}")
 
 

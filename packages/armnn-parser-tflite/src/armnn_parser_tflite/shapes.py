@@ -60,7 +60,7 @@ def with_axis(operation: Operation, value: Value, axis: int, part: str = "") -> 
 def with_last_axis(
     operation: Operation, value: Value, like: Value, size: Dimension, part: str = ""
 ) -> Value:
-    """Give a matrix the axes of another value, but for the last one, which stays."""
+    """Reshape a matrix like another value, except the last axis."""
     shape = operation.shape_of(like)
     target = reshape_target([*shape[:-1], size])
     if target is not None:

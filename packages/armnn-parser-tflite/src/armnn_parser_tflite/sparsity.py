@@ -44,7 +44,7 @@ class Sparsity:
         self._table = table
 
     def positions(self, shape: Sequence[int], name: str) -> tuple[NDArray[Any], ...]:
-        """Return the index along each axis of every stored element, in their order.
+        """Return every stored element's indices, one array per axis.
 
         Args:
             shape: The dimensions of the tensor.
@@ -75,7 +75,7 @@ class Sparsity:
 
 
 def dense(stored: NDArray[Any], positions: Sequence[NDArray[Any]], shape: Sequence[int]) -> Any:
-    """Return a tensor that has the stored elements at their positions and is zero elsewhere."""
+    """Return a dense tensor of stored elements, else zero."""
     array = np.zeros(shape, stored.dtype)
     array[tuple(positions)] = stored
     return array
@@ -84,7 +84,10 @@ def dense(stored: NDArray[Any], positions: Sequence[NDArray[Any]], shape: Sequen
 def _expanded(
     level: FlatTable, nodes: NDArray[Any], name: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
-    """Return for each child its parent's place, its number, its index, and the level's size."""
+    """Return each child's parent, number and index, and the size.
+
+    The size is that of the level.
+    """
     if level.integer("Format") == DimensionType.DENSE:
         size = level.integer("DenseSize")
         if size < 0:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From the tensors of a file to infos and arrays, sizes checked before memory is taken."""
+"""Conversion of tensors to infos and arrays, sizes checked first.
+
+They are checked before memory is taken.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ _NARROW = {DataType.INT4: DataType.SIGNED8, DataType.INT2: DataType.SIGNED8}
 
 
 def stored_type(number: int) -> DataType:
-    """Return the plain data type that a number of ``TensorType`` stands for.
+    """Return the plain data type of a ``TensorType`` number.
 
     Raises:
         ParseError: Networks have no such type.
@@ -72,17 +75,17 @@ def stored_type(number: int) -> DataType:
 
 
 def has_type(tensor: Tensor) -> bool:
-    """Whether networks have the element type of a tensor."""
+    """Return whether networks have a tensor's element type."""
     return tensor.type in _DATA_TYPES
 
 
 def is_complex(tensor: Tensor) -> bool:
-    """Whether the elements of a tensor are complex numbers of two 32-bit parts."""
+    """Return whether a tensor is complex, with two 32-bit parts."""
     return tensor.type == _COMPLEX64
 
 
 def is_handle(tensor: Tensor) -> bool:
-    """Whether a tensor is the handle of a variable."""
+    """Return whether a tensor is a variable's handle."""
     return tensor.type == _RESOURCE
 
 
@@ -103,11 +106,11 @@ def element_count(tensor: Tensor) -> int:
 
 
 def info_of(tensor: Tensor) -> TensorInfo:
-    """Return type, quantisation and shape of a tensor, unknown dimensions as None.
+    """Return type, quantisation and shape of a tensor.
 
-    Eight-bit integers with a scale are QAsymmS8 or QAsymmU8, QSymmS8 if they have one per index
-    of an axis; 16-bit ones are QSymmS16. Other integers are plain: what a step of a bias is worth
-    follows from input and weights.
+    Unknown dimensions are None. Eight-bit integers with a scale are QAsymmS8 or QAsymmU8, QSymmS8
+    if they have one per index of an axis; 16-bit ones are QSymmS16. Other integers are plain: what
+    a step of a bias is worth follows from input and weights.
 
     Raises:
         ParseError: Networks have no such tensor.
@@ -148,10 +151,12 @@ def _quantized(
 
 
 def to_array(tensor: Tensor, buffers: Buffers) -> NDArray[Any] | None:
-    """Return the data of a tensor, None if it has none; a view of the file where that can be.
+    """Return a tensor's data, None if it has none.
+
+    It is a view of the file where possible.
 
     Raises:
-        ParseError: The data does not fit the dimensions, or lies where it must not.
+        ParseError: The data does not fit the dimensions, or is at a forbidden place.
     """
     plain = stored_type(tensor.type)
     count = element_count(tensor)
@@ -182,7 +187,7 @@ def _elements(tensor: Tensor, plain: DataType, count: int, buffers: Buffers) -> 
 
 
 def _unpacked(packed: NDArray[np.uint8], plain: DataType, count: int) -> NDArray[Any]:
-    """Return one element per byte, sign extended; the first of a byte is in its lowest bits."""
+    """Return one element per byte, sign extended; lowest bits first."""
     bits = plain.bits
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes: NDArray[Any] = (

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Variables that outlive a run: a network has none, so they become inputs and outputs of it.
+"""Variables that outlive a run, as network inputs and outputs.
 
 A variable that a run reads before it assigns it, and that a run assigns, is an input and an output
-under its name: whoever runs the network hands on what came out. What the file puts into all of its
-elements first is in the metadata, under ``initial <name>``. One that only ``CALL_ONCE`` assigns
-is what it assigns. A handle is a constant number, so that it can be passed to other subgraphs.
+under its name: the caller feeds the output of one run to the next one. The value that the file puts
+into all of its elements first is in the metadata, under ``initial <name>``. One that only
+``CALL_ONCE`` assigns has the assigned value. A handle is a constant number, so that it can be
+passed to other subgraphs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Variables:
-    """The variables of a model while its operators are converted, in the order of a run.
+    """A model's variables during the conversion, in a run's order.
 
     Attributes:
         initialising: Whether what is converted runs only once, before the first run.
@@ -81,7 +82,7 @@ class Variables:
         self.assignments += 1
 
     def add_outputs(self) -> None:
-        """Make outputs of the variables that are inputs, and note what they begin with."""
+        """Make outputs of variable inputs, and record their initial values."""
         for number in self._states:
             name = self._names[number]
             self._network.add_output(name, self._current[number])
@@ -102,7 +103,7 @@ class Variables:
 
 
 def _assigned_names(root: FlatTable) -> Iterator[str]:
-    """Yield the variables that operators outside of initialisations assign, "" for any."""
+    """Yield the variables assigned after initialisation, "" for any."""
     codes = [
         max(code.integer("DeprecatedBuiltinCode"), code.integer("BuiltinCode"))
         for code in root.tables("OperatorCodes")

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def real_like(operation: Operation, value: Value, like: Value, part: str) -> Value:
-    """Return a value in the floating point type of another; quantised to quantised stays.
+    """Return a value in another's floating point type.
 
-    Hybrid models have 8-bit weights under floating point activations, and 16-bit ones under 32.
+    If both are quantised, it stays. Hybrid models have 8-bit weights under floating point
+    activations, and 16-bit ones under 32.
     """
     real = like.info.data_type
     if not real.is_float or value.info.data_type is real:
@@ -32,7 +33,7 @@ def real_like(operation: Operation, value: Value, like: Value, part: str) -> Val
 
 
 def static_weights(operation: Operation, rank: int, data: Value) -> tuple[Value, tuple[int, ...]]:
-    """Return the weights, the second input, as the layer takes them, and their shape.
+    """Return the second input as the layer's weights, with shape.
 
     Args:
         operation: The operator.
@@ -53,7 +54,9 @@ def static_weights(operation: Operation, rank: int, data: Value) -> tuple[Value,
 
 
 def bias(operation: Operation, index: int, data: Value) -> Value | None:
-    """Return the bias, None if there is none; 64-bit steps, which 16-bit activations have, in 32.
+    """Return the bias, None if absent.
+
+    64-bit steps, which 16-bit activations have, become 32-bit ones.
 
     Args:
         operation: The operator.

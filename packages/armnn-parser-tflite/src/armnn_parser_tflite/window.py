@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Padding and strides of sliding windows, which convolutions and poolings share."""
+"""Padding and strides of windows in convolutions and poolings."""
 
 from __future__ import annotations
 

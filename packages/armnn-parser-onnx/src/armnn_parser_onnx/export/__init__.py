@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Networks, or parts of them, as ONNX models: the way back from what the parser does.
+"""Writing networks, or parts of them, as ONNX models.
 
-Other run times that read ONNX become backends by it, and a network can be looked at with the tools
-that exist for ONNX files.
+It is the inverse of the parser. Other run times that read ONNX become backends by it, and a network
+can be looked at with the tools that exist for ONNX files.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a network or a view of a part of one to a ``ModelProto``."""
+"""Conversion of a network, or a view, to a ``ModelProto``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_NODES = ("Input", "Output", "Constant")
 
 
 def to_onnx(part: Network | SubgraphView) -> bytes:
-    """Return a network, or a part of one, as an ONNX model.
+    """Return a network, or a part, as an ONNX model.
 
     The inputs and outputs have the names of the Input and Output layers, or of the values that
     enter and leave the part; constants become initialisers. All shapes are those of the network.
@@ -45,7 +45,10 @@ def to_onnx(part: Network | SubgraphView) -> bytes:
 
 
 def export_support(layer: Layer) -> Support:
-    """Say whether :func:`to_onnx` can write a layer whose shapes are known in full."""
+    """Return whether :func:`to_onnx` can write a layer.
+
+    Its shapes are known in full.
+    """
     writer = GraphWriter([layer.name])
     try:
         _add_layer(writer, layer)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What writes one layer as ONNX nodes: its inputs by name, new nodes, constants, refusals."""
+"""The operation that writes one layer as ONNX nodes.
+
+It has the inputs by name and adds nodes, constants and refusals.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class Operation:
         return self._info(0)
 
     def input(self, name: str) -> str:
-        """Return the name of what is in an input slot, "" if the slot is empty."""
+        """Return the name in an input slot, "" if empty."""
         index = self.layer.spec.input_index(name)
         return self.inputs[index] if index < len(self.inputs) else ""
 
@@ -76,7 +79,7 @@ class Operation:
         return self.layer.outputs[0].info.static_shape
 
     def emit(self, op_type: str, *inputs: str, **attributes: object) -> str:
-        """Add a node with one output and return the output's name.
+        """Add a node and return the name of its output.
 
         Absent inputs are "", and attributes that are None are left out.
         """
@@ -91,7 +94,10 @@ class Operation:
         return self._writer.add_node(self.layer.name, op_type, inputs, count, given)
 
     def constant(self, values: ArrayLike, dtype: Any = None) -> str:
-        """Add a constant and return its name; its type is that of the first input by default."""
+        """Add a constant and return its name.
+
+        Its type is that of the first input by default.
+        """
         array = np.asarray(values, self.info.data_type.numpy_dtype if dtype is None else dtype)
         return self._writer.add_constant(self.layer.name, array)
 
@@ -100,7 +106,7 @@ class Operation:
         return self.constant(values, np.int64)
 
     def data(self, name: str) -> NDArray[Any]:
-        """Return the data of an input that has to be constant."""
+        """Return the data of an input that must be constant."""
         array = self.layer.constant(name)
         if array is None:
             self.refuse(f"its input {name!r} is computed, expected a constant")
@@ -111,7 +117,7 @@ class Operation:
         return self.emit("Cast", name, to=onnx_type_of(data_type))
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
-        """Return the value in another shape, in which 0 is a size."""
+        """Return the value reshaped; 0 is a size here."""
         return self.emit("Reshape", name, self.integers(shape), allowzero=1)
 
     def channels_first(self, name: str, layout: DataLayout) -> str:
@@ -122,7 +128,7 @@ class Operation:
         return self.emit("Transpose", name, perm=[0, rank - 1, *range(1, rank - 1)])
 
     def laid_out(self, name: str, layout: DataLayout) -> str:
-        """Return a value with its channels in axis 1 in a layout: undo :meth:`channels_first`."""
+        """Return a value in a layout, undoing :meth:`channels_first`."""
         rank = len(layout.name)
         if layout.channel_axis == 1:
             return name

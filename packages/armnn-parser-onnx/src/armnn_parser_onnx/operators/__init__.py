@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The converters, one module per family of layers; importing the package registers all of them."""
+"""The converters, one module per family, registered by import."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def shrink(operation: Operation) -> Value:
 
 @operator("Clip")
 def clip_by_attributes(operation: Operation) -> Value:
-    """Clip between the attributes; a bound that is absent does not bind."""
+    """Clip between the attributes; an absent bound has no effect."""
     low = operation.real("min") if operation.has("min") else None
     high = operation.real("max") if operation.has("max") else None
     return _clip_real(operation, low, high)
@@ -174,7 +174,10 @@ def clip_by_attributes(operation: Operation) -> Value:
 
 @operator("Clip", since=11)
 def clip(operation: Operation) -> Value:
-    """Clip between the inputs, constant or computed; a bound that is absent does not bind."""
+    """Clip between the inputs; an absent bound has no effect.
+
+    The inputs are constant or computed.
+    """
     low, high = operation.constant(1), operation.constant(2)
     computed = (operation.has_input(1) and low is None) or (operation.has_input(2) and high is None)
     if operation.input().info.data_type.is_float and not computed:

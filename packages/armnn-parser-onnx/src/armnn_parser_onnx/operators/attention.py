@@ -57,10 +57,10 @@ class _Operands(NamedTuple):
 
 @operator("Attention")
 def attention(operation: Operation) -> Sequence[Value]:
-    """Add Attention, with a mask for what its parameters cannot say.
+    """Add Attention, with a mask for the remaining parameters.
 
-    The further outputs are the keys and values with those of the cache before them, and what was
-    made of the products of queries and keys up to a stage.
+    The mask covers what the layer's parameters lack. The further outputs are the keys and values
+    with those of the cache before them, and the products of queries and keys up to a stage.
     """
     flat = len(operation.shape()) == 3
     operands = _operands(operation, flat)
@@ -88,7 +88,10 @@ def attention(operation: Operation) -> Sequence[Value]:
 
 
 def _says_it_all(operation: Operation, operands: _Operands) -> bool:
-    """Whether the layer's parameters say which keys a query sees by its place."""
+    """Return whether the layer's parameters suffice.
+
+    They have to say which keys a query sees by its place.
+    """
     window = (
         operation.integer("left_window_size", -1),
         operation.integer("right_window_size", -1),
@@ -97,7 +100,7 @@ def _says_it_all(operation: Operation, operands: _Operands) -> bool:
 
 
 def split_heads(operation: Operation, value: Value, heads: int, part: str) -> Value:
-    """From [N, positions, heads * numbers] to [N, heads, positions, numbers]."""
+    """Convert [N, positions, heads * numbers] to [N, heads, positions, numbers]."""
     if heads < 1:
         raise operation.error(f"the number of heads is {heads}: expected at least 1")
     apart = operation.network.add_reshape(
@@ -152,7 +155,7 @@ def _operands(operation: Operation, flat: bool) -> _Operands:
 def _mask(
     operation: Operation, operands: _Operands, *, without_causal: bool = False
 ) -> Value | None:
-    """Return which keys a query sees: the node's own mask, and what its attributes hide."""
+    """Return the keys each query sees, by mask and attributes."""
     given = _padded_mask(operation, operands)
     hidden = None if without_causal else _visible(operation, operands)
     if hidden is None or given is None:
@@ -193,7 +196,10 @@ def _padded_mask(operation: Operation, operands: _Operands) -> Value | None:
 
 
 def _visible(operation: Operation, operands: _Operands) -> Value | None:
-    """Return which keys a query sees by its place, by the window and by the number of keys."""
+    """Return the keys each query sees by its place.
+
+    Place, window and number of keys decide.
+    """
     left = operation.integer("left_window_size", -1)
     right = operation.integer("right_window_size", -1)
     if min(left, right) < -1:
@@ -233,7 +239,7 @@ def _visible(operation: Operation, operands: _Operands) -> Value | None:
 
 
 def _distances(operation: Operation, operands: _Operands) -> NDArray[np.int64]:
-    """Return how far each key stands before each query, [queries, keys]."""
+    """Return each key's distance before each query, [queries, keys]."""
     queries = operation.shape_of(operands.query)[2]
     keys = operation.shape_of(operands.key)[2]
     if not isinstance(queries, int) or not isinstance(keys, int) or operands.cached is None:
@@ -261,7 +267,10 @@ def _compared_now(
 def _scores(
     operation: Operation, operands: _Operands, mask: Value | None, scale: float, softcap: float
 ) -> Value:
-    """Return the products of queries and keys; with the cap, the mask and softmax, as asked."""
+    """Return the products of queries and keys.
+
+    Cap, mask and softmax are applied on request.
+    """
     stage = operation.integer("qk_matmul_output_mode")
     if not 0 <= stage <= 3:
         raise operation.error(f"the attribute 'qk_matmul_output_mode' is {stage}: expected 0 to 3")
@@ -301,7 +310,10 @@ def _masked(operation: Operation, scores: Value, mask: Value) -> Value:
 
 
 def _softmax(operation: Operation, scores: Value, mask: Value | None) -> Value:
-    """Return softmax along the keys; 0 for a query that sees none."""
+    """Return softmax along the keys.
+
+    It is 0 for a query that sees none.
+    """
     weights = operation.network.add_softmax(scores, axis=-1, name=operation.layer_name("weights"))
     if mask is None:
         return weights
@@ -333,7 +345,10 @@ def rotary_embedding(operation: Operation) -> Value:
 
 
 def _table(operation: Operation, index: int, pairs: int) -> Value:
-    """Return the sines or cosines for each item and position, of no more pairs than are turned."""
+    """Return the sines or cosines per item and position.
+
+    There are no more pairs than are turned.
+    """
     table, part = operation.input(index), operation.schema.inputs[index].name
     if operation.has_input(3):
         table = operation.network.add_gather(

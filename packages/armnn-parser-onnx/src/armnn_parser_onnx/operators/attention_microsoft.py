@@ -26,7 +26,7 @@ _MOST_KEYS = 2**24
 
 @operator("Attention", domain=MICROSOFT)
 def attention(operation: Operation) -> Sequence[Value]:
-    """Add one product for queries, keys and values, and Attention of them."""
+    """Add one product for queries, keys and values, then Attention."""
     if operation.has_input(4) or operation.flag("do_rotary"):
         raise RefusedError("it has a cache of past keys or turns its queries (do_rotary)")
     network, heads = operation.network, operation.integer("num_heads", 0)
@@ -81,7 +81,7 @@ def _split(operation: Operation, value: Value, sizes: Sequence[int]) -> list[Val
 
 @operator("MultiHeadAttention", domain=MICROSOFT)
 def multi_head_attention(operation: Operation) -> Sequence[Value]:
-    """Add Attention; the further outputs are the keys and values with those before them."""
+    """Add Attention; further outputs are the extended keys and values."""
     network, heads = operation.network, operation.integer("num_heads", 0)
     parts = [operation.input(index) for index in _required(operation)]
     ranks = [len(operation.shape_of(part)) for part in parts]
@@ -113,7 +113,7 @@ def _required(operation: Operation) -> tuple[int, int, int]:
 
 
 def _with_bias(operation: Operation, parts: Sequence[Value], bias: Value) -> list[Value]:
-    """Add its part of the bias to each of queries, keys and values."""
+    """Add the bias's parts to queries, keys and values."""
     sizes = []
     for part in parts:
         shape = operation.shape_of(part)
@@ -129,7 +129,10 @@ def _with_bias(operation: Operation, parts: Sequence[Value], bias: Value) -> lis
 
 
 def _attended(operation: Operation, parts: Sequence[Value], *, mask: int, added: int) -> Value:
-    """Add the layer; ``mask`` and ``added`` are the places of what hides and what is added."""
+    """Add the layer.
+
+    ``mask`` and ``added`` are the places of the mask and of the added term.
+    """
     query, key, value = parts
     hidden = _mask(operation, operation.optional_input(mask), key)
     bias = operation.optional_input(added)
@@ -152,9 +155,10 @@ def _attended(operation: Operation, parts: Sequence[Value], *, mask: int, added:
 
 
 def _mask(operation: Operation, given: Value | None, key: Value) -> Value | None:
-    """Return which keys count, in a shape that broadcasts to [N, heads, queries, keys].
+    """Return a mask that broadcasts to [N, heads, queries, keys].
 
-    One number for each item says how many count, the others are for each key 1 or 0.
+    A mask with one number for each item gives the number of keys, the others are for each key 1 or
+    0.
     """
     if given is None:
         return None

@@ -26,9 +26,10 @@ _MOST_PLACES = 2**24
 
 @operator("DeformConv")
 def deformed_convolution(operation: Operation) -> Value:
-    """Add GridSample, which reads what each window reads, and a convolution of one element.
+    """Add GridSample for the windows, then a 1x1 convolution.
 
-    The offsets move the places where a window reads (Dai et al. 2017), a mask weighs what it reads.
+    GridSample reads what each window reads. The offsets move the places where a window reads (Dai
+    et al. 2017), a mask weighs what it reads.
     """
     weights, shape = static_weights(operation), static_shape(operation.input())
     if len(shape) != 4:
@@ -96,9 +97,9 @@ def _output(window: Window, spatial: tuple[int, ...]) -> tuple[int, int]:
 def _grid(
     operation: Operation, window: Window, shape: tuple[int, ...], output: tuple[int, int]
 ) -> Value:
-    """Return the places that all windows read, [N * groups, kernel * rows, columns, 2]."""
+    """Return all windows' places, [N * groups, kernel * rows, columns, 2]."""
     groups, kernel = operation.integer("offset_group"), math.prod(window.size)
-    # The offsets lie as [N, groups, kernel, (y, x), rows, columns].
+    # The offsets are [N, groups, kernel, (y, x), rows, columns].
     apart = reshape(
         operation, operation.input(2), (shape[0] * groups, kernel, 2, *output), "offsets"
     )
@@ -126,7 +127,7 @@ def _grid(
 
 
 def _places(window: Window, output: tuple[int, int]) -> NDArray[np.float64]:
-    """Return where windows read without offsets: [kernel, rows, columns, (y, x)]."""
+    """Return undeformed places: [kernel, rows, columns, (y, x)]."""
     axes = [
         np.arange(size)[:, np.newaxis] * dilation + np.arange(count) * stride - before
         for size, count, stride, dilation, before in zip(

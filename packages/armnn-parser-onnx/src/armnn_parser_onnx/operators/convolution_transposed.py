@@ -34,7 +34,7 @@ _MOST_DILATED_WEIGHTS = 2**24
 
 @operator("ConvTranspose")
 def transposed_convolution(operation: Operation) -> Value:
-    """Add TransposeConvolution2d, with what its padding cannot say added around it."""
+    """Add TransposeConvolution2d, with layers for its unsupported padding."""
     shape = static_weights(operation)
     groups = operation.integer("group")
     if groups < 1 or shape[0] % groups:
@@ -53,7 +53,10 @@ def transposed_convolution(operation: Operation) -> Value:
 
 
 def _transposed_image(operation: Operation, value: Value, window: Window, part: str) -> Value:
-    """Cut by the padding; where that is negative, zeros follow instead, and the bias comes last."""
+    """Crop by the padding.
+
+    Where that is negative, zeros follow instead, and the bias is added last.
+    """
     missing = [max(-pad, 0) for pad in window.after]
     bias = operation.optional_input(2)
     cut = operation.network.add_transpose_convolution2d(
@@ -84,7 +87,10 @@ def _transposed_image(operation: Operation, value: Value, window: Window, part: 
 
 
 def _transposed_box(operation: Operation, window: Window) -> Value:
-    """Add Convolution3d of the input with zeros between its elements; the weights are turned."""
+    """Add Convolution3d of the zero-spaced input.
+
+    The weights are turned.
+    """
     network, value, groups = operation.network, operation.input(), operation.integer("group")
     shape = static_shape(value)
     if max(window.strides) > 1:
@@ -149,7 +155,10 @@ def _cut(operation: Operation, value: Value, cuts: Sequence[tuple[int, int]]) ->
 
 
 def _transposed_window(operation: Operation, size: tuple[int, ...]) -> Window:
-    """Return the window, its padding as ONNX derives it; the end's padding may be negative."""
+    """Return the window with ONNX's derived padding.
+
+    The end's padding may be negative.
+    """
     rank = len(size)
     strides = per_axis(operation, "strides", rank, default=1, least=1)
     dilations = per_axis(operation, "dilations", rank, default=1, least=1)
@@ -185,7 +194,7 @@ def _totals(
     reach: list[int],
     extra: tuple[int, ...],
 ) -> list[int]:
-    """Return the padding along each axis that leads to the wanted output."""
+    """Return the padding along each axis for the wanted output."""
     spatial = operation.shape()[2:]
     if len(wanted) != len(spatial):
         raise operation.error(
@@ -200,7 +209,10 @@ def _totals(
 
 
 def _transposed_weights(operation: Operation, window: Window) -> Value:
-    """From [C, O / groups, H, W] to [O, C / groups, H, W], dilated by zeros between elements."""
+    """Swap the first two axes of the weights, per group.
+
+    From [C, O / groups, H, W] they become [O, C / groups, H, W], dilated by zeros between elements.
+    """
     weights, groups = operation.input(1), operation.integer("group")
     channels, per_group, *kernel = weights.info.static_shape
     if len(kernel) == 1:

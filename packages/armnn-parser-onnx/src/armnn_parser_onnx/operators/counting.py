@@ -41,9 +41,10 @@ class _Pool(NamedTuple):
 
 @operator("TfIdfVectorizer")
 def tf_idf_vectorizer(operation: Operation) -> Value:
-    """Add comparisons of all places with all sequences, summed up and put in order by a product.
+    """Add comparisons of all places with all sequences, summed up.
 
-    With skips, the elements of a sequence may stand that much further apart.
+    A product puts the sums in order. With skips, the elements of a sequence may stand that much
+    further apart.
     """
     mode = operation.text("mode", ("TF", "IDF", "TFIDF"))
     weights = operation.reals("weights")
@@ -77,7 +78,7 @@ def tf_idf_vectorizer(operation: Operation) -> Value:
 
 
 def _pools(operation: Operation) -> tuple[list[_Pool], int]:
-    """Return the sequences by their lengths, and how many counts there are."""
+    """Return the sequences by length, and the number of counts."""
     numbers, starts = operation.integers("pool_int64s"), operation.integers("ngram_counts")
     places = operation.integers("ngram_indexes")
     if numbers is None:
@@ -103,7 +104,7 @@ def _pools(operation: Operation) -> tuple[list[_Pool], int]:
 
 
 def _counts(operation: Operation, value: Value, size: int, pool: _Pool) -> Value | None:
-    """Return how often each sequence occurs, [items, 1, sequences] of Float32."""
+    """Return each sequence's count, [items, 1, sequences] of Float32."""
     count, length = pool.sequences.shape
     if size * count * length > _MOST_COMPARISONS:
         raise RefusedError(f"it compares more than {_MOST_COMPARISONS} numbers")

@@ -22,7 +22,7 @@ _LONGEST_RANGE = 2**24
 
 @operator("Shape", moves_data=True)
 def shape(operation: Operation) -> Value:
-    """Add Shape, and from opset 15 on a Slice of it."""
+    """Add Shape, and from opset 15 on its Slice."""
     value = operation.input()
     start, end = operation.integer("start", 0), operation.integer("end", 2**63 - 1)
     rank = value.info.rank

@@ -127,7 +127,7 @@ def floor(operation: Operation) -> Value:
 
 @operator("Pow")
 def power(operation: Operation) -> Value:
-    """Add Power; a square gets its own function. The output has the type of the base."""
+    """Add Power, or Square; the output has the base's type."""
     base, exponent = operation.input(), operation.input(1)
     known = exponent.constant
     if known is not None and known.shape == () and known == 2 and base.info.data_type.is_float:
@@ -146,7 +146,10 @@ def power(operation: Operation) -> Value:
 
 @operator("Mod")
 def modulo(operation: Operation) -> Value:
-    """Add the remainder with the sign of the dividend (fmod) or of the divisor."""
+    """Add the remainder, signed as the dividend or divisor.
+
+    With fmod it has the sign of the dividend.
+    """
     function = BinaryOperation.FMOD if operation.flag("fmod") else BinaryOperation.MOD
     return binary(operation, function, operation.input(), operation.input(1))
 

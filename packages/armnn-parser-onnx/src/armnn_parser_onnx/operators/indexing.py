@@ -42,7 +42,7 @@ def gather_nd(operation: Operation) -> Value:
 
 
 def _with_batch(operation: Operation, batch: int) -> Value:
-    """Return indices that name their place in the batch too, before what they name in it."""
+    """Return indices preceded by their place in the batch."""
     indices = operation.input(1)
     shape, data = static_shape(indices), operation.shape()
     if not 0 <= batch < min(len(shape), len(data)):
@@ -84,9 +84,10 @@ def scatter_nd(operation: Operation) -> Value:
 
 @operator("TensorScatter")
 def tensor_scatter(operation: Operation) -> Value:
-    """Add ScatterElements: a cache of which each item of the batch is written from its own place.
+    """Add ScatterElements that writes into each item's cache.
 
-    In circular mode what goes beyond the end of the cache starts again at its beginning.
+    Each item of the batch is written from its own place. In circular mode elements beyond the end
+    of the cache are written from its beginning.
     """
     network, update = operation.network, operation.input(1)
     shape, cache = static_shape(update), operation.shape()
@@ -151,7 +152,7 @@ def slice_by_inputs(operation: Operation) -> Value:
 
 
 def _checked_axes(operation: Operation, axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the axes in the order of the node, counted from the front."""
+    """Return the node's axes in order, counted from the front."""
     rank = len(operation.shape())
     operation.axes(axes, rank)
     return tuple(operation.axis(axis, rank) for axis in axes)
@@ -192,7 +193,10 @@ def _slice(
 
 
 def _clamped(number: int) -> int:
-    """Exporters write "to the end" as the largest number of 32 or 64 bits, or near it."""
+    """Clamp an index.
+
+    Exporters write "to the end" as the largest number of 32 or 64 bits, or near it.
+    """
     return min(max(number, -_LARGEST), _LARGEST)
 
 
@@ -224,7 +228,7 @@ def _slice_computed(
 def _for_all_axes(
     operation: Operation, numbers: Value, axes: tuple[int, ...], rank: int, part: str
 ) -> Value:
-    """Return one number per axis of the tensor, 0 for those that are not sliced."""
+    """Return one number per axis, 0 for axes not sliced."""
     numbers = cast(operation, numbers, DataType.SIGNED64, part)
     if axes == tuple(range(rank)):
         return numbers

@@ -79,7 +79,7 @@ def dropout(operation: Operation) -> list[Value]:
 
 @operator("OptionalHasElement")
 def has_element(operation: Operation) -> Value:
-    """Add a constant: a tensor is there, and an input that is left out is not."""
+    """Add a constant: whether the optional input is given."""
     return operation.network.add_constant(
         np.array(operation.has_input(0)), name=operation.layer_name()
     )
@@ -93,7 +93,7 @@ def get_element(operation: Operation) -> Value:
 
 @operator("EyeLike")
 def eye_like(operation: Operation) -> Value:
-    """Add Fill with ones, of which two Trilu layers leave a diagonal."""
+    """Add Fill with ones, reduced to a diagonal by Trilu."""
     value, network = operation.input(), operation.network
     data_type = value.info.data_type
     if operation.has("dtype"):

@@ -29,19 +29,22 @@ def concat(operation: Operation) -> Value:
 
 @operator("Split", moves_data=True)
 def split_by_attribute(operation: Operation) -> Sequence[Value]:
-    """Split into the sizes that the attribute says, else into equal parts."""
+    """Split into the attribute's sizes, else into equal parts."""
     return _split(operation, operation.integers("split"), whole=True)
 
 
 @operator("Split", since=13, moves_data=True)
 def split(operation: Operation) -> Sequence[Value]:
-    """Split into the sizes that the input says, else into equal parts."""
+    """Split into the input's sizes, else into equal parts."""
     return _split(operation, operation.known_integers(1), whole=True)
 
 
 @operator("Split", since=18, moves_data=True)
 def split_into_outputs(operation: Operation) -> Sequence[Value]:
-    """Split into the sizes that the input says, else into parts of which the last may be less."""
+    """Split into the input's sizes, else into ``num_outputs`` parts.
+
+    The last of these may be smaller.
+    """
     count = operation.integer("num_outputs", len(operation.outputs))
     if count != len(operation.outputs):
         raise operation.error(

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @operator("MatMul")
 def matmul(operation: Operation) -> Value:
-    """Add FullyConnected for rows times constant weights, BatchMatMul for the rest.
+    """Add FullyConnected for constant weights, else BatchMatMul.
 
-    As in NumPy, a vector is a row on the left and a column on the right, and the axis added for it
-    goes again.
+    FullyConnected multiplies rows. As in NumPy, a vector is a row on the left and a column on the
+    right, and the axis added for it is removed again.
     """
     first, second = operation.input(), operation.input(1)
     ranks = len(operation.shape(0)), len(operation.shape(1))
@@ -49,7 +49,10 @@ def matmul(operation: Operation) -> Value:
 
 @operator("Gemm")
 def gemm(operation: Operation) -> Value:
-    """Add alpha * A * B + beta * C: FullyConnected where that says it, else its parts."""
+    """Add alpha * A * B + beta * C.
+
+    It is FullyConnected where that suffices, else its parts.
+    """
     first, second, added = operation.input(), operation.input(1), operation.optional_input(2)
     transpose_a, transpose_b = operation.flag("transA"), operation.flag("transB")
     alpha, beta = operation.real("alpha"), operation.real("beta")

@@ -23,7 +23,7 @@ _LONGEST = 2**24
 def _gelu_operator(name: str, function: ActivationFunction) -> None:
     @operator(name, domain=MICROSOFT)
     def convert(operation: Operation) -> Value:
-        """Add Gelu or its approximation, of the sum with a bias if there is one."""
+        """Add Gelu, or its approximation, of an optionally biased input."""
         value, bias = operation.input(), operation.optional_input(1)
         if bias is not None:
             value = binary(operation, BinaryOperation.ADD, value, bias, "biased")
@@ -78,7 +78,7 @@ def simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
 
 @operator("SkipLayerNormalization", domain=MICROSOFT)
 def skip_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add LayerNormalization of a sum; the statistics, for training, cannot be had."""
+    """Add LayerNormalization of a sum; refuse the training statistics."""
     total = _sum(operation, bias=4)
     result = operation.network.add_layer_normalization(
         total,
@@ -93,7 +93,7 @@ def skip_layer_normalization(operation: Operation) -> Sequence[Value]:
 
 @operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add RmsNormalization of a sum; the statistics, for training, cannot be had."""
+    """Add RmsNormalization of a sum; refuse the training statistics."""
     total = _sum(operation, bias=3)
     result = operation.network.add_rms_normalization(
         total,
@@ -120,7 +120,7 @@ def _with_sum(operation: Operation, result: Value, total: Value) -> Sequence[Val
 
 @operator("EmbedLayerNormalization", domain=MICROSOFT)
 def embed_layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add LayerNormalization of the sum of embeddings of words, positions and segments.
+    """Add LayerNormalization of summed embeddings: words, positions, segments.
 
     The further outputs are how many words of each item count, and the sum.
     """
@@ -148,7 +148,7 @@ def embed_layer_normalization(operation: Operation) -> Sequence[Value]:
 
 
 def _positions(operation: Operation) -> Value:
-    """Return the embeddings of the positions, by default those from 0 on."""
+    """Return the positions' embeddings, by default from 0 on."""
     table, places = operation.input(3), operation.optional_input(8)
     if places is None:
         shape = operation.shape(0)
@@ -166,7 +166,7 @@ def _positions(operation: Operation) -> Value:
 
 
 def _word_counts(operation: Operation) -> Value:
-    """Return for each item how many words its mask lets count, 0 without a mask."""
+    """Return each item's number of unmasked words, 0 without mask."""
     mask, network = operation.optional_input(7), operation.network
     if mask is None:
         whole = cast(operation, operation.input(0), DataType.SIGNED32, "ids")

@@ -111,7 +111,7 @@ def _normalized_groups(operation: Operation, groups: int) -> Value:
 
 @operator("LayerNormalization")
 def layer_normalization(operation: Operation) -> Sequence[Value]:
-    """Add LayerNormalization; where more than its result is wanted, the arithmetic.
+    """Add LayerNormalization, or its arithmetic for further outputs.
 
     The optional further outputs are the mean and the inverse of the deviation.
     """
@@ -130,7 +130,10 @@ def layer_normalization(operation: Operation) -> Sequence[Value]:
 
 
 def _layer_normalization_by_arithmetic(operation: Operation) -> Sequence[Value]:
-    """Add (x - mean) / sqrt(variance + epsilon) * scale + bias over the last axes."""
+    """Add (x - mean) / sqrt(variance + epsilon) * scale + bias.
+
+    Mean and variance are those over the last axes.
+    """
     given = operation.input()
     axes = _last_axes(operation)
     value = cast(operation, given, _stage_type(given), "stage_1")
@@ -198,14 +201,17 @@ def _check_stash(operation: Operation) -> None:
 
 
 def _stage_type(value: Value) -> DataType:
-    """The first stage is computed in float32, or in what the input has beyond it."""
+    """Return the first stage's type: float32, or the wider input's."""
     wide = value.info.data_type is DataType.FLOAT64
     return DataType.FLOAT64 if wide else DataType.FLOAT32
 
 
 @operator("LpNormalization")
 def lp_normalization(operation: Operation) -> Value:
-    """Add x divided by its norm along an axis; 0 where the norm is 0."""
+    """Add x divided by its norm along an axis.
+
+    The result is 0 where the norm is 0.
+    """
     value, power = operation.input(), operation.integer("p")
     axis = operation.axis(operation.integer("axis"), len(operation.shape()))
     if power not in (1, 2):
@@ -230,7 +236,10 @@ def lp_normalization(operation: Operation) -> Value:
 
 @operator("LRN")
 def local_response_normalization(operation: Operation) -> Value:
-    """Add Normalization, whose alpha is not divided by the number of neighbours."""
+    """Add Normalization, whose alpha is undivided.
+
+    ONNX divides it by the number of neighbours.
+    """
     size = operation.integer("size")
     if size < 1:
         raise operation.error(f"the attribute 'size' is {size}: expected at least 1")
@@ -259,7 +268,7 @@ def local_response_normalization(operation: Operation) -> Value:
 def _softmax_operator(name: str, add: Callable[[Operation, Value, int, str], Value]) -> None:
     @operator(name)
     def flattened(operation: Operation) -> Value:
-        """Before opset 13, all axes from ``axis`` on were one."""
+        """Flatten the axes from ``axis`` on, as before opset 13."""
         value, shape = operation.input(), operation.shape()
         axis = operation.axis(operation.integer("axis", 1), len(shape))
         if all(dim == 1 for dim in shape[axis + 1 :]):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @operator("MaxPool", moves_data=True)
 def max_pool(operation: Operation) -> Sequence[Value]:
-    """Add Pooling2d or Pooling3d; the places of the maxima, if wanted, are searched for."""
+    """Add Pooling2d or Pooling3d, and optionally the maxima's places."""
     pooled = _pool(operation, operation.input(), PoolingAlgorithm.MAX)
     if not any(operation.outputs[1:]):
         return [pooled]
@@ -49,7 +49,10 @@ def average_pool(operation: Operation) -> Value:
 
 @operator("LpPool")
 def lp_pool(operation: Operation) -> Value:
-    """Add Pooling2d or Pooling3d: a mean over the window, times the size of the window."""
+    """Add Pooling2d or Pooling3d, times the window's size.
+
+    The pooling gives a mean over the window.
+    """
     power, size = operation.integer("p"), math.prod(kernel_shape(operation))
     if power < 1:
         raise operation.error(f"the attribute 'p' is {power}: expected at least 1")

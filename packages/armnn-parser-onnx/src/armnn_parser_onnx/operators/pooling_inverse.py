@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Windows and images by the places of elements: the maxima of MaxPool, MaxUnpool and Col2Im."""
+"""Windows and images by element places: MaxPool, MaxUnpool, Col2Im."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LARGEST_IMAGE = 2**40
 
 
 def places_of_maxima(operation: Operation, pooled: Value) -> Value:
-    """Return where the first maximum of each window stands in the flattened input.
+    """Return each window's first maximum as a flat input index.
 
     Args:
         operation: A MaxPool.
@@ -72,7 +72,9 @@ def places_of_maxima(operation: Operation, pooled: Value) -> Value:
 
 
 def _places(window: Window, spatial: Sequence[int], output: Sequence[int]) -> NDArray[np.int64]:
-    """Return which pixel each position of each window reads; the one behind the last in padding.
+    """Return the pixel that each window position reads.
+
+    In padding it is the number behind the last pixel.
 
     Raises:
         RefusedError: There are too many.
@@ -95,7 +97,7 @@ def _places(window: Window, spatial: Sequence[int], output: Sequence[int]) -> ND
 
 
 def _column_major(table: NDArray[np.int64], spatial: Sequence[int]) -> NDArray[np.int64]:
-    """Return the numbers of pixels counted with the first spatial axis as the fastest one."""
+    """Return pixel numbers with the first spatial axis fastest."""
     pixels = math.prod(spatial)
     numbers = np.arange(pixels).reshape(tuple(reversed(spatial))).T.reshape(-1)
     known: NDArray[np.int64] = np.append(numbers, pixels)[table]
@@ -155,7 +157,7 @@ def max_unpool(operation: Operation) -> Value:
 
 @operator("Col2Im")
 def col2im(operation: Operation) -> Value:
-    """Add ScatterElements that sums up the columns in an image of zeros."""
+    """Add ScatterElements that sums the columns into zeros."""
     value, network = operation.input(), operation.network
     image, window = _block_window(operation)
     shape = static_shape(value)
@@ -198,7 +200,7 @@ def col2im(operation: Operation) -> Value:
 
 
 def _block_window(operation: Operation) -> tuple[tuple[int, ...], Window]:
-    """Return the shape of the image and the window whose places are the columns."""
+    """Return the image's shape and the columns' window."""
     image = operation.known_integers(1) or ()
     block = operation.known_integers(2) or ()
     small = len(block) == len(image) and min((*image, *block), default=0) >= 1

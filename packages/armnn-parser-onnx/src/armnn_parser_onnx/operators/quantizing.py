@@ -32,7 +32,7 @@ _UNSIGNED8 = 2  # TensorProto.UINT8, what is made unless the node says otherwise
 
 @operator("QuantizeLinear")
 def quantize(operation: Operation) -> Value:
-    """Add Quantize where the output can be of a quantised type, else the arithmetic."""
+    """Add Quantize for quantised output types, else the arithmetic."""
     value = operation.input()
     said = data_type_of(operation.integer("output_dtype", 0) or _UNSIGNED8)
     zero_point = operation.optional_input(2)
@@ -46,7 +46,10 @@ def quantize(operation: Operation) -> Value:
 
 
 def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
-    """Whether scale and zero point are known and such as the Quantize layer has."""
+    """Return whether Quantize supports the scale and zero point.
+
+    Both have to be known.
+    """
     scale, point = operation.constant(1), operation.constant(2)
     if stored not in _STORED or scale is None or operation.integer("precision", 0) != 0:
         return False
@@ -58,7 +61,7 @@ def _layer_quantizes(operation: Operation, stored: DataType) -> bool:
 
 @operator("DequantizeLinear", moves_data=True)
 def dequantize(operation: Operation) -> Value:
-    """Add Dequantize where the input is or can be of a quantised type, else the arithmetic."""
+    """Add Dequantize for quantised input types, else the arithmetic."""
     value, scale = operation.input(), operation.input(1)
     said = operation.integer("output_dtype", 0)
     real = data_type_of(said) if said else scale.info.data_type
@@ -85,7 +88,10 @@ _STORED = {
 
 
 def _quantized_info(operation: Operation, stored: DataType) -> TensorInfo:
-    """Return the quantised type that scale, zero point and axis of the node describe."""
+    """Return the node's quantised type.
+
+    Scale, zero point and axis of the node describe it.
+    """
     scales = operation.known(1)
     points = operation.known(2) if operation.has_input(2) else np.zeros(scales.shape, np.int8)
     if points.shape != scales.shape:
@@ -116,7 +122,10 @@ def _same_quantization(first: TensorInfo, second: TensorInfo) -> bool:
 
 
 def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
-    """Add round(x / scale) + zero point, halves rounded to even, saturated; floats are cast."""
+    """Add round(x / scale) + zero point, saturated.
+
+    Halves are rounded to even; floats are cast.
+    """
     value, scale, point = operation.input(), operation.input(1), operation.optional_input(2)
     said = operation.integer("precision", 0)
     precision = data_type_of(said) if said else _arithmetic_type(scale)
@@ -145,7 +154,10 @@ def _quantize_by_arithmetic(operation: Operation, stored: DataType) -> Value:
 
 
 def _arithmetic_type(scale: Value) -> DataType:
-    """Return the type of the scale; the powers of two of 8 bits are used as Float32."""
+    """Return the scale's type.
+
+    The powers of two of 8 bits are used as Float32.
+    """
     data_type = scale.info.data_type
     return data_type if data_type.bits > 8 else DataType.FLOAT32
 
@@ -169,7 +181,10 @@ def _dequantize_by_arithmetic(operation: Operation, real: DataType) -> Value:
 
 
 def _for_each(operation: Operation, numbers: Value, part: str) -> Value:
-    """Shape one number, one per index of the node's axis or one per block so that it broadcasts."""
+    """Shape the numbers so that they broadcast.
+
+    There is one number, one per index of the node's axis or one per block.
+    """
     shape = operation.shape_of(numbers)
     if shape in ((), (1,)):
         return numbers

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def reduced(operation: Operation, value: Value, function: ReduceOperation, part: str = "") -> Value:
-    """Add Reduce over the axes that the node names by attribute or input."""
+    """Add Reduce over the axes of attribute or input."""
     if _keeps_all(operation):
         return value
     axes, computed = _axes(operation)
@@ -43,14 +43,14 @@ def reduced(operation: Operation, value: Value, function: ReduceOperation, part:
 
 
 def _keeps_all(operation: Operation) -> bool:
-    """Whether no axis is named and the node says that then none is meant, rather than all."""
+    """Return whether naming no axis means reducing none."""
     if not operation.flag("noop_with_empty_axes"):
         return False
     return not operation.has_input(1) or operation.input(1).info.shape == (0,)
 
 
 def _axes(operation: Operation) -> tuple[tuple[int, ...], Value | None]:
-    """Return the axes, or the value that says them; no axes are all axes."""
+    """Return the axes, or their value; none means all."""
     rank = len(operation.shape())
     attribute = operation.integers("axes")
     if attribute is not None:
@@ -110,7 +110,10 @@ def reduce_l1(operation: Operation) -> Value:
 
 @operator("ReduceL2")
 def reduce_l2(operation: Operation) -> Value:
-    """Add the root of the sum of squares; integers are cut off as the last step."""
+    """Add the root of the sum of squares.
+
+    Integers are truncated in the last step.
+    """
     value = operation.input()
     data_type = value.info.data_type
     wide = data_type if data_type.is_float else DataType.FLOAT64
@@ -140,9 +143,9 @@ def reduce_log_sum(operation: Operation) -> Value:
 
 @operator("ReduceLogSumExp")
 def reduce_log_sum_exp(operation: Operation) -> Value:
-    """Add the logarithm of the sum of exponentials, the largest one taken out first.
+    """Add log(sum(exp(x))), with the maximum subtracted first.
 
-    Where the largest element is infinite, nothing is taken out, since inf - inf is not a number.
+    Where the largest element is infinite, nothing is subtracted, since inf - inf is not a number.
     """
     _require_real(operation)
     value = operation.input()
@@ -189,7 +192,7 @@ _arg_operator("ArgMin", ArgMinMaxFunction.MIN)
 
 
 def _arg_min_max(operation: Operation, function: ArgMinMaxFunction) -> Value:
-    """Add ArgMinMax, which drops the axis; it comes back if it is to be kept."""
+    """Add ArgMinMax, and Reshape if the axis is kept."""
     shape, value = operation.shape(), operation.input()
     if not shape:
         raise RefusedError("its input is a scalar, which has no axis")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pad: what stands outside of a tensor; a negative pad crops."""
+"""Pad: values around a tensor; a negative pad crops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def pad_by_attributes(operation: Operation) -> Value:
 
 @operator("Pad", since=11, moves_data=True)
 def pad(operation: Operation) -> Value:
-    """Pad by inputs, which may be computed if the mode is constant or reflect."""
+    """Pad by inputs.
+
+    They may be computed if the mode is constant or reflect.
+    """
     rank = len(operation.shape())
     mode = operation.text("mode", _MODES)
     number = operation.constant(2)
@@ -77,7 +80,10 @@ def _pad_computed(operation: Operation, mode: str) -> Value:
 def _pairs(
     operation: Operation, pads: Sequence[int], axes: tuple[int, ...], rank: int
 ) -> list[tuple[int, int]]:
-    """Return (before, after) for each axis; ONNX lists all befores, then all afters."""
+    """Return (before, after) per axis.
+
+    ONNX lists all befores, then all afters.
+    """
     count = len(axes)
     if len(pads) != 2 * count or len(set(axes)) != count:
         raise operation.error(
@@ -125,7 +131,7 @@ def _cropped(operation: Operation, value: Value, crops: list[tuple[int, int]], p
 def _padded_with_slices(
     operation: Operation, value: Value, pads: list[tuple[int, int]], mode: str
 ) -> Value:
-    """Put slices of the tensor before and after it, one axis after the other."""
+    """Pad with slices of the tensor, axis by axis."""
     padded = [axis for axis, pair in enumerate(pads) if any(pair)]
     for axis in padded:
         size = operation.shape_of(value)[axis]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Images in another size: the Resize layer where it can say it, else its arithmetic."""
+"""Image resizing: the Resize layer where possible, else arithmetic."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def upsample(operation: Operation) -> Value:
 
 @operator("Resize", since=10)
 def resize_by_scales(operation: Operation) -> Value:
-    """Add Resize as opset 10 means it, which is what Upsample means."""
+    """Add Resize as in opset 10, or Upsample."""
     scales = operation.known(1).reshape(-1).tolist()
     if operation.text("mode", _MODES[:2]) == "nearest" and any(scale < 1 for scale in scales):
         raise RefusedError(
@@ -108,7 +108,7 @@ def _upsample(operation: Operation, scales: Sequence[float]) -> Value:
 
 @operator("Resize", since=11)
 def resize(operation: Operation) -> Value:
-    """Add Resize to a size that is known, or that scales or a computed size tell."""
+    """Add Resize to a known, scaled or computed size."""
     sampling = Sampling(
         mode=operation.text("mode", _MODES),
         coordinates=operation.text("coordinate_transformation_mode", _COORDINATES),
@@ -170,7 +170,10 @@ def _axes_from_sizes(
 def _axes_in_proportion(
     axes: list[_Axis], sizes: Sequence[int], order: Sequence[int], policy: str
 ) -> list[_Axis]:
-    """Return axes of one scale, the one that makes none larger, or smaller, than its size."""
+    """Return axes of one scale that keeps the policy.
+
+    The scale makes no axis larger, or smaller, than its size.
+    """
     dims = [axes[axis].size for axis in order]
     known = [dim for dim in dims if isinstance(dim, int) and dim > 0]
     if len(known) != len(dims):
@@ -183,7 +186,7 @@ def _axes_in_proportion(
 
 
 def _axes_of_unknown(operation: Operation) -> list[_Axis]:
-    """Return axes of computed size, of which batch and channels are taken to stay."""
+    """Return axes of computed size, batch and channels unchanged."""
     return [
         _Axis(dim, 1.0 if axis < 2 else None, dim if axis < 2 and isinstance(dim, int) else None)
         for axis, dim in enumerate(operation.shape())
@@ -191,7 +194,10 @@ def _axes_of_unknown(operation: Operation) -> list[_Axis]:
 
 
 def _with_boxes(operation: Operation, axes: Sequence[_Axis], order: Sequence[int]) -> list[_Axis]:
-    """Return the axes with what is cut out of them: an input holds all starts, then all ends."""
+    """Return the axes with their crop boxes.
+
+    An input holds all starts, then all ends.
+    """
     box = operation.known(1).reshape(-1).tolist()
     if len(box) != 2 * len(order) or not all(map(math.isfinite, box)):
         raise operation.error(f"the input 'roi' is {box}: expected {2 * len(order)} finite numbers")
@@ -266,7 +272,7 @@ def _known(operation: Operation, axes: Sequence[_Axis]) -> list[ResizedAxis]:
 
 
 def _layer_scale(axis: _Axis) -> float:
-    """Return what the layer is told of a scale: nothing where the sizes say it."""
+    """Return the layer's scale, 0 where the sizes determine it."""
     if axis.scale is None or axis.scale == 1:
         return 0.0
     if isinstance(axis.size, int) and axis.target is not None:
@@ -277,7 +283,7 @@ def _layer_scale(axis: _Axis) -> float:
 def _target(
     operation: Operation, value: Value, axes: list[_Axis], index: int, sizes: Value | None
 ) -> int | Value:
-    """Return the size along an axis: a number, or a list of one that is computed."""
+    """Return an axis's size: a number or a computed list."""
     axis = axes[index]
     if axis.target is not None:
         return axis.target
@@ -297,7 +303,7 @@ def _target(
 
 
 def _layer_rounding(axes: Sequence[_Axis], sampling: Sampling) -> ResizeRounding | None:
-    """Return how the layer picks the nearest sample, None if it cannot do what is asked for."""
+    """Return the layer's rounding, None if it lacks the node's."""
     if len(axes) not in (3, 4) or not all(axis.stays for axis in axes[:2]):
         return None
     changed = [axis for axis in axes[2:] if not axis.stays]
@@ -314,7 +320,10 @@ def _layer_rounding(axes: Sequence[_Axis], sampling: Sampling) -> ResizeRounding
 
 
 def _layer_samples(axis: _Axis, sampling: Sampling) -> bool:
-    """Whether the layer samples an axis at the same places, with the same weights."""
+    """Return whether the layer samples an axis alike.
+
+    Places and weights are the same then.
+    """
     coordinates, whole = sampling.coordinates, _layer_scale(axis) == 0
     if sampling.antialias and sampling.mode != "nearest" and not _grows(axis):
         return False
@@ -336,7 +345,7 @@ def _grows(axis: _Axis) -> bool:
 
 
 def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -> bool:
-    """Whether the layer picks the neighbours that the node picks along an axis."""
+    """Return whether layer and node pick the same neighbours."""
     coordinates, nearest = sampling.coordinates, sampling.nearest
     size, target = axis.size, axis.target
     if isinstance(size, int) and target is not None and size > 0:
@@ -357,7 +366,7 @@ def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -
         ("align_corners", "round_prefer_ceil"),
         ("tf_half_pixel_for_nn", "floor"),
     }
-    # With a whole scale no sample lies in the middle of two, so both ways to round agree.
+    # With a whole scale no sample is in the middle of two, so both ways to round agree.
     whole = axis.scale is not None and axis.scale == math.floor(axis.scale)
     half = coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
     return (coordinates, nearest) in always or (whole and half and nearest == "round_prefer_floor")
@@ -366,7 +375,10 @@ def _picks_the_same(axis: _Axis, sampling: Sampling, rounding: ResizeRounding) -
 def _picked_by_layer(
     axis: _Axis, size: int, target: int, coordinates: str, rounding: ResizeRounding
 ) -> NDArray[np.float64]:
-    """Return the rows that the layer picks; it computes in float32, as Arm NN and TFLite do."""
+    """Return the rows that the layer picks.
+
+    It computes in float32, as Arm NN and TFLite do.
+    """
     half = np.float32(0 if coordinates in ("asymmetric", "align_corners") else 0.5)
     places = np.arange(target, dtype=np.float32) + half
     given = _layer_scale(axis)

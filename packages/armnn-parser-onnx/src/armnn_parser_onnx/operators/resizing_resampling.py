@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Resizing where the Resize layer cannot say it: indices and products with matrices, axis by axis.
+"""Resizing by indices and matrix products, axis by axis.
 
-Positions are computed in double precision, as ONNX defines them.
+It is for what the Resize layer lacks. Positions are computed in double precision, as ONNX defines
+them.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def resampled(
 
 
 def sample_places(axis: ResizedAxis, coordinates: str) -> NDArray[np.float64]:
-    """Return where each output sample lies, counted in samples of the input."""
+    """Return the input coordinate of each output sample."""
     at = np.arange(axis.target, dtype=np.float64)
     size, scale = axis.size, axis.scale
     length = scale * size
@@ -134,7 +135,7 @@ _ROUNDINGS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 def _weights(
     axis: ResizedAxis, places: NDArray[np.float64], sampling: Sampling
 ) -> NDArray[np.float64]:
-    """Return how much each input sample counts for each output sample, [target, size].
+    """Return each input sample's weight per output sample, [target, size].
 
     Raises:
         RefusedError: There are too many.
@@ -189,7 +190,10 @@ def _multiplied(
 
 
 def _outside(operation: Operation, axes: Sequence[ResizedAxis], sampling: Sampling) -> Value | None:
-    """Return which output samples lie outside of the image, None if that does not matter."""
+    """Return which output samples are outside the image.
+
+    None if that does not matter.
+    """
     if sampling.coordinates != "tf_crop_and_resize":
         return None
     rank = len(operation.shape())

@@ -42,7 +42,7 @@ def grid_sample(operation: Operation) -> Value:
 
 @operator("RoiAlign")
 def roi_align(operation: Operation) -> Value:
-    """Add RoiAlign; before opset 16 pixels had their centres at whole numbers."""
+    """Add RoiAlign; before opset 16, pixel centres were integers."""
     halves = ("half_pixel", "output_half_pixel")
     shift = operation.text("coordinate_transformation_mode", halves, "output_half_pixel")
     if operation.text("mode", ("avg", "max")) == "max":

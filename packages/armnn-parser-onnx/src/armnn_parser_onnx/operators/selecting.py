@@ -51,7 +51,7 @@ def top_k(operation: Operation) -> Sequence[Value]:
 
 @operator("Hardmax")
 def hardmax_flattened(operation: Operation) -> Value:
-    """Before opset 13, all axes from ``axis`` on were one."""
+    """Flatten the axes from ``axis`` on, as before opset 13."""
     value, rank = operation.input(), len(operation.shape())
     axis = operation.axis(operation.integer("axis"), rank)
     flat = operation.network.add_reshape(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fourier transforms as products with matrices of sines and cosines, and the mel scale."""
+"""Fourier transforms as matrix products, and the mel scale."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LARGEST_MEL_MATRIX = 2**22
 
 @operator("DFT")
 def dft_by_attribute(operation: Operation) -> Value:
-    """Add the discrete Fourier transform along an axis that is an attribute."""
+    """Add the discrete Fourier transform along an attribute's axis."""
     return _dft(operation, operation.integer("axis"))
 
 
 @operator("DFT", since=20)
 def dft(operation: Operation) -> Value:
-    """Add the discrete Fourier transform along an axis that is an input."""
+    """Add the discrete Fourier transform along an input's axis."""
     axis = operation.known_integers(2)
     return _dft(operation, axis[0] if axis else -2)
 
@@ -94,7 +94,7 @@ def _cut(operation: Operation, value: Value, length: int) -> Value:
 def _transform(
     operation: Operation, size: int, parts: int, length: int, inverse: bool, onesided: bool
 ) -> NDArray[np.float64]:
-    """Return the matrix [size, parts, results, parts of a result] of a transform.
+    """Return a transform's matrix [size, parts, results, result parts].
 
     Args:
         operation: The node.
@@ -133,7 +133,7 @@ def _transform(
 
 @operator("STFT")
 def stft(operation: Operation) -> Value:
-    """Add Convolution2d of the signal with the windowed waves of the transform.
+    """Add Convolution2d of the signal with windowed waves.
 
     A signal without the last axis is of real numbers, as onnxruntime reads it.
     """
@@ -189,7 +189,7 @@ def _frame_length(operation: Operation) -> int:
 
 @operator("MelWeightMatrix")
 def mel_weight_matrix(operation: Operation) -> Value:
-    """Add a constant: triangles of the mel scale over the bins of a spectrum."""
+    """Add a constant: mel-scale triangles over a spectrum's bins."""
     bands, length, rate, low, high = (_number(operation, index) for index in range(5))
     spectrum = int(length) // 2 + 1
     sane = min(bands, length, rate) >= 1 and 0 <= min(low, high) <= max(low, high) < math.inf

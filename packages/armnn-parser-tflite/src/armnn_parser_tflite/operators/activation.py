@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Activations, those on their own and those fused into other operators."""
+"""Activations, separate or fused into other operators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FUSED = {
 
 
 def fused(operation: Operation, options: FlatTable, make: Callable[[str], Value]) -> Value:
-    """Add a layer and the activation that the operator applies to its result.
+    """Add a layer and its fused activation.
 
     Args:
         operation: The operator.

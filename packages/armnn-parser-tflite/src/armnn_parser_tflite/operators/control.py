@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that call other subgraphs, and the variables that they share."""
+"""Operators that call subgraphs, and the variables shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _MOST_TRIPS = 1024
 
 @operator("IF", handles=True)
 def conditional(operation: Operation) -> Sequence[Value]:
-    """Add the layers of the branch that is taken; of both, and Where, if that is computed."""
+    """Add the layers of the branch taken.
+
+    If the condition is computed, both branches and Where are added.
+    """
     options = operation.options("IfOptions")
     branches = (options.integer("ThenSubgraphIndex"), options.integer("ElseSubgraphIndex"))
     condition, *values = operation.values()
@@ -45,7 +48,10 @@ def conditional(operation: Operation) -> Sequence[Value]:
 
 @operator("WHILE", handles=True)
 def loop(operation: Operation) -> Sequence[Value]:
-    """Add the layers of the body as often as it runs, which has to follow from known integers."""
+    """Add the body's layers for each iteration.
+
+    The number of iterations has to follow from known integers.
+    """
     options = operation.options("WhileOptions")
     condition, body = options.integer("CondSubgraphIndex"), options.integer("BodySubgraphIndex")
     values = operation.values()
@@ -80,7 +86,7 @@ def call(operation: Operation) -> Sequence[Value]:
 
 @operator("STABLEHLO_COMPOSITE")
 def composite(operation: Operation) -> Sequence[Value]:
-    """Add the layers of the subgraph that says what the operator means."""
+    """Add the layers of the subgraph that defines the operator."""
     options = operation.options("StableHLOCompositeOptions")
     subgraph = options.integer("DecompositionSubgraphIndex")
     return operation.graph.inline(subgraph, operation.values())
@@ -108,7 +114,10 @@ def var_handle(operation: Operation) -> Value:
 
 @operator("READ_VARIABLE", handles=True)
 def read_variable(operation: Operation) -> Value:
-    """Return the value of a variable, an input of the network if it comes from the last run."""
+    """Return a variable's value.
+
+    It is an input of the network if it comes from the last run.
+    """
     info = operation.info()
     shape = info_of(operation.graph.tensor(operation.record.outputs[0])).shape
     return operation.graph.variables.read(operation.input(), info.with_shape(shape))

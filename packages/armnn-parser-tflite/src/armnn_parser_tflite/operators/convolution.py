@@ -29,13 +29,13 @@ _SAME, _VALID = 1, 2
 
 @operator("CONV_2D", newest=8)
 def convolution_2d(operation: Operation) -> Value:
-    """Add Convolution2d; the weights lie as [O, H, W, I] in both."""
+    """Add Convolution2d; both have weights [O, H, W, I]."""
     return _planar(operation, "Convolution2d", "Conv2DOptions", Convolution2dDescriptor)
 
 
 @operator("DEPTHWISE_CONV_2D", newest=7)
 def depthwise_convolution_2d(operation: Operation) -> Value:
-    """Add DepthwiseConvolution2d; the weights lie as [1, H, W, I * M] in both."""
+    """Add DepthwiseConvolution2d; both have weights [1, H, W, I * M]."""
     return _planar(
         operation,
         "DepthwiseConvolution2d",
@@ -81,7 +81,7 @@ def _planar(
 
 @operator("CONV_3D")
 def convolution_3d(operation: Operation) -> Value:
-    """Add Convolution3d; the weights lie as [D, H, W, I, O] in both."""
+    """Add Convolution3d; both have weights [D, H, W, I, O]."""
     options = operation.options("Conv3DOptions")
     weights, (depth, height, width, _, _) = static_weights(operation, 5, operation.input())
     image = operation.image_shape(0, 5)
@@ -119,7 +119,7 @@ def convolution_3d(operation: Operation) -> Value:
 
 @operator("TRANSPOSE_CONV", newest=5)
 def transpose_convolution(operation: Operation) -> Value:
-    """Add TransposeConvolution2d: inputs are the output's shape, the weights and the data."""
+    """Add TransposeConvolution2d from output shape, weights and data."""
     options = operation.options("TransposeConvOptions")
     weights, (channels, height, width, _) = static_weights(operation, 4, operation.input(2))
     image = operation.image_shape(2, 4)
@@ -155,7 +155,7 @@ def transpose_convolution(operation: Operation) -> Value:
 
 
 def _target(operation: Operation) -> tuple[int, int]:
-    """Return rows and columns of the output of a transposed convolution."""
+    """Return the rows and columns of a transposed convolution's output."""
     if operation.input(0).constant is not None:
         said = operation.known_integers(0)
     else:
@@ -169,10 +169,11 @@ def _target(operation: Operation) -> tuple[int, int]:
 
 @operator("Convolution2DTransposeBias", custom=True)
 def transpose_convolution_with_bias(operation: Operation) -> Value:
-    """Add TransposeConvolution2d: MediaPipe's operator, whose inputs are data, weights and bias.
+    """Add TransposeConvolution2d for MediaPipe's operator.
 
-    Its options are three 32-bit integers: 1 for SAME padding or 2 for VALID, and the strides along
-    the width and the height. SAME makes the output as many times as large as the stride says.
+    Its inputs are data, weights and bias. Its options are three 32-bit integers: 1 for SAME padding
+    or 2 for VALID, and the strides along the width and the height. SAME makes the output as many
+    times as large as the stride says.
     """
     options = operation.custom_options()
     if len(options) != _BIAS_OPTIONS.size:
@@ -202,7 +203,10 @@ def transpose_convolution_with_bias(operation: Operation) -> Value:
 def _transposed(
     rows: tuple[int, int], columns: tuple[int, int], strides: tuple[int, int]
 ) -> TransposeConvolution2dDescriptor:
-    """Return the parameters, of the padding before and after the rows and the columns."""
+    """Return the parameters with padding of rows and columns.
+
+    The padding is that before and after them.
+    """
     return TransposeConvolution2dDescriptor(
         pad_top=rows[0],
         pad_bottom=rows[1],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boxes from the output of a detector, and those of them that do not overlap."""
+"""Boxes from a detector's output, and suppression of overlaps."""
 
 from __future__ import annotations
 
@@ -61,14 +61,17 @@ def detection_post_process(operation: Operation) -> Sequence[Value]:
 
 @operator("NON_MAX_SUPPRESSION_V4")
 def non_max_suppression(operation: Operation) -> Sequence[Value]:
-    """Add NonMaxSuppression; the list of boxes is as long as allowed, zeros at its end."""
+    """Add NonMaxSuppression; unused entries of the list are zero.
+
+    The list of boxes has the length that is allowed.
+    """
     chosen, count = _suppressed(operation)
     return [_lengthened(operation, chosen, ""), count]
 
 
 @operator("NON_MAX_SUPPRESSION_V5")
 def soft_non_max_suppression(operation: Operation) -> Sequence[Value]:
-    """Add NonMaxSuppression, with the scores of the boxes; scores that sink are not supported."""
+    """Add NonMaxSuppression with scores; refuse scores that decay."""
     if operation.known(5).any():
         raise RefusedError("it lowers the scores of boxes that overlap (soft_nms_sigma)")
     chosen, count = _suppressed(operation)
@@ -80,7 +83,7 @@ def soft_non_max_suppression(operation: Operation) -> Sequence[Value]:
 
 
 def _suppressed(operation: Operation) -> tuple[Value, Value]:
-    """Return the numbers of the boxes that are kept, and how many these are."""
+    """Return the kept boxes' numbers, and their count."""
     if operation.input(0).info.is_quantized:
         raise RefusedError("its boxes are quantised")
     most = operation.known_integer(2)

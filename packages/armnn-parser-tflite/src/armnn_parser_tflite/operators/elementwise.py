@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _arithmetic(name: str, layer: str, options: str, newest: int) -> None:
-    """Enter an operator that has a layer of its own and an activation fused into it."""
+    """Register an operator with its layer and a fused activation."""
 
     @operator(name, newest)
     def convert(operation: Operation) -> Value:
@@ -62,7 +62,10 @@ def add_n(operation: Operation) -> Value:
 def binary(
     operation: Operation, function: BinaryOperation, first: Value, second: Value, part: str = ""
 ) -> Value:
-    """Add an ElementwiseBinary layer; with a ``part`` it is of the type of ``first``."""
+    """Add an ElementwiseBinary layer.
+
+    With a ``part`` it has the type of ``first``.
+    """
     return operation.network.add_elementwise_binary(
         first,
         second,
@@ -137,9 +140,9 @@ def floor(operation: Operation) -> Value:
 
 @operator("ATAN2")
 def atan2(operation: Operation) -> Value:
-    """Add the arc tangent of the quotient, moved by half a turn where the second input is below 0.
+    """Add the quotient's arc tangent, corrected by half a turn.
 
-    The sign of zero is not looked at.
+    The correction is for a second input below 0. The sign of zero is not looked at.
     """
     y, x = operation.input(0), operation.input(1)
     network, zero = operation.network, operation.number(0, y, "zero")
@@ -197,7 +200,10 @@ def select_v2(operation: Operation) -> Value:
 
 @operator("SELECT", newest=4)
 def select(operation: Operation) -> Value:
-    """Add Where; a list of conditions chooses along the first axis."""
+    """Add Where.
+
+    A list of conditions chooses along the first axis.
+    """
     condition, rank = operation.input(), len(operation.shape(1))
     if len(operation.shape()) == 1 and rank > 1:
         condition = reshape(operation, condition, (-1, *(1,) * (rank - 1)), "condition")

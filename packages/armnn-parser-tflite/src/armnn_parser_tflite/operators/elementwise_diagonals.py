@@ -31,7 +31,7 @@ def matrix_diag(operation: Operation) -> Value:
 
 @operator("MATRIX_SET_DIAG")
 def matrix_set_diag(operation: Operation) -> Value:
-    """Add Where: the elements of the second input on the diagonal of the first."""
+    """Add Where: the second input on the first's diagonal."""
     shape = operation.shape()
     if len(shape) < 2 or len(operation.shape(1)) != len(shape) - 1:
         raise operation.error("its inputs are not matrices and their diagonals")

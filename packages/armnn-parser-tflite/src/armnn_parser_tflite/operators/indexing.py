@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @operator("GATHER", newest=8)
 def gather(operation: Operation) -> Value:
-    """Add Gather; with batches on all their rows in one, each index moved by the rows before."""
+    """Add Gather; batches are flattened, with their indices shifted.
+
+    Each index is moved by the rows before its batch.
+    """
     options = operation.options("GatherOptions")
     rank = len(operation.shape())
     axis = operation.axis(options.integer("Axis"), rank)
@@ -115,7 +118,7 @@ def strided_slice(operation: Operation) -> Value:
 
 @operator("WHERE", newest=2)
 def where(operation: Operation) -> Value:
-    """Add NonZero; its indices lie in columns, TensorFlow's in rows."""
+    """Add NonZero and transpose: TensorFlow has the indices in rows."""
     columns = operation.network.add_non_zero(
         operation.input(), name=operation.layer_name("columns")
     )
@@ -151,7 +154,7 @@ def top_k(operation: Operation) -> Sequence[Value]:
 
 @operator("UNIQUE")
 def unique(operation: Operation) -> Sequence[Value]:
-    """Add Unique; the values are in the order in which they first occur."""
+    """Add Unique; values are in order of first occurrence."""
     if operation.input().info.is_quantized:
         raise RefusedError("its input is quantised")
     values, _, places, _ = operation.network.add_unique(

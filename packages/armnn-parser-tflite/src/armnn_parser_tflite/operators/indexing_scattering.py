@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements put at positions, and summed up where several come to one place."""
+"""Scattering of elements, with sums where positions coincide."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sparse_to_dense(operation: Operation) -> Value:
 
 @operator("SEGMENT_SUM")
 def segment_sum(operation: Operation) -> Value:
-    """Add ScatterNd into zeros, one place for each number up to the last one."""
+    """Add ScatterNd into zeros, one place per segment."""
     segments = operation.known_integers(1)
     if list(segments) != sorted(segments) or (segments and segments[0] < 0):
         raise operation.error("its segments are not in order")
@@ -102,7 +102,10 @@ def _extreme(data_type: DataType, *, lowest: bool) -> float:
 
 
 def _segments(operation: Operation, count: int, function: ScatterNdFunction, start: float) -> Value:
-    """Add ScatterNd; a segment without elements keeps the start, one below 0 is left out."""
+    """Add ScatterNd; empty segments keep the start.
+
+    A segment below 0 is left out.
+    """
     value, numbers = operation.input(), indices(operation, 1)
     if value.info.is_quantized:
         raise RefusedError("its data is quantised")
@@ -126,7 +129,7 @@ def _segments(operation: Operation, count: int, function: ScatterNdFunction, sta
 
 @operator("DYNAMIC_UPDATE_SLICE", newest=4)
 def dynamic_update_slice(operation: Operation) -> Value:
-    """Add ScatterNd at the positions of the update, moved so far that it does not stand out."""
+    """Add ScatterNd at the update's positions, clamped to the tensor."""
     value, update = operation.input(0), operation.input(1)
     whole, part = static(operation, value), static(operation, update)
     if len(whole) != len(part) or any(a < b for a, b in zip(whole, part, strict=True)):

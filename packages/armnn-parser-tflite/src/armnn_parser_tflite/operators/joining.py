@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @operator("CONCATENATION", newest=7)
 def concatenation(operation: Operation) -> Value:
-    """Add Concat; quantised inputs may have other steps than the output."""
+    """Add Concat; input steps may differ from the output's."""
     options = operation.options("ConcatenationOptions")
     values = operation.values()
     axis = operation.axis(options.integer("Axis"), len(operation.shape()))
@@ -65,7 +65,10 @@ def unpack(operation: Operation) -> Sequence[Value]:
 
 @operator("SPLIT", newest=5)
 def split(operation: Operation) -> Sequence[Value]:
-    """Add Splitter with parts of one size; the axis is the first input."""
+    """Add Splitter with equal parts; the axis comes first.
+
+    It is the first input.
+    """
     shape = operation.shape(1)
     axis = operation.axis(operation.known_integer(0), len(shape))
     count, size = len(operation.record.outputs), shape[axis]
@@ -78,7 +81,7 @@ def split(operation: Operation) -> Sequence[Value]:
 
 @operator("SPLIT_V", newest=3)
 def split_v(operation: Operation) -> Sequence[Value]:
-    """Add Splitter with parts of given sizes, one of which may be -1: what is left."""
+    """Add Splitter with given sizes; -1 is the rest."""
     sizes = operation.known_integers(1)
     shape = operation.shape()
     axis = operation.axis(operation.known_integer(2), len(shape))

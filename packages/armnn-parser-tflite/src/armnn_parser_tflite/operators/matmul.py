@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @operator("FULLY_CONNECTED", newest=14)
 def fully_connected(operation: Operation) -> Value:
-    """Add FullyConnected on the input as rows of as many numbers as the weights read."""
+    """Add FullyConnected on the input as a matrix.
+
+    Its rows have as many numbers as the weights read.
+    """
     options = operation.options("FullyConnectedOptions")
     layout = options.integer("WeightsFormat")
     if layout != FullyConnectedOptionsWeightsFormat.DEFAULT:

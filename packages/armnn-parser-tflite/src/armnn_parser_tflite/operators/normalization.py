@@ -55,7 +55,10 @@ def l2_normalization(operation: Operation) -> Value:
 
 @operator("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(operation: Operation) -> Value:
-    """Add Normalization across the channels; ``radius`` counts them on one side."""
+    """Add Normalization across channels.
+
+    ``radius`` counts them on one side.
+    """
     options = operation.options("LocalResponseNormalizationOptions")
     radius = options.integer("Radius")
     if radius < 0:

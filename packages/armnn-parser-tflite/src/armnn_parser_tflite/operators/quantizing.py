@@ -31,7 +31,10 @@ def quantize(operation: Operation) -> Value:
 
 @operator("DEQUANTIZE", newest=9)
 def dequantize(operation: Operation) -> Value:
-    """Add Dequantize, or Cast for Float16, which models store weights in."""
+    """Add Dequantize, or Cast for Float16.
+
+    Models store weights in Float16.
+    """
     value, real = operation.input(), operation.info().data_type
     if value.info.data_type.is_float:
         return operation.network.add_cast(value, name=operation.layer_name(), output=real)
@@ -67,7 +70,7 @@ def bitcast(operation: Operation) -> Value:
 
 @operator("FAKE_QUANT", newest=2)
 def fake_quantization(operation: Operation) -> Value:
-    """Add the rounding of real numbers to the levels of an integer, written out.
+    """Add the rounding to an integer's levels by arithmetic.
 
     The range is moved so that 0 is a level, as TensorFlow does.
     """
@@ -103,5 +106,5 @@ def fake_quantization(operation: Operation) -> Value:
 
 @operator("DENSIFY")
 def densify(operation: Operation) -> Value:
-    """Return the input: sparse constants are made dense when they are read."""
+    """Return the input; sparse constants are read as dense ones."""
     return operation.input()

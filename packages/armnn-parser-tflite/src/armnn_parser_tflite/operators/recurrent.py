@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recurrent operators with gates: LSTMs along a sequence, one way or both.
+"""Recurrent operators with gates: LSTMs in one or two directions.
 
 States start at zero in every run, also where the file calls them variables.
 """
@@ -70,7 +70,10 @@ _AUXILIARY = range(39, 48)
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", newest=4)
 def unidirectional_sequence_lstm(operation: Operation) -> Value:
-    """Add UnidirectionalSequenceLstm; quantised numbers are made real before and again behind."""
+    """Add UnidirectionalSequenceLstm on dequantised numbers.
+
+    The results are quantised again.
+    """
     options = operation.options("UnidirectionalSequenceLSTMOptions")
     make = partial(
         _lstm, operation, options, places=_UNIDIRECTIONAL, time_major=options.flag("TimeMajor")
@@ -97,7 +100,7 @@ def one_step(operation: Operation) -> Value:
 
 @operator("BIDIRECTIONAL_SEQUENCE_LSTM", newest=3)
 def bidirectional_sequence_lstm(operation: Operation) -> Sequence[Value]:
-    """Add two UnidirectionalSequenceLstm, one of which reads the sequence from its end."""
+    """Add two UnidirectionalSequenceLstm, one for each direction."""
     options = operation.options("BidirectionalSequenceLSTMOptions")
     value = operation.input()
     if any(operation.has_input(index) for index in _AUXILIARY):
@@ -153,9 +156,9 @@ def _lstm(
 
 
 def _real(operation: Operation, index: int, like: Value, role: str) -> Value | None:
-    """Return an input as real numbers, None if it is absent.
+    """Return an input's real numbers, None if it is absent.
 
-    A bias is integers without a scale for us, so that of the file is looked up.
+    A bias is a tensor of integers without a scale here, so the scale is read from the file.
     """
     value = operation.optional_input(index)
     if value is None:

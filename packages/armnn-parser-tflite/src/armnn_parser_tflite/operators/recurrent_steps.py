@@ -49,7 +49,7 @@ def unidirectional_sequence_rnn(operation: Operation) -> Value:
 
 @operator("BIDIRECTIONAL_SEQUENCE_RNN", newest=3)
 def bidirectional_sequence_rnn(operation: Operation) -> Sequence[Value]:
-    """Add two Rnn, one of which reads the sequence from its end."""
+    """Add two Rnn, one for each direction of the sequence."""
     options = operation.options("BidirectionalSequenceRNNOptions")
     if any(operation.has_input(index) for index in (9, 10, 11)):
         raise RefusedError("it has an auxiliary input")
@@ -75,7 +75,9 @@ def _rnn(
     time_major: bool,
     part: str = "",
 ) -> Value:
-    """Add Rnn and return the outputs of all steps, without the axis for directions.
+    """Add Rnn and return all outputs.
+
+    The axis for directions is removed.
 
     Args:
         operation: The operator.
@@ -117,7 +119,10 @@ def _rnn(
 
 @operator("SVDF", newest=4)
 def svdf(operation: Operation) -> Value:
-    """Add the products with the features, those of all steps with the times, and their sums."""
+    """Add products with features and times, and their sums.
+
+    The times are multiplied with the features of all steps.
+    """
     options = operation.options("SVDFOptions")
     network, value, rank = operation.network, operation.input(), options.integer("Rank")
     if not value.info.data_type.is_float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _reduce(name: str, function: ReduceOperation, newest: int) -> None:
-    """Enter an operator that reduces the axes in its second input."""
+    """Register an operator that reduces its second input's axes."""
 
     @operator(name, newest)
     def convert(operation: Operation) -> Value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same elements in another order or shape, repeated or padded."""
+"""Elements in another order or shape, repeated or padded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LARGEST = 2**24
 
 @operator("RESHAPE", complex_numbers=True)
 def reshape_to(operation: Operation) -> Value:
-    """Add Reshape to the shape in the second input, or in the options of older files."""
+    """Add Reshape to the second input's or options' shape.
+
+    Older files have the shape in the options.
+    """
     parts = (2,) if operation.is_complex() else ()
     if not operation.has_input(1):
         target = operation.options("ReshapeOptions").integers("NewShape")
@@ -36,7 +39,10 @@ def reshape_to(operation: Operation) -> Value:
 
 @operator("SQUEEZE", newest=2, complex_numbers=True)
 def squeeze(operation: Operation) -> Value:
-    """Add Reshape without the axes of one element, or those of them that are named."""
+    """Add Reshape without axes of one element.
+
+    They are all of these, or those that are named.
+    """
     shape = operation.shape()
     said = operation.options("SqueezeOptions").integers("SqueezeDims")
     axes = [operation.axis(axis, len(shape) - operation.is_complex()) for axis in said]
@@ -62,7 +68,7 @@ def transpose_axes(operation: Operation) -> Value:
 
 @operator("PAD", newest=6)
 def pad(operation: Operation) -> Value:
-    """Add Pad with zeros; those of a quantised tensor are its zero point."""
+    """Add Pad with zeros, the zero point where quantised."""
     return operation.network.add_pad(
         operation.input(),
         operation.integers(1),
@@ -91,7 +97,7 @@ _MIRROR_MODES = {
 
 @operator("MIRROR_PAD", newest=3)
 def mirror_pad(operation: Operation) -> Value:
-    """Add Pad with what is on the other side of the edge."""
+    """Add Pad with the mirror image."""
     mode = operation.options("MirrorPadOptions").integer("Mode")
     if mode not in _MIRROR_MODES:
         raise operation.error(f"the mode is {mode}: expected REFLECT (0) or SYMMETRIC (1)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fourier transforms, as products with a matrix, and the complex numbers that they make.
+"""Fourier transforms as matrix products, and complex numbers.
 
 A complex number is two elements along a last axis: the real and the imaginary part.
 """
@@ -25,7 +25,7 @@ _LONGEST_TRANSFORM = 2**13
 
 @operator("RFFT2D", complex_numbers=True)
 def real_transform(operation: Operation) -> Value:
-    """Add two products with the matrix of the discrete Fourier transform, and Stack.
+    """Add two products with the Fourier matrix, and Stack.
 
     Only the last axis is transformed: that is how TensorFlow's one-dimensional transform comes.
     """
@@ -53,7 +53,7 @@ def real_transform(operation: Operation) -> Value:
 
 
 def _matrices(size: int, length: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the cosines and sines; what is beyond the length of the transform is left out."""
+    """Return cosines and sines; samples beyond the length are dropped."""
     turns = np.outer(np.arange(size), np.arange(length // 2 + 1)) % length
     angles = turns * (-2 * np.pi / length)
     used = np.arange(size)[:, None] < length
@@ -92,7 +92,7 @@ def imaginary_part(operation: Operation) -> Value:
 
 
 def part(operation: Operation, index: int, label: str = "") -> Value:
-    """Return the real part, 0, or the imaginary one, 1, of complex numbers.
+    """Return the real (0) or imaginary (1) part.
 
     Args:
         operation: The operator, whose first input they are.

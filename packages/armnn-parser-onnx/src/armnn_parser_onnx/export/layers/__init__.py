@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What writes each layer type; importing the package registers all of them."""
+"""The writers of layer types; importing the package registers them."""
 
 from __future__ import annotations
 

@@ -11,13 +11,16 @@ from armnn_parser_onnx.export.operation import Operation, exports
 
 @exports("Activation")
 def activation(op: Operation) -> str:
-    """Write the operator of the function, or the formula of the descriptor where there is none."""
+    """Write the function's operator, else the descriptor's formula."""
     return _FUNCTIONS[op.d.function](op)
 
 
 @exports("Prelu")
 def prelu(op: Operation) -> str:
-    """PRelu, whose slope broadcasts to the input only: wider slopes need Expand."""
+    """Write PRelu, with Expand for wider slopes.
+
+    PRelu's slope broadcasts to the input only.
+    """
     x = op.x
     if op.shape("input") != op.output_shape:
         x = op.emit("Expand", x, op.integers(op.output_shape))
@@ -46,7 +49,10 @@ def _bounded_relu(op: Operation) -> str:
 
 
 def _with(op_type: str, **parameters: str) -> Callable[[Operation], str]:
-    """Write an operator whose attributes are the descriptor's a and b."""
+    """Return a writer with attributes a and b.
+
+    They are the descriptor's.
+    """
 
     def write(op: Operation) -> str:
         attributes = {name: float(getattr(op.d, field)) for name, field in parameters.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions; ONNX has the channels in axis 1 and the weights as [O,I,...]."""
+"""Writers of convolutions; ONNX has channels first, weights [O,I,...]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armnn_parser_onnx.export.operation import Operation, exports
 
 @exports("Convolution2d")
 def convolution2d(op: Operation) -> str:
-    """Conv; the channels of the weights say how many groups there are."""
+    """Write Conv; the weights' channels determine the groups."""
     layout = op.d.data_layout
     weights = op.channels_first(op.input("weights"), layout)
     groups = op.shape("input")[layout.channel_axis] // op.shape("weights")[layout.channel_axis]
@@ -20,7 +20,10 @@ def convolution2d(op: Operation) -> str:
 
 @exports("DepthwiseConvolution2d")
 def depthwise_convolution2d(op: Operation) -> str:
-    """Conv with a group per input channel; the weights are [1,KH,KW,I*M] here."""
+    """Write Conv with one group per input channel.
+
+    The weights are [1,KH,KW,I*M] here.
+    """
     weights = op.emit("Transpose", op.input("weights"), perm=[3, 0, 1, 2])
     return _convolution(op, weights, op.shape("input")[op.d.data_layout.channel_axis])
 
@@ -42,7 +45,10 @@ def convolution3d(op: Operation) -> str:
 
 @exports("TransposeConvolution2d")
 def transpose_convolution2d(op: Operation) -> str:
-    """ConvTranspose; its weights are [I,O,KH,KW]. A given output shape becomes output_padding."""
+    """Write ConvTranspose, whose weights are [I,O,KH,KW].
+
+    A given output shape becomes output_padding.
+    """
     d, layout = op.d, op.d.data_layout
     rows, columns = layout.spatial_axes
     kernel = [op.shape("weights")[axis] for axis in (rows, columns)]

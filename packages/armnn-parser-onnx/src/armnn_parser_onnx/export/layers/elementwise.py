@@ -68,7 +68,10 @@ def binary_layer(op: Operation) -> str:
 
 @exports("ElementwiseBinary")
 def elementwise_binary(op: Operation) -> str:
-    """Write the operator of the operation; integer quotients and remainders differ too much."""
+    """Write a binary operator, except integer quotients and remainders.
+
+    Those differ too much from the layer's.
+    """
     operation: BinaryOperation = op.d.operation
     if operation is BinaryOperation.SQ_DIFF:
         difference = op.emit("Sub", *op.inputs)
@@ -115,7 +118,7 @@ def logical_binary(op: Operation) -> str:
 
 @exports("Where")
 def where(op: Operation) -> str:
-    """Where."""
+    """Write Where."""
     return op.emit("Where", *op.inputs)
 
 
@@ -138,7 +141,10 @@ def is_inf(op: Operation) -> str:
 
 @exports("Cast", "ConvertFp16ToFp32", "ConvertFp32ToFp16")
 def cast(op: Operation) -> str:
-    """Cast among types that compute; what floats become that do not fit is left to the reader."""
+    """Write Cast among types that compute.
+
+    The result of floats that do not fit is up to the reader.
+    """
     target = op.layer.outputs[0].info.data_type
     if op.info.data_type.is_storage_only or target.is_storage_only:
         op.refuse(f"it casts {op.info.data_type.arm_name} to {target.arm_name}")

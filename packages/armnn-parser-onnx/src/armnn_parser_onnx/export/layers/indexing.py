@@ -19,7 +19,10 @@ def slice_(op: Operation) -> str:
 
 @exports("StridedSlice")
 def strided_slice(op: Operation) -> str:
-    """Slice, then the shape that the masks give: new axes and axes that are gone."""
+    """Write Slice, then Reshape for the masks' axes.
+
+    The masks add and remove axes.
+    """
     shape = op.shape("input")
     taken = [entry for entry in op.d.index(len(shape)) if entry is not None]
     starts, ends, steps = [], [], []

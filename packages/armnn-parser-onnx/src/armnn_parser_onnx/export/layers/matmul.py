@@ -20,7 +20,7 @@ def fully_connected(op: Operation) -> str:
 
 @exports("BatchMatMul")
 def batch_mat_mul(op: Operation) -> str:
-    """MatMul; channels last and adjoints are left to those who know them."""
+    """Write MatMul; refuse channels-last layouts and adjoints."""
     d = op.d
     layouts = (d.data_layout_x, d.data_layout_y)
     if d.adjoint_x or d.adjoint_y or any(layout is not DataLayout.NCHW for layout in layouts):

@@ -43,7 +43,7 @@ def instance_normalization(op: Operation) -> str:
 
 @exports("L2Normalization")
 def l2_normalization(op: Operation) -> str:
-    """The formula of the layer: LpNormalization has no lower bound."""
+    """Write the layer's formula: LpNormalization has no lower bound."""
     axis = 1 if op.d.data_layout is DataLayout.NCHW else len(op.shape("input")) - 1
     squares = op.emit("ReduceSumSquare", op.x, op.integers([axis]), keepdims=1)
     length = op.emit("Sqrt", op.emit("Max", squares, op.constant(op.d.eps)))
@@ -87,7 +87,7 @@ def layer_normalization(op: Operation) -> str:
 
 @exports("RmsNormalization")
 def rms_normalization(op: Operation) -> str:
-    """The formula: opset 20 lacks the operator."""
+    """Write the layer's formula: opset 20 lacks the operator."""
     rank = len(op.shape("input"))
     axes = op.integers(range(op.d.axis % rank, rank))
     mean = op.emit("ReduceMean", op.emit("Mul", op.x, op.x), axes, keepdims=1)

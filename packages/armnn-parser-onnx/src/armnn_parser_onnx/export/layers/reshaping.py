@@ -17,7 +17,10 @@ def reshape(op: Operation) -> str:
 
 @exports("Permute")
 def permute(op: Operation) -> str:
-    """Transpose, which says where each axis comes from; Permute says where it goes."""
+    """Write Transpose, the inverse spelling of Permute.
+
+    Transpose lists where each axis comes from, Permute where it is moved to.
+    """
     return op.emit("Transpose", op.x, perm=np.argsort(op.d.dim_mappings).tolist())
 
 
@@ -101,7 +104,7 @@ def splitter(op: Operation) -> tuple[str, ...]:
 
 @exports("SpaceToBatchNd", "BatchToSpaceNd")
 def batches(op: Operation) -> str:
-    """Pad, fold and crop by Reshape and Transpose, for two spatial axes."""
+    """Write Pad, Reshape, Transpose and Slice for two spatial axes."""
     if op.d.data_layout not in (DataLayout.NCHW, DataLayout.NHWC) or len(op.d.block_shape) != 2:
         op.refuse("it has not two spatial axes")
     x = op.channels_first(op.x, op.d.data_layout)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whole sequences: Rnn, Gru and SequenceLstm are ONNX's RNN, GRU and LSTM."""
+"""Writers of sequence layers: Rnn, Gru and SequenceLstm.
+
+They become ONNX's RNN, GRU and LSTM.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _ACTIVATIONS = {
 
 @exports(*_OP_TYPES)
 def recurrent(op: Operation) -> tuple[str, ...]:
-    """Write the operator, in time-major order, which every reader of ONNX knows."""
+    """Write the operator in time-major order.
+
+    Every reader of ONNX knows that order.
+    """
     d = op.d
     activations = [f for way in range(d.num_directions) for f in d.activations_of(way)]
     for each in activations:
