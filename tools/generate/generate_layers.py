@@ -92,7 +92,7 @@ def layer_types(specs: Iterable[Any]) -> str:
         f'{HEADER}"""Layer types; names and numbers come from the layer table."""\n\n'
         "from __future__ import annotations\n\nfrom enum import IntEnum\n\n\n"
         "class LayerType(IntEnum):\n"
-        '    """The type of a layer; below 1000 the names and numbers are Arm NN\'s."""\n\n'
+        '    """A layer type; numbers below 1000 are Arm NN\'s."""\n\n'
         f"{members}\n"
     )
 

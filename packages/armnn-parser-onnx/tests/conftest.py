@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models of a few nodes, and what they mean by ONNX's own reference implementation."""
+"""Models of a few nodes, and ONNX's reference results."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def load(made: onnx.ModelProto) -> armnn.LoadedNetwork:
 
 
 def check(made: onnx.ModelProto, *feeds: Mapping[str, Array]) -> armnn.LoadedNetwork:
-    """Run a model on each of the inputs in turn, and compare with onnxruntime."""
+    """Run a model on each input; compare with onnxruntime."""
     session = onnxruntime.InferenceSession(made.SerializeToString())
     loaded = load(made)
     for given in feeds:
@@ -156,7 +156,10 @@ def loop(body: onnx.GraphProto, *, trips: str = "trips", condition: str = "") ->
 
 
 def body(*nodes: onnx.NodeProto) -> onnx.GraphProto:
-    """Add the iteration's number to the state; further nodes say whether to go on."""
+    """Add the iteration's number to the state.
+
+    Further nodes compute whether to continue.
+    """
     return graph(
         [
             node("Cast", ["i"], ["number"], to=FLOAT),

@@ -154,7 +154,7 @@ def test_a_cycle_is_refused(model: Model) -> None:
 
 
 def test_nodes_may_stand_before_those_that_they_read(model: Model, run: Run) -> None:
-    """ONNX forbids it; onnxruntime reads it, and its float16 converter writes it."""
+    """ONNX forbids it; onnxruntime and its float16 converter do not."""
     x, y = np.array([-2, 3], np.float32), helper.make_tensor_value_info("z", 1, None)
     branch = helper.make_graph(
         [node("Neg", ["b"], ["z"]), node("Add", ["a", "a"], ["b"])], "branch", [], [y]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A path gives what Protocol Buffers decodes from the file, however its fields are arranged."""
+"""A path gives the tensors that Protocol Buffers decodes.
+
+The file's fields may be in any arrangement.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ def _small_data_is_large() -> Iterator[None]:
 
 
 def varint(number: int, longer_by: int = 0) -> bytes:
-    """A number in its fewest bytes or in more, up to the five of a tag."""
+    """Encode a number in its fewest bytes or more.
+
+    There are up to the five of a tag.
+    """
     low = []
     while number > 127:
         low.append(number & 127 | 128)
@@ -69,7 +75,7 @@ def entry(key: str, value: str) -> bytes:
 
 
 def model_of(*tensors: bytes) -> bytes:
-    """``y = x + w``, with the tensors as initialisers."""
+    """Return ``y = x + w`` with tensors as initialisers."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "sum", [x], [y])
     model: bytes = helper.make_model(graph, ir_version=8).SerializeToString()
@@ -77,7 +83,7 @@ def model_of(*tensors: bytes) -> bytes:
 
 
 def weights_of(path: Path) -> list[float]:
-    """The constant ``w`` of a file, after a check that its data was left in the file."""
+    """Return the constant ``w``, checked to be left in the file."""
     (left,) = (each for each in read_model(path).proto.graph.initializer if each.name == "w")
     assert left.raw_data not in (DATA.tobytes(), OTHER.tobytes())
     data = parse(path).find("w").data
@@ -153,7 +159,7 @@ UNKNOWN = st.sampled_from(
 
 
 def message(pieces: st.SearchStrategy[bytes], most: int = 6) -> st.SearchStrategy[bytes]:
-    """Any fields, in any order and as often as they come, now and then one that is not known."""
+    """Draw fields in any order and number, sometimes unknown ones."""
     return st.lists(st.one_of(pieces, pieces, UNKNOWN), max_size=most).map(b"".join)
 
 
@@ -191,7 +197,7 @@ WHOLE = b"".join([field(8, integer(2, 21)), field(7, field(2, b"graph"))])
 
 
 def resolved(proto: Any, data: ExternalData) -> Any:
-    """The message with the data that was left in the file."""
+    """Return the message with the data left in the file."""
     for descriptor, value in proto.ListFields():
         if descriptor.message_type is not None:
             for each in [value] if hasattr(value, "ListFields") else value:

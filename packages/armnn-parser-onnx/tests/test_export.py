@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What is exported means the same to onnxruntime, layer by layer and as whole networks.
+"""Exported models mean the same to onnxruntime.
 
-Expected values are those of the conformance cases, whose oracles know neither ONNX nor a kernel.
+They are single layers and whole networks. Expected values are those of the conformance cases, whose
+oracles know neither ONNX nor a kernel.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ NOT_EXPORTED = [
 
 
 def run_model(data: bytes, feeds: Mapping[str, NDArray[Any]]) -> Sequence[NDArray[Any]]:
-    """Run a model on onnxruntime, on the reference of ONNX where that has no kernel."""
+    """Run a model on onnxruntime, else on ONNX's reference."""
     model = onnx.load_from_string(data)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
@@ -71,7 +72,10 @@ def run_model(data: bytes, feeds: Mapping[str, NDArray[Any]]) -> Sequence[NDArra
 
 
 def prepared(case: LayerCase) -> armnn.Network:
-    """The network of a case, its descriptor filled from constants as a backend sees it."""
+    """Return a case's network, its descriptor filled from constants.
+
+    A backend sees it like that.
+    """
     network = network_of(case)
     layer = network.find(LAYER)
     fill_descriptor(network, layer)

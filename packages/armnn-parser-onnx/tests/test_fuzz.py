@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Damaged files end in a network or in a clean error."""
+"""Damaged files end in a network or clean error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armnn_parser_onnx.parser import parse
 
 
 def _seed() -> bytes:
-    """Return a small file with attributes, an initialiser and a function of its own."""
+    """Return a small file with attributes, initialiser and function."""
     twice = helper.make_function(
         "own",
         "Twice",

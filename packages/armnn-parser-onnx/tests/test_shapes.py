@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How shapes that are not known are said: by -1, by copies, or computed."""
+"""Unknown shapes: -1, copied dimensions, computed ones."""
 
 from __future__ import annotations
 

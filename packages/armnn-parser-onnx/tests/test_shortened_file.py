@@ -22,7 +22,7 @@ BIAS = np.arange(128, dtype=np.float32)
 
 @pytest.fixture
 def product(tmp_path: Path) -> Path:
-    """A product whose weights are an initialiser and whose bias is a node, both large."""
+    """Write a product of a large initialiser and node."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"]),
         helper.make_node(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The node cases of ONNX's own test suite, for every operator that is claimed."""
+"""ONNX's own node tests, for every claimed operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from armnn_parser_onnx.parser import parse
 
 
 def _claimed_cases() -> list[Any]:
-    """Return the cases that contain claimed operators only; seeded, so that they stay the same."""
+    """Return the cases of claimed operators only, seeded."""
     os.environ.setdefault("ONNX_HOME", tempfile.mkdtemp())
     state = np.random.get_state()
     np.random.seed(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is noted of the operators of a file, and of those that cannot be converted."""
+"""The survey of a file's operators, convertible or not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models of a few operators, and what they mean by LiteRT's own reference kernels."""
+"""Models of a few operators, and LiteRT's reference results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def constant(data: Any, **rest: Any) -> Tensor:
 
 @dataclass
 class Op:
-    """An operator: its name, the names of its inputs and outputs, and its options by field."""
+    """An operator: name, inputs, outputs and options.
+
+    Inputs and outputs are names; options are by field.
+    """
 
     name: str
     inputs: Sequence[str | None]

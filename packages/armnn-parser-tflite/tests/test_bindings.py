@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The generated schema against what the FlatBuffers compiler made of it."""
+"""The generated schema against the FlatBuffers compiler's bindings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_empty_table_has_the_defaults_of_the_bindings(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, fields in TABLES.items() if fields])
 def test_numbers_are_read_where_the_bindings_read_them(name: str) -> None:
-    """A table whose fields all have places of their own, filled with noise."""
+    """A table of random fields, each at its own place."""
     count = max(slot for slot, _, _ in TABLES[name].values()) // 2 - 1
     rng = np.random.default_rng(7)
     size = 4 + 8 * count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data behind the tables and in other files; files and sizes are not believed."""
+"""Data behind the tables and in other, untrusted files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _weights(source: Any) -> list[float]:
 
 
 def _behind(lite: Any, offset: int, size: int = 16) -> bytes:
-    """Return a model whose weights are said to be at a place behind its tables."""
+    """Return a model with weights at a place behind its tables."""
 
     def edit(model: Any) -> None:
         model.buffers[1].data = None

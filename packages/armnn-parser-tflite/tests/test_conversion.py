@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What cannot be converted is refused all at once, by name and reason."""
+"""Refusals of operators: all at once, by name and reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised operators on CpuRef are LiteRT's reference kernels bit for bit."""
+"""Quantised operators on CpuRef match LiteRT's reference kernels exactly."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def graph(lite: Any) -> Graph:
-    """Return the graph of a constant, a variable and an input."""
+    """Return the graph of a constant, variable and input."""
     data = lite.build(
         [],
         {

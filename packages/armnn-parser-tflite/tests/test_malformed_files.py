@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whatever a file holds, parsing it ends in a network or in a ParseError."""
+"""Every malformed file ends in a network or ParseError."""
 
 from __future__ import annotations
 

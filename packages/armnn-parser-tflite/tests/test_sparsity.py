@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sparse constants, against the dense ones that they were made from."""
+"""Sparse constants, against the dense ones they encode."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_compressed_columns(lite: Any) -> None:
 
 
 def test_blocks_of_an_axis(lite: Any) -> None:
-    """Of each row of 4 one block of 2 is stored."""
+    """One block of 2 is stored per row of 4."""
     levels = [
         _dense_level(lite, 2),
         _sparse_level(lite, [0, 1, 2], [1, 0]),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""CpuAcc, the fast CPU backend; armnn finds it by its entry point."""
+"""CpuAcc, the fast CPU backend, found by its entry point."""

@@ -31,7 +31,10 @@ def node(op_type: str, inputs: list[str], outputs: list[str], **attributes: Any)
 
 @pytest.fixture
 def agree(run: Run, model: Model) -> Callable[..., None]:
-    """Return what compares a node with onnxruntime; inputs are named in their order."""
+    """Return a function that compares a node with onnxruntime.
+
+    Inputs are named in their order.
+    """
 
     def compare(
         op_type: str,
@@ -285,7 +288,10 @@ def test_products_of_integers_as_real_numbers(agree: Callable[..., None], bias: 
 
 
 def test_operators_wait_for_a_shape_that_an_input_tells(run: Run, model: Model) -> None:
-    """Their shapes are known in a run only; until then the types of what they make count."""
+    """Their shapes are known in a run only.
+
+    Until then the types of their outputs count.
+    """
     tensor = helper.make_tensor_value_info
     nodes = [
         helper.make_node("Reshape", ["x", "shape"], ["r"]),
@@ -319,7 +325,10 @@ def test_operators_wait_for_a_shape_that_an_input_tells(run: Run, model: Model) 
 
 @pytest.mark.parametrize("per_gate", [False, True])
 def test_an_lstm_with_weights_of_eight_bits(agree: Callable[..., None], per_gate: bool) -> None:
-    """onnxruntime rounds the hidden state to 256 steps, too, which is zero in the first step."""
+    """onnxruntime rounds the hidden state to 256 steps, too.
+
+    It is zero in the first step.
+    """
     count = (1, 16) if per_gate else (1,)
     operands = {
         "x": reals(5, 2, 3),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the newer converters say of nodes that they cannot convert."""
+"""The newer converters' refusals."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Buffers:
         }
 
     def read(self, tensor: Tensor, size: int) -> memoryview | None:
-        """Return the bytes of a tensor, None if it has no data.
+        """Return a tensor's bytes, None if it has no data.
 
         Args:
             tensor: The tensor.
@@ -76,7 +76,7 @@ class Buffers:
         return data
 
     def data(self, index: int) -> memoryview | None:
-        """Return the bytes of a buffer, None if it is empty.
+        """Return a buffer's bytes, None if it is empty.
 
         Raises:
             ParseError: There is no such buffer, or it is not within the file.

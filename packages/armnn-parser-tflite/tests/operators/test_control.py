@@ -132,7 +132,10 @@ def test_a_composite_is_its_decomposition(lite: Any) -> None:
 
 
 def _counting(lite: Any, limit: int, *, computed: bool = False) -> bytes:
-    """Return a model that adds ``k`` to ``x`` and counts, as long as the count is below a limit."""
+    """Return a loop that adds ``k`` to ``x`` and counts.
+
+    It runs as long as the count is below a limit.
+    """
     x, count, flag = lite.Tensor(shape=(2,)), lite.Tensor("int32"), lite.Tensor("bool")
     condition = lite.Part(
         [lite.Op("LESS", ["i", "limit"], ["go"])],
@@ -214,7 +217,10 @@ def test_a_call_adds_the_layers_of_the_subgraph(lite: Any) -> None:
 
 
 def _accumulator(lite: Any, *, assigns: bool = True, initial: bool = True) -> bytes:
-    """Return a model that adds ``x`` to a variable, which starts at 3."""
+    """Return a model that adds ``x`` to a variable.
+
+    The variable starts at 3.
+    """
     x, handle = lite.Tensor(shape=(2,)), lite.Tensor("resource", ())
     var = lite.Op("VAR_HANDLE", [], ["h"], options={"sharedName": "sum", "container": ""})
     ops = [

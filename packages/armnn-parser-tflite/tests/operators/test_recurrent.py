@@ -68,7 +68,10 @@ GATES = ("input", "forget", "cell", "output")
 
 
 def _quantised_lstm(lite: Any, rng: np.random.Generator) -> tuple[list[str | None], dict[str, Any]]:
-    """Return the inputs of an LSTM of 8-bit integers with a 16-bit cell state, and its tensors."""
+    """Return an 8-bit LSTM's inputs and tensors.
+
+    Its cell state has 16 bits.
+    """
     names: list[str | None] = ["x", *(None,) * 23]
     tensors: dict[str, Any] = {}
     x_scale, state_scale, weight_scale = 0.02, 1 / 128, 0.01

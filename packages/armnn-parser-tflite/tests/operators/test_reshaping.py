@@ -48,7 +48,7 @@ def test_squeeze(lite: Any, rng: np.random.Generator, axes: list[int]) -> None:
 
 
 def test_an_axis_of_several_elements_is_not_squeezed(lite: Any) -> None:
-    """LiteRT refuses it as well; Arm NN's parser leaves such axes where they are."""
+    """LiteRT refuses it, too; Arm NN keeps such axes."""
     options = {"squeezeDims": [0, 1]}
     tensors = {"x": lite.Tensor(shape=(1, 2, 2)), "y": lite.Tensor(shape=(2, 2))}
     with pytest.raises(ParseError, match=r"SQUEEZE .*: the input of shape .* has 4 elements"):

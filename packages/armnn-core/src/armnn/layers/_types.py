@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class LayerType(IntEnum):
-    """The type of a layer; below 1000 the names and numbers are Arm NN's."""
+    """A layer type; numbers below 1000 are Arm NN's."""
 
     Activation = 0
     Addition = 1
