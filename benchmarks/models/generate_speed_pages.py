@@ -38,8 +38,8 @@ INTRODUCTION = """\
 
 Not affiliated with Arm. The speed on Arm is unmeasured until a board has run this.
 
-How long does CpuAcc take beside the fastest of onnxruntime, OpenVINO and LiteRT? Below 1 it is
-faster. The CPU on which it does worst comes first.
+After reading this page you can compare CpuAcc with the fastest of onnxruntime, OpenVINO and
+LiteRT, by CPU and by model. Below 1 CpuAcc is faster. The CPU on which it does worst comes first.
 """
 
 METHOD = """\

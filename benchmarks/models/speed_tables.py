@@ -13,8 +13,10 @@ from benchmarks.models.speed_records import Figures, Measured
 Models: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 
 INTRODUCTION = """\
-Not affiliated with Arm. [Speed of CpuAcc](speed.md) has the overview, the versions of all runtimes,
-and how it was measured.
+Not affiliated with Arm.
+
+After reading this page you can compare every model on this CPU with every runtime.
+[Speed of CpuAcc](speed.md) has the overview, the versions of all runtimes, and the method.
 
 **Ratio** is the time of CpuAcc over that of the fastest peer: below 1 CpuAcc is faster. The ratio
 at defaults lets OpenVINO choose its precision, bfloat16 where the processor has it. The ratio with

@@ -344,8 +344,9 @@ def documentation(table: Any) -> str:
     specs = list(table.LAYERS.values())
     own = sum(spec.number >= 1000 for spec in specs)
     introduction = (
-        f"{len(specs) - own} layer types of Arm NN, with Arm NN's names and numbers, and {own} "
-        "more, whose numbers start at 1000. A network gets a layer by `Network.add_<layer>()`. "
+        "After reading this page you can look up each layer type: inputs, parameters and outputs. "
+        f"{len(specs) - own} are Arm NN's, with its names and numbers; {own} more have numbers "
+        "from 1000. A network gets a layer by `Network.add_<layer>()`. "
         "Inputs and parameters in *italics* may be left out; an input that *fills* a parameter is "
         "a value computed in the network that takes the parameter's place."
     )

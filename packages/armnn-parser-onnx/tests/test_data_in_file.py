@@ -83,7 +83,7 @@ def model_of(*tensors: bytes) -> bytes:
 
 
 def weights_of(path: Path) -> list[float]:
-    """Return the constant ``w``, checked to be left in the file."""
+    """Return the constant ``w`` that was left in the file."""
     (left,) = (each for each in read_model(path).proto.graph.initializer if each.name == "w")
     assert left.raw_data not in (DATA.tobytes(), OTHER.tobytes())
     data = parse(path).find("w").data

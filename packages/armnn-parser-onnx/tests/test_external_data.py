@@ -148,7 +148,7 @@ def test_a_model_given_as_bytes_has_no_external_data(saved: Path) -> None:
 
 
 def test_a_branch_that_reads_another_file_when_it_is_taken_is_read_anew(folder: Path) -> None:
-    """The cache must not keep data of files that may change."""
+    """The cache keeps no data of files that may change."""
     made = helper.make_tensor_value_info
     value = TensorProto(name="value", data_type=TensorProto.FLOAT, dims=[1])
     value.data_location = TensorProto.EXTERNAL

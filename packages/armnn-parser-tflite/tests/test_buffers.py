@@ -63,7 +63,7 @@ def _weights(source: Any) -> list[float]:
 
 
 def _behind(lite: Any, offset: int, size: int = 16) -> bytes:
-    """Return a model with weights at a place behind its tables."""
+    """Return a model with weights placed behind its tables."""
 
     def edit(model: Any) -> None:
         model.buffers[1].data = None

@@ -193,7 +193,7 @@ def has_steps(layer: Layer) -> str:
 
 
 def poolable(layer: Layer) -> str:
-    """Integers have a maximum, but their averages are none."""
+    """Refuse averages of integers; their maximum is exact."""
     d = layer.descriptor
     exact = (
         isinstance(d, (Pooling2dDescriptor, Pooling3dDescriptor))
@@ -268,7 +268,7 @@ def unary(layer: Layer) -> str:
 
 
 def binary(layer: Layer) -> str:
-    """Bits are those of integers."""
+    """Require integers for bitwise operations, numbers otherwise."""
     d = layer.descriptor
     bitwise = isinstance(d, ElementwiseBinaryDescriptor) and d.operation in BITWISE_OPERATIONS
     return _taken_for(layer, "operation", INTEGERS if bitwise else NUMBERS)

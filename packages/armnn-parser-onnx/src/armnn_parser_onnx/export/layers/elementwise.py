@@ -112,7 +112,7 @@ def comparison(op: Operation) -> str:
 
 @exports("LogicalBinary")
 def logical_binary(op: Operation) -> str:
-    """And, Or, Xor."""
+    """Write And, Or or Xor."""
     return op.emit(op.d.operation.arm_name.removeprefix("Logical"), *op.inputs)
 
 

@@ -56,7 +56,7 @@ def gather_nd(op: Operation) -> str:
 
 @exports("GatherElements")
 def gather_elements(op: Operation) -> str:
-    """GatherElements."""
+    """Write GatherElements."""
     return op.emit("GatherElements", op.x, _indices(op), axis=op.d.axis)
 
 
