@@ -40,7 +40,7 @@ def test_an_edge_that_a_path_implies_is_left_out() -> None:
 
 def test_a_node_is_below_all_of_its_targets() -> None:
     assert ranks_of({**DIAMOND, "side": {"base"}, "last": {"top", "side"}}) == {
-        **{"base": 0, "left": 1, "right": 1, "side": 1, "top": 2, "last": 3}
+        "base": 0, "left": 1, "right": 1, "side": 1, "top": 2, "last": 3
     }
 
 
