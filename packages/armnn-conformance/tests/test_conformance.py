@@ -62,6 +62,16 @@ def test_a_backend_that_cannot_be_had_is_a_usage_error(
     result.stderr.fnmatch_lines(f"ERROR: --armnn-backend: {problem}")
 
 
+@pytest.mark.parametrize("test", ["", ".test_conformance"])
+def test_the_kit_has_its_former_name_until_core_2(
+    pytester: pytest.Pytester, install_backend: Install, test: str
+) -> None:
+    backend = ["--armnn-backend", install_backend(misbehaving.SmallBackend)]
+    only = ["--armnn-layers", "Softmax", "-m", "conformance_correct", "-k", "Float32"]
+    former = ["--pyargs", f"armnn.testing{test}", "-p", "no:cacheprovider"]
+    pytester.runpytest_inprocess(*former, *backend, *only).assert_outcomes(passed=1)
+
+
 def test_a_layer_without_cases_is_a_usage_error(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(
         *KIT, "--armnn-backend", "Small", "--armnn-layers", "Softmax,Sotfmax"

@@ -2,11 +2,9 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 
 import tflite
 
-from armnn_parser_tflite import operators
 from armnn_parser_tflite._registry import find_converter, operator_names
 
 
@@ -22,11 +20,6 @@ def test_custom_operators_do_not_stand_in_for_builtin_ones() -> None:
     assert find_converter("RELU", custom=True) is None
     assert find_converter("TFLite_Detection_PostProcess", custom=False) is None
     assert find_converter("TFLite_Detection_PostProcess", custom=True) is not None
-
-
-def test_every_module_is_imported() -> None:
-    found = [module.name for module in pkgutil.iter_modules(operators.__path__)]
-    assert sorted(found) == sorted(operators.__all__)
 
 
 def test_the_operators_of_arm_nn_are_there() -> None:

@@ -69,6 +69,18 @@ class Operation(Node, ConvertedOperation):
         value = self.optional_input(index)
         return None if value is None else value.constant
 
+    def only(self, index: int, data: NDArray[Any]) -> Any:
+        """Return the only element of the data of an input.
+
+        Raises:
+            ParseError: It has another number of elements.
+        """
+        if data.size != 1:
+            raise self.error(
+                f"the input {self.input_name(index)} has {data.size} elements: expected one"
+            )
+        return data.reshape(-1)[0]
+
     def known_integers(self, index: int) -> tuple[int, ...] | None:
         """Return a constant list of integers, None if absent.
 

@@ -97,6 +97,11 @@ def covered_layers() -> tuple[str, ...]:
     return tuple(name for name in LAYERS if name in generators)
 
 
+def generators_of(layer: str) -> tuple[Generator, ...]:
+    """Return what makes the cases of a layer type."""
+    return tuple(registered.generate for registered in _generators().get(layer, ()))
+
+
 @functools.cache
 def _generators() -> Mapping[str, list[_Registered]]:
     """Import the families of cases, which register their generators."""

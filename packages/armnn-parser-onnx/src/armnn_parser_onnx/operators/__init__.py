@@ -1,62 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The converters, one module per family, registered by import."""
+"""The converters; importing the package registers all of them.
+
+A module has the name of a family of the layer table, with a part behind it where there are several.
+"""
 
 from __future__ import annotations
 
-from armnn_parser_onnx.operators import (
-    activation,
-    attention,
-    convolution,
-    counting,
-    deformed_convolution,
-    dimensions,
-    elementwise,
-    indexing,
-    io,
-    joining,
-    matmul,
-    microsoft,
-    microsoft_attention,
-    normalization,
-    padding,
-    pooling,
-    quantizing,
-    recurrent,
-    reduction,
-    reshaping,
-    resizing,
-    sampling,
-    selecting,
-    spectral,
-    transposed_convolution,
-    unpooling,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "activation",
-    "attention",
-    "convolution",
-    "counting",
-    "deformed_convolution",
-    "dimensions",
-    "elementwise",
-    "indexing",
-    "io",
-    "joining",
-    "matmul",
-    "microsoft",
-    "microsoft_attention",
-    "normalization",
-    "padding",
-    "pooling",
-    "quantizing",
-    "recurrent",
-    "reduction",
-    "reshaping",
-    "resizing",
-    "sampling",
-    "selecting",
-    "spectral",
-    "transposed_convolution",
-    "unpooling",
-]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

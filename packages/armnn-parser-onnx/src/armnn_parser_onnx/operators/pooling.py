@@ -21,7 +21,7 @@ from armnn.types import (
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.operators.unpooling import places_of_maxima
+from armnn_parser_onnx.operators.pooling_inverse import places_of_maxima
 from armnn_parser_onnx.shapes import with_spatial_axes, without_spatial_axes
 from armnn_parser_onnx.window import Window, kernel_shape, read_window
 

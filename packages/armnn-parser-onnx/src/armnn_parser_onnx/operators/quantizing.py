@@ -18,7 +18,7 @@ from armnn.types import ActivationFunction, BinaryOperation, DataType, UnaryOper
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import activation, binary
 from armnn_parser_onnx.operators.elementwise import unary
-from armnn_parser_onnx.operators.reshaping import saturated_cast
+from armnn_parser_onnx.operators.quantizing_cast import saturated_cast
 from armnn_parser_onnx.tensors import data_type_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from armnn.parsing.conversion import NotKnownYetError, RefusedError, shape_vecto
 from armnn.types import BinaryOperation, DataLayout, ResizeMethod, ResizeRounding
 from armnn_parser_onnx._registry import operator
 from armnn_parser_onnx.operators.activation import binary
-from armnn_parser_onnx.operators.resampling import (
+from armnn_parser_onnx.operators.resizing_resampling import (
     ResizedAxis,
     Sampling,
     resampled,

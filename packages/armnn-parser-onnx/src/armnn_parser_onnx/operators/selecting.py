@@ -37,7 +37,7 @@ def top_k_by_attribute(operation: Operation) -> Sequence[Value]:
 def top_k(operation: Operation) -> Sequence[Value]:
     """Add TopK; the number may be computed."""
     known = operation.constant(1)
-    k = None if known is None else _single(operation, 1)
+    k = None if known is None else int(operation.only(1, operation.known(1)))
     return operation.network.add_top_k(
         operation.input(),
         operation.input(1) if k is None else None,
@@ -91,7 +91,7 @@ def _hardmax(operation: Operation, value: Value, axis: int, part: str) -> Value:
 @operator("OneHot")
 def one_hot(operation: Operation) -> Value:
     """Add OneHot; the depth may be computed."""
-    depth = None if operation.constant(1) is None else _single(operation, 1)
+    depth = None if operation.constant(1) is None else int(operation.only(1, operation.known(1)))
     if depth is not None and not 0 <= depth <= _DEEPEST_ONE_HOT:
         raise operation.error(f"the depth is {depth}: expected 0 to {_DEEPEST_ONE_HOT}")
     return operation.network.add_one_hot(
@@ -111,7 +111,9 @@ def trilu(operation: Operation) -> Value:
     return operation.network.add_trilu(
         operation.input(),
         operation.input(1) if computed else None,
-        k=0 if computed or not operation.has_input(1) else _single(operation, 1),
+        k=0
+        if computed or not operation.has_input(1)
+        else int(operation.only(1, operation.known(1))),
         upper=operation.flag("upper", True),
         name=operation.layer_name(),
     )
@@ -172,41 +174,3 @@ def unique(operation: Operation) -> Sequence[Value]:
         sorted=operation.flag("sorted", True),
         name=operation.layer_name(),
     )
-
-
-@operator("NonMaxSuppression")
-def non_max_suppression(operation: Operation) -> Value:
-    """Add NonMaxSuppression; its numbers may be computed."""
-    names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
-    computed: list[Value | None] = []
-    known: dict[str, float] = {}
-    for index, name in enumerate(names, start=2):
-        constant = operation.constant(index)
-        computed.append(None if constant is not None else operation.optional_input(index))
-        if constant is not None:
-            _require_single(operation, index, constant.size)
-            known[name] = float(constant.reshape(-1)[0])
-    most = int(known.get(names[0], 0))
-    return operation.network.add_non_max_suppression(
-        operation.input(),
-        operation.input(1),
-        *computed,
-        max_output_boxes_per_class=max(most, 0),
-        iou_threshold=known.get(names[1], 0.0),
-        score_threshold=known.get(names[2], -np.inf),
-        center_point_box=operation.flag("center_point_box"),
-        name=operation.layer_name(),
-    )
-
-
-def _single(operation: Operation, index: int) -> int:
-    array = operation.known(index)
-    _require_single(operation, index, array.size)
-    return int(array.reshape(-1)[0])
-
-
-def _require_single(operation: Operation, index: int, count: int) -> None:
-    if count != 1:
-        raise operation.error(
-            f"the input {operation.schema.inputs[index].name!r} has {count} elements: expected one"
-        )

@@ -1,50 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The converters, one module per family, registered by import."""
+"""The converters; importing the package registers all of them.
+
+A module has the name of a family of the layer table, with a part behind it where there are several.
+"""
 
 from __future__ import annotations
 
-from armnn_parser_tflite.operators import (
-    activation,
-    control,
-    convolution,
-    detection,
-    diagonals,
-    dimensions,
-    elementwise,
-    indexing,
-    joining,
-    matmul,
-    normalization,
-    pooling,
-    quantizing,
-    recurrence,
-    recurrent,
-    reduction,
-    reshaping,
-    resizing,
-    scattering,
-    spectral,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "activation",
-    "control",
-    "convolution",
-    "detection",
-    "diagonals",
-    "dimensions",
-    "elementwise",
-    "indexing",
-    "joining",
-    "matmul",
-    "normalization",
-    "pooling",
-    "quantizing",
-    "recurrence",
-    "recurrent",
-    "reduction",
-    "reshaping",
-    "resizing",
-    "scattering",
-    "spectral",
-]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

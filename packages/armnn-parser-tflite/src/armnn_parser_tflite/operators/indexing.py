@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armnn.parsing.conversion import RefusedError, reshape, transpose
+from armnn.parsing.conversion import reshape, transpose
 from armnn.types import BinaryOperation
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.elementwise import binary
-from armnn_parser_tflite.operators.scattering import indices, static
+from armnn_parser_tflite.operators.indexing_scattering import indices, static
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from armnn.graph import Value
     from armnn_parser_tflite.operation import Operation
 
@@ -123,44 +121,3 @@ def where(operation: Operation) -> Value:
         operation.input(), name=operation.layer_name("columns")
     )
     return transpose(operation, columns, (1, 0))
-
-
-@operator("ONE_HOT")
-def one_hot(operation: Operation) -> Value:
-    """Add OneHot; negative indices are outside of the new axis."""
-    axis = operation.options("OneHotOptions").integer("Axis")
-    on, off = (reshape(operation, operation.input(at), (), "value") for at in (2, 3))
-    values = operation.network.add_stack([off, on], axis=0, name=operation.layer_name("values"))
-    return operation.network.add_one_hot(
-        operation.input(),
-        values,
-        operation.integers(1),
-        axis=operation.axis(axis, len(operation.shape()) + 1),
-        wrap_negative=False,
-        name=operation.layer_name(),
-    )
-
-
-@operator("TOPK_V2", newest=3)
-def top_k(operation: Operation) -> Sequence[Value]:
-    """Add TopK along the last axis."""
-    return operation.network.add_top_k(
-        operation.input(),
-        operation.integers(1),
-        name=operation.layer_name(),
-        outputs=[operation.info(0), operation.info(1)],
-    )
-
-
-@operator("UNIQUE")
-def unique(operation: Operation) -> Sequence[Value]:
-    """Add Unique; values are in order of first occurrence."""
-    if operation.input().info.is_quantized:
-        raise RefusedError("its input is quantised")
-    values, _, places, _ = operation.network.add_unique(
-        operation.input(),
-        sorted=False,
-        name=operation.layer_name("different"),
-        outputs=[None, None, operation.info(1), None],
-    )
-    return values, places

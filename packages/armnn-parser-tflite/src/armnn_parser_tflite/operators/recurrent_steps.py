@@ -15,7 +15,7 @@ from armnn.types import ActivationFunction, ReduceOperation
 from armnn_parser_tflite._bindings import ActivationFunctionType
 from armnn_parser_tflite._registry import operator
 from armnn_parser_tflite.operators.activation import FUSED, fused
-from armnn_parser_tflite.operators.scattering import static
+from armnn_parser_tflite.operators.indexing_scattering import static
 from armnn_parser_tflite.shapes import with_axis
 from armnn_parser_tflite.weights import real_like
 

@@ -134,19 +134,6 @@ def reverse_v2(operation: Operation) -> Value:
     )
 
 
-@operator("REVERSE_SEQUENCE")
-def reverse_sequence(operation: Operation) -> Value:
-    """Add ReverseSequence."""
-    options = operation.options("ReverseSequenceOptions")
-    return operation.network.add_reverse_sequence(
-        operation.input(),
-        operation.integers(1),
-        batch_axis=options.integer("BatchDim"),
-        time_axis=options.integer("SeqDim"),
-        name=operation.layer_name(),
-    )
-
-
 @operator("SPACE_TO_DEPTH", newest=2)
 def space_to_depth(operation: Operation) -> Value:
     """Add SpaceToDepth."""
