@@ -78,6 +78,7 @@ def test_a_finder_of_anyone_s_is_asked(tmp_path: Path, monkeypatch: pytest.Monke
 def test_entry_points_are_parsed_as_the_specification_says() -> None:
     text = """
     lost = before:any_group
+    nor is this of a group
     [a.group]
     # a comment
     one = package.module:attribute.inner [extra]
@@ -88,7 +89,7 @@ def test_entry_points_are_parsed_as_the_specification_says() -> None:
     assert list(parsed_entry_points(text)) == [
         ("a.group", "one", "package.module:attribute.inner [extra]"),
         ("a.group", "two", "module"),
-        ("b", "one", "= odd"),
+        (" b ", "one", "= odd"),
     ]
     with pytest.raises(ValueError, match=r"'what is this' is neither \[group\] nor name = value"):
         list(parsed_entry_points("[a]\nwhat is this\n"))

@@ -76,13 +76,14 @@ def parsed_entry_points(text: str) -> Iterator[tuple[str, str, str]]:
         if not line or line.startswith("#"):
             continue
         if line.startswith("[") and line.endswith("]"):
-            group = line[1:-1].strip()
+            group = line.strip("[]")
+            continue
+        if not group:  # what comes before the first group is in none
             continue
         name, equals, value = map(str.strip, line.partition("="))
         if not equals:
             raise ValueError(f"the line {line!r} is neither [group] nor name = value")
-        if group:
-            yield group, name, value
+        yield group, name, value
 
 
 def _knows_more(finder: object) -> bool:
