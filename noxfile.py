@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,16 @@ import nox
 from packaging.requirements import Requirement
 
 nox.needs_version = ">=2026.10"
-nox.options.sessions = ["lint", "types", "docs", "tests", "e2e", "compat", "neon_emulated(sample)"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "docs",
+    "tests",
+    "e2e",
+    "compat",
+    "compat_rules",
+    "neon_emulated(sample)",
+]
 nox.options.default_venv_backend = "virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
@@ -34,6 +44,18 @@ NOT_SHIPPED = {"__pycache__", "build", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+COMPAT = nox.project.load_toml("compat.toml")
+
+
+def _cells(*, openvino: bool) -> Iterator[Any]:
+    """Yield the cells of the compatibility matrix as parameters of sessions."""
+    needing = {row["name"] for row in COMPAT["released_backend"] if "needs" in row}
+    for table, name in (("cell", "api"), ("released_cell", "backend")):
+        for row in COMPAT[table]:
+            core, backend, door = row["core"], row["backend"], row["door"]
+            title = f"core={core!r}, {name}={backend!r}, door={door!r}"
+            if (backend in needing) is openvino:
+                yield nox.param(core, backend, door, id=title)
 
 
 @nox.session(requires=["build"])
@@ -91,9 +113,10 @@ def e2e(session: nox.Session) -> None:
     )
 
 
-@nox.session
-def compat(session: nox.Session) -> None:
-    """Run every core with every backend of the compatibility matrix, and pip on their wheels."""
+@nox.session(default=False)
+@nox.parametrize("group", [nox.param(group, id=group) for group in ("test", "openvino")])
+def compat_environment(session: nox.Session, group: str) -> None:
+    """Make what the cells of the compatibility matrix share: packages of others, and all cores."""
     # Nothing of ours: each cell brings its own core. conftest.py wants what every test run has.
     needed = [
         requirement
@@ -101,9 +124,32 @@ def compat(session: nox.Session) -> None:
         for requirement in PACKAGES[package]["project"]["dependencies"]
         if Requirement(requirement).name not in PACKAGES
     ]
-    tools = nox.project.dependency_groups(PROJECT, "build", "test")
-    session.install("pip", *dict.fromkeys(needed), *tools)
-    session.run("pytest", "tests-e2e/compat", *session.posargs, env=ONE_THREAD_EACH)
+    tools = nox.project.dependency_groups(PROJECT, "build", "test", group)
+    session.install("pip", *dict.fromkeys([*needed, *tools]))
+    session.run("python", "tests-e2e/compat/matrix.py")
+
+
+@nox.session(requires=["compat_environment(test)"], venv_backend="none")
+@nox.parametrize("core,backend,door", list(_cells(openvino=False)))
+def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
+    """Run one cell of the compatibility matrix: a core, a backend and how it comes."""
+    cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
+    session.run(_shared_python(session, "test"), *cell, external=True)
+
+
+@nox.session(requires=["compat_environment(openvino)"], venv_backend="none", default=False)
+@nox.parametrize("core,backend,door", list(_cells(openvino=True)))
+def compat_openvino(session: nox.Session, core: str, backend: str, door: str) -> None:
+    """Run one cell of the compatibility matrix with the released OpenVino, a download of 59 MB."""
+    cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
+    session.run(_shared_python(session, "openvino"), *cell, external=True)
+
+
+@nox.session(requires=["compat_environment(test)"], venv_backend="none")
+def compat_rules(session: nox.Session) -> None:
+    """Run pip on the wheels of the matrix, and see that a broken rule turns cells red."""
+    command = [_shared_python(session, "test"), "-m", "pytest", "tests-e2e/compat", *WORKERS]
+    session.run(*command, *session.posargs, env=ONE_THREAD_EACH, external=True)
 
 
 @nox.session(requires=["build"], default=False)
@@ -286,6 +332,12 @@ def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **opt
     module = ["-m", ".".join(path.with_suffix("").parts)]
     how = [path] if path.parts[0] == "packages" else module
     return session.run("python", *how, *arguments, **options)
+
+
+def _shared_python(session: nox.Session, environment: str) -> str:
+    """The Python that the cells of the compatibility matrix share."""
+    name = f"compat_environment-{environment}"
+    return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
 
 
 def _install(session: nox.Session, *requirements: str, group: str | None = None) -> None:

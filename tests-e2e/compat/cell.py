@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One cell of the matrix, run with a core and a backend on the path: prints what happens, as JSON.
 
-``python cell.py [FOLDER]``; a backend in C is in the folder.
+``python cell.py BACKEND LAYER [FOLDER]``; a backend in C is in the folder.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from armnn.layers.reduction import ArgMinMaxDescriptor
 PICTURE = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
 WEIGHTS = np.array([[[[1, 2], [3, 4]]]], np.float32)
 EQUALS = np.array([3, 7, 7, 1], np.float32)
+SUMMAND = np.array([1, 2, 3], np.float32)
 
 
 def convolution() -> armnn.Network:
@@ -26,6 +27,14 @@ def convolution() -> armnn.Network:
     network = armnn.Network("convolution")
     x = network.add_input("x", armnn.TensorInfo(PICTURE.shape))
     network.add_output("y", network.add_convolution2d(x, WEIGHTS, pad_left=1, pad_top=1))
+    return network
+
+
+def addition() -> armnn.Network:
+    """A network of one addition, of two inputs."""
+    network = armnn.Network("addition")
+    x, z = (network.add_input(name, armnn.TensorInfo(SUMMAND.shape)) for name in "xz")
+    network.add_output("y", network.add_addition(x, z))
     return network
 
 
@@ -40,33 +49,41 @@ def last_of_equals() -> armnn.Network:
     return network
 
 
-def tried(runtime: armnn.Runtime, network: armnn.Network, x: Any, backends: list[str]) -> Any:
+NETWORKS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "Convolution2d": (convolution, {"x": PICTURE}),
+    "Addition": (addition, {"x": SUMMAND, "z": 10 * SUMMAND}),
+    "ArgMinMax": (last_of_equals, {"x": EQUALS}),
+}
+"""What runs, by the type of its layer: a network, and the inputs of a run."""
+
+
+def tried(runtime: armnn.Runtime, layer: str, backends: list[str]) -> Any:
     """Run a network and unload it; return what it computed, where, and who refused why."""
-    optimized = runtime.optimize(network, backends=backends)
+    network, inputs = NETWORKS[layer]
+    optimized = runtime.optimize(network(), backends=backends)
     with runtime.load_network(optimized) as loaded:
-        y = loaded.run({"x": x})["y"].tolist()
-        (row,) = (r for r in loaded.report.rows if r.type in ("PreCompiled", *TYPES))
+        y = loaded.run(inputs)["y"].tolist()
+        (row,) = (r for r in loaded.report.rows if r.type in ("PreCompiled", layer))
         return {"result": y, "backend": row.backend, "reason": row.reason}
 
 
-TYPES = ("Convolution2d", "ArgMinMax")
-
-
-def observed(folder: str | None) -> dict[str, Any]:
+def observed(backend: str, layer: str, folder: str | None = None) -> dict[str, Any]:
     """Return what happens with the backend, and with CpuRef if it is refused."""
     found: dict[str, Any] = {"core": armnn.__version__, "api": str(BACKEND_API_VERSION)}
     with armnn.Runtime(armnn.CreationOptions(dynamic_backends_path=folder)) as runtime:
         try:
-            found["convolution"] = tried(runtime, convolution(), PICTURE, ["Compat"])
+            found["layer"] = tried(runtime, layer, [backend])
         except armnn.ArmnnError as error:
             found["refusal"] = str(error)
-            found["instead"] = tried(runtime, convolution(), PICTURE, ["CpuRef"])
+            if backend != "CpuRef":
+                found["instead"] = tried(runtime, layer, ["CpuRef"])
         else:
-            if "select_last_index" in ArgMinMaxDescriptor.__dataclass_fields__:
-                chosen = ["Compat", "CpuRef"]
-                found["field"] = tried(runtime, last_of_equals(), EQUALS, chosen)
+            if backend == "Compat":
+                known = "select_last_index" in ArgMinMaxDescriptor.__dataclass_fields__
+                chosen = [backend, "CpuRef"]
+                found["field"] = tried(runtime, "ArgMinMax", chosen) if known else None
     return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(observed(sys.argv[1] if len(sys.argv) > 1 else None)))
+    print(json.dumps(observed(*sys.argv[1:])))

@@ -22,6 +22,9 @@ DISTRIBUTIONS = (
 )  # fmt: skip
 """What a core of the matrix consists of: with CpuRef to fall back to, and the dynamic door."""
 
+CPUREF = "armnn_backend_ref-"
+"""How the wheel of CpuRef begins."""
+
 RELEASED = {
     "1.0": ("backend_api-1.0.0", "core-1.0.0", "backend_ref-1.0.0", "dynamic_loader-1.0.0"),
     "1.1": ("backend_api-1.1.0", "core-1.1.0", "backend_ref-1.1.0", "dynamic_loader-1.0.0"),

@@ -1,26 +1,40 @@
 # SPDX-License-Identifier: MIT
-"""Runs cells of the matrix: which there are says compat.toml, what happens is seen here."""
+"""The cores and backends of the matrix in folders, and what happens where they meet."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import sys
 import tomllib
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environments import built_wheels, install, released_wheels, run
-from fixtures import FROZEN, HERE, Made, build_library, header_of, write_wheel
+from environments import (
+    CPUREF,
+    DISTRIBUTIONS,
+    built_wheels,
+    check_nothing_of_ours_is_installed,
+    install,
+    released_wheels,
+    run,
+)
+from fixtures import FROZEN, HERE, REPOSITORY, Made, build_library, header_of, write_wheel
 
 DESCRIPTION: dict[str, Any] = tomllib.loads(
-    (HERE.parents[1] / "compat.toml").read_text(encoding="utf-8")
+    (REPOSITORY / "compat.toml").read_text(encoding="utf-8")
 )
-CELLS: list[dict[str, Any]] = DESCRIPTION["cell"]
 CORES: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["core"]}
 BACKENDS: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["backend"]}
-LIBRARY = "Acme_Compat_backend.so"
+RELEASES: dict[str, dict[str, Any]] = {row["name"]: row for row in DESCRIPTION["released_backend"]}
+CELLS: list[dict[str, Any]] = DESCRIPTION["cell"]
+RELEASED_CELLS: list[dict[str, Any]] = DESCRIPTION["released_cell"]
+FOLDER = REPOSITORY / ".cache" / "compat"
 PATH = "{path}"
 """What stands in an expected message for the path of the shared library."""
 
@@ -33,81 +47,159 @@ def version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-class Matrix:
-    """The cores and backends in folders, made when they are first needed."""
+def made(name: str) -> Made:
+    """Return how a backend of the table ``backend`` is made."""
+    row = BACKENDS[name]
+    return Made(version(row["made_with"]), version(row["declares"]))
 
-    def __init__(self, folder: Path) -> None:
+
+@dataclass(frozen=True)
+class Tried:
+    """What a cell needs to know of its backend.
+
+    Attributes:
+        id: The id that a runtime is asked for.
+        layer: The type of the layer that it runs.
+        library: The name of its shared library in a folder that is scanned.
+    """
+
+    id: str
+    layer: str
+    library: str
+
+
+def tried(name: str) -> Tried:
+    """Return what cells need to know of a backend of either table."""
+    if name in BACKENDS:
+        return Tried("Compat", "Convolution2d", "Acme_Compat_backend.so")
+    row = RELEASES[name]
+    return Tried(row["id"], row["layer"], Path(row.get("library", "")).name)
+
+
+class Matrix:
+    """The cores and backends, each in folders for the path of Python or to be scanned.
+
+    Args:
+        folder: Where they are made; what is there already is kept while nothing has changed.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
-        self.wheels: dict[str, list[Path]] = {}
-        self._cores: dict[str, Path] = {}
-        self._backends: dict[tuple[str, str], Path] = {}
 
     def prepare(self) -> None:
         """Make everything that the cells need, several at once."""
+        stamp, digest = self.folder / "sources.sha256", _digest()
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        check_nothing_of_ours_is_installed()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
         with ThreadPoolExecutor(WORKERS) as pool:
-            made = [pool.submit(self._make_core, row) for row in CORES.values()]
-            made += [pool.submit(self._make_backend, row) for row in BACKENDS.values()]
-            for each in made:
-                each.result()
+            tasks = [pool.submit(self._make_core, name) for name in CORES]
+            tasks += [pool.submit(self._make_backend, name) for name in BACKENDS]
+            tasks += [pool.submit(self._make_release, name) for name in RELEASES]
+            for task in tasks:
+                task.result()
+        stamp.write_text(digest)
+
+    def wheels_of_core(self, name: str) -> list[Path]:
+        """Return the wheels of a core, CpuRef's among them."""
+        if CORES[name]["is"] == "released":
+            return released_wheels(name)
+        return sorted((self._core(name) / "build").glob("*.whl"))
+
+    def wheels_of_backend(self, name: str) -> list[Path]:
+        """Return the wheels of a backend of either table."""
+        if name in RELEASES:
+            return [FROZEN / wheel for wheel in RELEASES[name]["wheels"]]
+        folder = FROZEN if BACKENDS[name]["is_frozen"] else self._backend(name)
+        return [folder / made(name).wheel]
 
     def core(self, name: str) -> Path:
-        """Return the folder of a core."""
-        return self._cores[name]
+        """Return the folder of a core, without a backend."""
+        return self._core(name) / "core"
+
+    def cpuref(self, name: str) -> Path:
+        """Return the folder of the CpuRef that belongs to a core."""
+        return self._core(name) / "cpuref"
 
     def backend(self, name: str, door: str) -> Path:
         """Return the folder of a backend: for the path of Python, or to be scanned."""
-        return self._backends[name, door]
+        return self._backend(name) / door
 
-    def observed(self, cell: dict[str, Any], core: Path | None = None) -> dict[str, Any]:
+    def observed(self, cell: dict[str, Any], core: Sequence[Path] | None = None) -> dict[str, Any]:
         """Run a cell and return what it printed; a failure is a text under "crash".
 
         Args:
             cell: The row of compat.toml.
-            core: The folder of a core to take instead.
+            core: Folders of a core and CpuRef to take instead.
         """
-        where = self.core(cell["core"]) if core is None else core
+        name, backend = cell["core"], tried(cell["backend"])
+        path = list(core or [self.core(name), self.cpuref(name)])
         folder = self.backend(cell["backend"], cell["door"])
-        if cell["door"] == "python":
-            ran = run([where, folder], HERE / "cell.py")
+        arguments: list[str | Path] = [HERE / "cell.py", backend.id, backend.layer]
+        if cell["door"] == "native":
+            arguments.append(folder)
+        elif backend.id == "CpuRef":
+            path[-1] = folder
         else:
-            ran = run([where], HERE / "cell.py", folder)
+            path.append(folder)
+        ran = run(path, *arguments)
         if ran.returncode:
             return {"crash": ran.stderr}
         found: dict[str, Any] = json.loads(ran.stdout)
         if "refusal" in found:
-            found["refusal"] = found["refusal"].replace(str(folder / LIBRARY), PATH)
+            found["refusal"] = found["refusal"].replace(str(folder / backend.library), PATH)
         return found
 
-    def all_observed(self, cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Run cells, several at once."""
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return list(pool.map(self.observed, cells))
+    def _core(self, name: str) -> Path:
+        return self.folder / f"core-{name.replace(' ', '-')}"
 
-    def _make_core(self, row: dict[str, Any]) -> None:
-        name, folder = row["name"], self.folder / f"core-{row['name'].replace(' ', '-')}"
-        if row["is"] == "released":
-            self.wheels[name] = released_wheels(name)
-        else:
+    def _backend(self, name: str) -> Path:
+        return self.folder / f"backend-{name.replace(' ', '-')}"
+
+    def _make_core(self, name: str) -> None:
+        row = CORES[name]
+        if row["is"] != "released":
             pretended = version(row["api"]) if row["is"] == "pretended" else None
-            self.wheels[name] = built_wheels(folder / "build", pretended)
-        self._cores[name] = install(self.wheels[name], folder / "installed")
+            built_wheels(self._core(name) / "build", pretended)
+        wheels = self.wheels_of_core(name)
+        cpuref = [wheel for wheel in wheels if wheel.name.startswith(CPUREF)]
+        install([wheel for wheel in wheels if wheel not in cpuref], self.core(name))
+        install(cpuref, self.cpuref(name))
 
-    def _make_backend(self, row: dict[str, Any]) -> None:
-        name = row["name"]
-        made = Made(version(row["made_with"]), version(row["declares"]))
-        folder = self.folder / f"backend-{made.version}"
-        folder.mkdir()
-        source = FROZEN
-        if not row["is_frozen"]:
-            source = folder
-            write_wheel(made, folder)
-            build_library(made, header_of(made.known), folder)
-        self.wheels[name] = [source / made.wheel]
-        self._backends[name, "python"] = install(self.wheels[name], folder / "python")
-        scanned = folder / "native"
+    def _make_backend(self, name: str) -> None:
+        backend, source = made(name), FROZEN
+        if not BACKENDS[name]["is_frozen"]:
+            source = self._backend(name)
+            source.mkdir()
+            write_wheel(backend, source)
+            build_library(backend, header_of(backend.known), source)
+        install(self.wheels_of_backend(name), self.backend(name, "python"))
+        scanned = self.backend(name, "native")
         scanned.mkdir()
-        shutil.copy(source / made.library, scanned / LIBRARY)
-        self._backends[name, "native"] = scanned
+        shutil.copy(source / backend.library, scanned / tried(name).library)
+
+    def _make_release(self, name: str) -> None:
+        wheels, library = self.wheels_of_backend(name), RELEASES[name].get("library")
+        install(wheels, self.backend(name, "python"))
+        if library is not None:
+            scanned = self.backend(name, "native")
+            scanned.mkdir()
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                (scanned / Path(library).name).write_bytes(wheel.read(library))
+
+
+def _digest() -> str:
+    """Return a digest of all that the folders are made of."""
+    digest = hashlib.sha256(sys.version.encode())
+    packages = (REPOSITORY / "packages" / name for name in DISTRIBUTIONS)
+    shipped = (place for package in packages for place in (package / "src", package))
+    for folder in (HERE, FROZEN, HERE / "sources", *shipped):
+        files = folder.rglob("*") if folder.name == "src" else folder.glob("*")
+        for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
+            digest.update(f"{path} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def outcome(found: dict[str, Any]) -> dict[str, Any]:
@@ -120,8 +212,11 @@ def outcome(found: dict[str, Any]) -> dict[str, Any]:
     if "refusal" in found:
         return {"outcome": "refused", "message": found["refusal"]}
     if "field" not in found:
+        return {"outcome": "runs"}
+    if found["field"] is None:
         return {"outcome": "runs", "field": "unknown to this core"}
-    field = found["field"]
-    if field["backend"] == "Compat":
-        return {"outcome": "runs", "field": "offered"}
-    return {"outcome": "runs", "field": field["reason"]}
+    return {"outcome": "runs", "field": found["field"]["reason"] or "offered"}
+
+
+if __name__ == "__main__":
+    Matrix().prepare()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every cell of the matrix does what compat.toml says, and a broken rule turns cells red."""
+"""The table of cells is complete and follows the rule, and a broken rule turns cells red."""
 
 from __future__ import annotations
 
@@ -9,66 +9,59 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matrix import BACKENDS, CELLS, CORES, DESCRIPTION, Matrix, outcome, version
+from check_cell import RIGHT, expected, main, problems
+from matrix import (
+    BACKENDS,
+    CELLS,
+    CORES,
+    DESCRIPTION,
+    RELEASED_CELLS,
+    RELEASES,
+    Matrix,
+    outcome,
+    version,
+)
 
-# What cell.py computes. Windows of 2 x 2 over a picture of 1 to 9 with a row and a column of zeros
-# above and before it, by hand: 4*1, 3*1+4*2, ...; in the middle 1*1+2*2+3*4+4*5 = 37.
-CORRELATION = [[[[4, 11, 18], [18, 37, 47], [36, 67, 77]]]]
-LAST_OF_EQUALS = 2
-EXPECTED = ("outcome", "field", "message")
+DOORS = ("python", "native")
 
 
-def title(cell: dict[str, Any]) -> str:
-    return f"core {cell['core']}, API {cell['backend']}, {cell['door']}"
+def title(cell: dict[str, Any]) -> tuple[str, str, str]:
+    return cell["core"], cell["backend"], cell["door"]
 
 
-def of(core: str, backend: str, door: str) -> dict[str, Any]:
-    (found,) = (
-        cell
-        for cell in CELLS
-        if (cell["core"], cell["backend"], cell["door"]) == (core, backend, door)
-    )
+def of(*wanted: str) -> dict[str, Any]:
+    (found,) = (cell for cell in CELLS if title(cell) == wanted)
     return found
 
 
-def expected(cell: dict[str, Any]) -> dict[str, Any]:
-    return {name: cell[name] for name in EXPECTED if name in cell}
-
-
-@pytest.fixture(scope="session")
-def seen(matrix: Matrix) -> dict[str, dict[str, Any]]:
-    """What happens in each cell."""
-    return dict(zip(map(title, CELLS), matrix.all_observed(CELLS), strict=True))
+def needed_by(backend: str) -> tuple[int, int]:
+    """The Backend API that a backend of either table needs, which a release records."""
+    if backend in BACKENDS:
+        return version(BACKENDS[backend]["declares"])
+    (api,) = {
+        row["api"]
+        for row in DESCRIPTION["release"]
+        for wheel in RELEASES[backend]["wheels"][:1]
+        if wheel.startswith(f"{row['package'].replace('-', '_')}-{row['version']}-")
+    }
+    return version(api)
 
 
 def test_there_is_a_cell_for_each_core_backend_and_door() -> None:
-    pairs = [
-        f"core {core}, API {backend}, {door}"
+    cells = [(core, name, door) for core in CORES for name in BACKENDS for door in DOORS]
+    assert [title(cell) for cell in CELLS] == cells
+    cells = [
+        (core, name, door)
         for core in CORES
-        for backend in BACKENDS
-        for door in ("python", "native")
+        for name, row in RELEASES.items()
+        for door in (DOORS if "library" in row else DOORS[:1])
     ]
-    assert [title(cell) for cell in CELLS] == pairs
+    assert [title(cell) for cell in RELEASED_CELLS] == cells
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=title)
-def test_a_cell_does_what_is_written(seen: dict[str, dict[str, Any]], cell: dict[str, Any]) -> None:
-    found = seen[title(cell)]
-    assert outcome(found) == expected(cell)
-    assert found["api"] == CORES[cell["core"]]["api"]
-    if cell["outcome"] == "refused":
-        assert found["instead"] == {"result": CORRELATION, "backend": "CpuRef", "reason": ""}
-        return
-    assert found["convolution"] == {"result": CORRELATION, "backend": "Compat", "reason": ""}
-    if "field" in found:
-        assert found["field"]["result"] == LAST_OF_EQUALS
-        assert found["field"]["backend"] == ("Compat" if cell["field"] == "offered" else "CpuRef")
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=title)
+@pytest.mark.parametrize("cell", [*CELLS, *RELEASED_CELLS], ids=title)
 def test_the_rule_of_arm_nn_gives_the_written_outcome(cell: dict[str, Any]) -> None:
-    provided = version(CORES[cell["core"]]["api"])
-    needed = version(BACKENDS[cell["backend"]]["declares"])
+    provided, needed = version(CORES[cell["core"]]["api"]), needed_by(cell["backend"])
     works = needed[0] == provided[0] and needed[1] <= provided[1]
     assert (cell["outcome"] == "runs") is works
 
@@ -78,6 +71,39 @@ def test_the_checkout_is_released_or_younger_than_what_is() -> None:
     released = [row["name"] for row in CORES.values() if row["is"] == "released"]
     assert released == list(dict.fromkeys(row["api"] for row in cores))
     assert version(CORES["checkout"]["api"]) >= version(released[-1])
+
+
+# What a cell may print other than what is right, and what is then said of it.
+RUNS = {
+    "api": "1.1",
+    "layer": {"result": RIGHT["Convolution2d"], "backend": "Compat", "reason": ""},
+    "field": {"result": 2, "backend": "Compat", "reason": ""},
+}
+WRONG = {
+    "what happens": {"refusal": "It is not wanted."},
+    "api": {"api": "1.0"},
+    "layer": {"layer": {**RUNS["layer"], "result": [[[[0]]]]}},
+    "field": {"field": {**RUNS["field"], "result": 1}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_cell_in_which_something_else_happens_is_named(name: str) -> None:
+    cell = of("1.1", "1.1", "python")
+    assert problems(cell, RUNS) == []
+    found = problems(cell, {**RUNS, **WRONG[name]})
+    assert [problem.partition(":")[0] for problem in found] == [name]
+
+
+def test_a_refused_backend_that_leaves_no_answer_is_named() -> None:
+    cell = of("1.0", "1.1", "python")
+    found = {"api": "1.0", "refusal": cell["message"]}
+    assert [problem.partition(":")[0] for problem in problems(cell, found)] == ["instead"]
+
+
+def test_a_cell_that_compat_toml_lacks_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["1.0", "7.8", "python"]) == 1
+    assert capsys.readouterr().out == "compat.toml has 0 cells 1.0 / 7.8 / python, expected 1\n"
 
 
 # What is switched off, where, and a cell that then turns red.
@@ -113,4 +139,5 @@ def test_a_rule_that_is_switched_off_turns_a_cell_red(
     text, count = re.subn(pattern, replacement, (core / name).read_text())
     assert count == 1
     (core / name).write_text(text)
-    assert outcome(matrix.observed(cell, core)) != expected(cell)
+    found = matrix.observed(cell, [core, matrix.cpuref("checkout")])
+    assert outcome(found) != expected(cell)

@@ -8,14 +8,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from fixtures import FROZEN
-
-if TYPE_CHECKING:
-    from matrix import Matrix
-
+from matrix import BACKENDS, CORES, Matrix
 
 Resolve = Callable[..., tuple[dict[str, str], str]]
 
@@ -24,7 +20,9 @@ Resolve = Callable[..., tuple[dict[str, str], str]]
 def index(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheels of every core, pretended ones too, and of every backend."""
     folder = tmp_path_factory.mktemp("index")
-    wheels = [*FROZEN.glob("*.whl"), *(w for found in matrix.wheels.values() for w in found)]
+    made = [wheel for name in CORES for wheel in matrix.wheels_of_core(name)]
+    made += [wheel for name in BACKENDS for wheel in matrix.wheels_of_backend(name)]
+    wheels = [*FROZEN.glob("*.whl"), *made]
     for wheel in wheels:
         if not (folder / wheel.name).exists():
             (folder / wheel.name).symlink_to(wheel)

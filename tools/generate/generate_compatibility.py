@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +67,14 @@ def matrix(description: dict[str, Any]) -> dict[str, Any]:
 
 def tables(description: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the generated part of the page."""
-    apis = {row["name"]: row["api"] for row in description["core"]}
-    backends = [row["name"] for row in description["backend"]]
-    for door in ("python", "native"):
-        title = {"python": "Backends in Python", "native": "Backends in C"}[door]
+    for door, title in (("python", "Backends in Python"), ("native", "Backends in C")):
         yield f"## {title}\n"
-        yield f"| core | {' | '.join(f'made for API {name}' for name in backends)} |"
-        yield "|---" * (len(backends) + 1) + "|"
-        for core, api in apis.items():
-            cells = [
-                _shown(cell)
-                for cell in description["cell"]
-                if (cell["core"], cell["door"]) == (core, door)
-            ]
-            yield f"| {core} (API {api}) | {' | '.join(cells)} |"
-        yield ""
+        cells = [cell for cell in description["cell"] if cell["door"] == door]
+        yield from _table(description, cells, lambda cell: f"made for API {cell['backend']}")
+    yield "## Released backends\n"
+    titles = {"python": "", "native": " as a file"}
+    cells = description["released_cell"]
+    yield from _table(description, cells, lambda cell: cell["backend"] + titles[cell["door"]])
     yield "## Releases\n"
     yield "| distribution | version | Backend API | commit |\n|---|---|---|---|"
     for row in description["release"]:
@@ -89,10 +82,25 @@ def tables(description: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
+def _table(
+    description: dict[str, Any],
+    cells: list[dict[str, Any]],
+    title: Callable[[dict[str, Any]], str],
+) -> Iterator[str]:
+    """Yield the lines of a table with a row per core."""
+    titles = list(dict.fromkeys(map(title, cells)))
+    yield f"| core | {' | '.join(titles)} |"
+    yield "|---" * (len(titles) + 1) + "|"
+    for core in description["core"]:
+        row = [_shown(cell) for cell in cells if cell["core"] == core["name"]]
+        yield f"| {core['name']} (API {core['api']}) | {' | '.join(row)} |"
+    yield ""
+
+
 def _shown(cell: dict[str, Any]) -> str:
     if cell["outcome"] == "refused":
         return "refused"
-    return PROTECTED if cell["field"].startswith("Compat: needs") else "runs"
+    return PROTECTED if cell.get("field", "").startswith("Compat: needs") else "runs"
 
 
 if __name__ == "__main__":

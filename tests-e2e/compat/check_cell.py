@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Check one cell of the matrix, as nox does for each: ``check_cell.py CORE BACKEND DOOR``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from matrix import CELLS, CORES, RELEASED_CELLS, Matrix, outcome, tried
+
+# What cell.py computes. Windows of 2 x 2 over a picture of 1 to 9 with a row and a column of zeros
+# above and before it, by hand: 4*1, 3*1+4*2, ...; in the middle 1*1+2*2+3*4+4*5 = 37.
+RIGHT: dict[str, Any] = {
+    "Convolution2d": [[[[4, 11, 18], [18, 37, 47], [36, 67, 77]]]],
+    "Addition": [11, 22, 33],
+}
+LAST_OF_EQUALS = 2
+EXPECTED = ("outcome", "field", "message")
+KEY = ("core", "backend", "door")
+
+
+def expected(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return what compat.toml says that happens in a cell."""
+    return {name: cell[name] for name in EXPECTED if name in cell}
+
+
+def problems(cell: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Return what happened in a cell that compat.toml does not say."""
+    backend = tried(cell["backend"])
+    computed = {"result": RIGHT[backend.layer], "reason": ""}
+    wanted: dict[str, Any] = {"what happens": expected(cell), "api": CORES[cell["core"]]["api"]}
+    seen = {"what happens": outcome(found), "api": found.get("api")}
+    if cell["outcome"] == "refused":
+        wanted["instead"] = {**computed, "backend": "CpuRef"} if backend.id != "CpuRef" else None
+    else:
+        wanted["layer"] = {**computed, "backend": backend.id}
+        if found.get("field"):
+            by = backend.id if cell["field"] == "offered" else "CpuRef"
+            wanted["field"] = {"result": LAST_OF_EQUALS, "backend": by}
+            seen["field"] = {name: found["field"][name] for name in wanted["field"]}
+    seen = {**found, **seen}
+    return [
+        f"{name}: got {seen.get(name)}, expected {value}"
+        for name, value in wanted.items()
+        if seen.get(name) != value
+    ]
+
+
+def main(names: list[str]) -> int:
+    """Check a cell; return 1 if something else happens than compat.toml says."""
+    rows = [cell for cell in (*CELLS, *RELEASED_CELLS) if [cell[key] for key in KEY] == names]
+    if len(rows) != 1:
+        print(f"compat.toml has {len(rows)} cells {' / '.join(names)}, expected 1")
+        return 1
+    matrix = Matrix()
+    matrix.prepare()
+    found = problems(rows[0], matrix.observed(rows[0]))
+    print("\n".join(found) or f"{rows[0]['outcome']}, as compat.toml says")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
