@@ -40,7 +40,7 @@ EVERYTHING = "armnn-core[cpu,dynamic,image]"
 MORE = ["armnn-backend-custom", "armnn-backend-openvino", "armnn-compat", "armnn-conformance"]
 DIST = Path("dist")
 # What building leaves in the folder of a package, and the scripts for the work on it.
-NOT_SHIPPED = {"__pycache__", "build", "Arm_CpuAcc_backend.so", "tools"}
+NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
 WORKERS = ["--numprocesses=2"]
 ONE_THREAD_EACH = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -297,6 +297,18 @@ def build(session: nox.Session) -> None:
             "python", "-m", "build", "--no-isolation", "--outdir", DIST, f"packages/{package}"
         )
         _stamp(package).write_text(digest)
+
+
+@nox.session(default=False)
+@nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
+def hatch(session: nox.Session, package: str) -> None:
+    """Ask a package's version, build it and run its tests with hatch, in its folder."""
+    session.install(*nox.project.dependency_groups(PROJECT, "hatch"))
+    folder = (DIST / "hatch").absolute()
+    with session.chdir(f"packages/{package}"):
+        session.run("hatch", "version")
+        session.run("hatch", "build", folder)
+        session.run("hatch", "test", "--", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
