@@ -3,16 +3,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from armnn_compat.litert.interpreter import Interpreter
+    from armnn_compat.litert.model import Model
+
+
+class TensorRunner(Protocol):
+    """An ``Interpreter``, as its signature runners use it."""
+
+    model: Model
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
+        """Give an input other dimensions."""
+
+    def allocate_tensors(self) -> None:
+        """Prepare the model for the dimensions of its inputs."""
+
+    def set_tensor(self, tensor_index: int, value: NDArray[Any]) -> None:
+        """Copy an array into an input."""
+
+    def invoke(self) -> None:
+        """Run the model."""
+
+    def get_tensor(self, tensor_index: int) -> NDArray[Any]:
+        """Return a copy of a tensor."""
+
+    def get_tensor_details(self) -> list[dict[str, Any]]:
+        """Return what is known of each tensor."""
 
 
 class SignatureRunner:
@@ -27,7 +53,7 @@ class SignatureRunner:
             than the main one.
     """
 
-    def __init__(self, interpreter: Interpreter, signature_key: str) -> None:
+    def __init__(self, interpreter: TensorRunner, signature_key: str) -> None:
         signatures = interpreter.model.signatures
         if signature_key not in signatures:
             raise InvalidArgumentError(

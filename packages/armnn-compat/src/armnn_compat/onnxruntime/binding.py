@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,8 +13,26 @@ from armnn_compat.onnxruntime.values import OrtValue, array_at, check_on_process
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from armnn_compat.onnxruntime.model import NodeArg
     from armnn_compat.onnxruntime.options import RunOptions
-    from armnn_compat.onnxruntime.session import InferenceSession
+
+
+class BoundSession(Protocol):
+    """An ``InferenceSession``, as its bindings use it."""
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs that every run needs."""
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+    ) -> list[NDArray[Any]]:
+        """Run the model."""
 
 
 class IOBinding:
@@ -24,7 +42,7 @@ class IOBinding:
         session: The session; ``InferenceSession.io_binding()`` makes one, too.
     """
 
-    def __init__(self, session: InferenceSession) -> None:
+    def __init__(self, session: BoundSession) -> None:
         self._session = session
         self._inputs: dict[str, NDArray[Any]] = {}
         self._outputs: dict[str, NDArray[Any] | None] = {}
