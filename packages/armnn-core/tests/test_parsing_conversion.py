@@ -36,6 +36,7 @@ from armnn.parsing.conversion import (
     shape_vector,
     static_shape,
     transpose,
+    type_of_number,
     unreadable,
     values_of,
 )
@@ -309,6 +310,14 @@ def test_small_constants(graph: Graph) -> None:
     sizes = asked.integers_constant([3, 2], "sizes")
     assert sizes.constant is not None
     assert (sizes.name, sizes.constant.dtype) == ("main/y/sizes", np.int64)
+
+
+def test_a_number_of_a_type() -> None:
+    known, lacking = {1: DataType.FLOAT32}, {8: "TEXT"}
+    assert type_of_number(1, known, lacking) is DataType.FLOAT32
+    for number, what in ((8, "TEXT"), (9, "type number 9")):
+        with pytest.raises(ParseError, match=f"^tensors of {what} are not supported: expected"):
+            type_of_number(number, known, lacking)
 
 
 # -- layers ----------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Distributions that once were parts of the core, and their old import names."""
+"""Distributions that were parts of the core, by former name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def import_companion(package: str, module: str, what: str) -> ModuleType:
 
 
 def forward(former: str) -> None:
-    """Make an old name mean the package that took its place, and all below it.
+    """Make a former name mean the package that replaces it.
 
     Raises:
         NotInstalledError: The distribution is not installed.
@@ -77,7 +77,7 @@ class _FormerNames(MetaPathFinder):
 
 
 class _SameModule(Loader):
-    """Gives the module of another name, and its code to ``python -m``."""
+    """Loads the module of another name, also for ``python -m``."""
 
     def __init__(self, found: ModuleSpec) -> None:
         self._found = found

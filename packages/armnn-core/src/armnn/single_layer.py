@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One layer as the runtime hands it to a backend; for tests of backends."""
+"""A layer as a backend gets it, for backends' tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def prepare(network: Network, name: str) -> Layer:
-    """Prepare a layer as the optimizer does: constants that are parameters go into it.
+    """Prepare a layer with constant parameters as the optimizer does.
 
     Args:
         network: The layer's network, whose layers have infos already.
@@ -41,14 +41,14 @@ def prepare(network: Network, name: str) -> Layer:
 def foreign_layer(
     spec: LayerSpec, descriptor: Descriptor, name: str, inputs: Sequence[Value]
 ) -> Layer:
-    """Return a layer that no network would make: its type need not be in the layer table."""
+    """Return a layer of a type outside the layer table."""
     layer = Layer(spec, descriptor, name, 1_000_000, tuple(inputs), (None,))
     make_outputs(layer, layer.infer_output_infos())
     return layer
 
 
 def supports(backend: Backend, model: ModelContext, layer: Layer) -> Support:
-    """Return the backend's answer, or the host's where the layer is younger than the backend.
+    """Return the backend's answer, or the host's for younger layers.
 
     Raises:
         BackendError: The backend failed instead of answering.
@@ -57,7 +57,7 @@ def supports(backend: Backend, model: ModelContext, layer: Layer) -> Support:
 
 
 def optimized_types(network: Network, backend: Backend) -> tuple[str, ...]:
-    """Return the types of the layers that the optimizer makes of a network for one backend."""
+    """Return the optimized network's layer types for one backend."""
     candidate = Candidate(backend, backend.create_model_context({}))
     participants = Participants((candidate,), (), (), TensorHandleFactories())
     optimized = OptimizedNetwork(network, participants, OptimizerOptions())

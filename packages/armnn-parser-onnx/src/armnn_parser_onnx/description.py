@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an ONNX file declares, for programs that need more of a model than its network."""
+"""An ONNX file's declarations, for programs that need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_declarations(source: str | os.PathLike[str] | bytes) -> onnx.ModelProto:
-    """Return the message of a model, checked as little as possible.
+    """Return a model's message, with as few checks as possible.
 
     The data of large tensors stays in a file, so that reading takes little time and memory.
 

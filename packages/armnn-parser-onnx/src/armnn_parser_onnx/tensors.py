@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.errors import ParseError
+from armnn.parsing.conversion import type_of_number
 from armnn.types import DataType
 
 if TYPE_CHECKING:
@@ -89,13 +90,7 @@ def data_type_of(elem_type: int) -> DataType:
     Raises:
         ParseError: Networks have no such type.
     """
-    try:
-        return _DATA_TYPES[elem_type]
-    except KeyError:
-        what = _NO_DATA_TYPES.get(elem_type, f"type number {elem_type}")
-        raise ParseError(
-            f"tensors of {what} are not supported: expected another type of numbers, or Booleans"
-        ) from None
+    return type_of_number(elem_type, _DATA_TYPES, _NO_DATA_TYPES)
 
 
 def onnx_type_name(data_type: DataType) -> str:

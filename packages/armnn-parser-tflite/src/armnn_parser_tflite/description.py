@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a file says of its tensors, signatures and variables, and the same file resized.
+"""A file's tensors, signatures and variables, and the file resized.
 
 For programs that need more of a model than the network that ``armnn.parse`` makes of it.
 """
@@ -48,11 +48,11 @@ class Description:
         self.subgraphs = len(self._model.root.tables("Subgraphs"))
 
     def data(self, tensor: Tensor) -> memoryview | None:
-        """Return the bytes that the file has of a tensor, None if it has none."""
+        """Return a tensor's bytes in the file, None without any."""
         return self._buffers.data(tensor.buffer)
 
     def first_values(self) -> dict[str, Tensor]:
-        """Return the tensors that initialisations assign to variables, by the variables' names."""
+        """Return the tensors that variables start with, by variable name."""
         values: dict[str, Tensor] = {}
         for once in _operators(self.main, BuiltinOperator.CALL_ONCE):
             options = once.table.union("BuiltinOptions", "CallOnceOptions")
@@ -69,7 +69,7 @@ class Description:
         return values
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
-        """Return the file with other dimensions of tensors of the main subgraph.
+        """Return the file with other tensor dimensions in its main subgraph.
 
         Args:
             shapes: By the index of the tensor; each has as many dimensions as the tensor.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armnn.errors import ArmnnError, ParseError
+from armnn.parsing.conversion import type_of_number
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_parser_tflite.sparsity import dense
@@ -65,13 +66,7 @@ def stored_type(number: int) -> DataType:
     Raises:
         ParseError: Networks have no such type.
     """
-    try:
-        return _DATA_TYPES[number]
-    except KeyError:
-        what = _NO_DATA_TYPES.get(number, f"type number {number}")
-        raise ParseError(
-            f"tensors of {what} are not supported: expected another type of numbers, or Booleans"
-        ) from None
+    return type_of_number(number, _DATA_TYPES, _NO_DATA_TYPES)
 
 
 def has_type(tensor: Tensor) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Crashes of backends in the conformance kit, kept for ``armnn doctor``."""
+"""Crashes of backends in the conformance kit, for ``armnn doctor``."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Crash:
         return self.case.split("-")[0]
 
     def is_of(self, entry: BackendEntry) -> bool:
-        """Whether a backend is the one that crashed, in the same version."""
+        """Whether this backend, in this version, crashed."""
         mine = (self.backend, self.origin, self.version)
         return mine == (entry.id, entry.origin, entry.version)
 
 
 def remembered_crashes(entries: Iterable[BackendEntry]) -> list[str]:
-    """Return what people are told of the crashes of some backends, and how that is forgotten."""
+    """Return the messages about remembered crashes of some backends."""
     crashes = remembered()
     return [
         f"The conformance kit saw backend {entry.id!r} ({entry.owner}) crash on {crash.day}: "
@@ -78,7 +78,7 @@ def _command(crash: Crash) -> str:
 
 
 def crash_file() -> Path | None:
-    """Return where crashes are kept; None if this process must not believe what is there.
+    """Return the file of crashes, None if it is untrusted.
 
     ``$XDG_CACHE_HOME/armnn/crashes.json``, by default in ``~/.cache``.
     """
@@ -91,7 +91,7 @@ def crash_file() -> Path | None:
 
 
 def remembered() -> tuple[Crash, ...]:
-    """Return what is kept; what cannot be read or believed counts as nothing."""
+    """Return remembered crashes, none from unreadable or untrusted files."""
     path = crash_file()
     try:
         if path is None or not _is_ours_alone(path):
@@ -106,7 +106,7 @@ def remembered() -> tuple[Crash, ...]:
 
 
 def remember(entry: BackendEntry, case: str, ending: str) -> None:
-    """Keep a crash; a file that cannot be written is no error."""
+    """Remember a crash, if the file can be written."""
     day = time.strftime("%Y-%m-%d")
     crash = Crash(entry.id, entry.origin, entry.version, case, ending, day)
     others = [row for row in remembered() if not (row.is_of(entry) and row.case == case)]

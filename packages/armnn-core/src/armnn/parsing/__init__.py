@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Model files to networks, by the parser of their suffix.
-
-An installed package provides it.
-"""
+"""Model files to networks, by the installed parsers."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ the bytes of a file. A function that has the parameter ``survey`` fills one."""
 
 
 def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
-    """Return the parsers' entry points, one per suffix, not imported."""
+    """Return the parsers' entry points, the first of each suffix."""
     first: dict[str, _metadata.EntryPoint] = {}
     for entry_point in _metadata.entry_points(GROUP):
         first.setdefault(entry_point.name.lower(), entry_point)
@@ -72,7 +69,7 @@ def parse(
 
 
 def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
-    """Parse a model file tolerantly, and list its operators.
+    """Parse a file as far as possible; list its operators.
 
     Returns:
         The network, without what cannot be converted, and the operators of the file. A parser that
@@ -93,7 +90,7 @@ def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
 
 
 def parser_version(suffix: str) -> str:
-    """Return a suffix's parser distribution with version, "" without one."""
+    """Return distribution and version of a suffix's parser, or ""."""
     name = suffix.removeprefix(".").lower()
     return next(
         (str(entry.distribution) for entry in installed_parsers() if entry.name.lower() == name), ""

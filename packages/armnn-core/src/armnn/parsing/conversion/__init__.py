@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What parsers share: refusals, deferral, names, axes, shapes and files beside a model.
+"""Refusals, deferral, names, axes, shapes and files of all parsers.
 
 ``docs/writing-a-parser.md`` shows a parser that is made of it.
 """
@@ -24,7 +24,12 @@ from armnn.parsing.conversion._layers import (
     static_shape,
     transpose,
 )
-from armnn.parsing.conversion._operation import NotKnownYetError, Operation, RefusedError
+from armnn.parsing.conversion._operation import (
+    NotKnownYetError,
+    Operation,
+    RefusedError,
+    type_of_number,
+)
 from armnn.parsing.conversion._values import ValueTable
 
 __all__ = [
@@ -47,6 +52,7 @@ __all__ = [
     "shape_vector",
     "static_shape",
     "transpose",
+    "type_of_number",
     "unreadable",
     "values_of",
 ]

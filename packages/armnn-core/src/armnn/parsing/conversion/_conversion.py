@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From the operators of a model to layers; what cannot be converted is collected or deferred."""
+"""From operators to layers, with refusals and deferral."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AnyOperation = TypeVar("AnyOperation", bound=Operation)
 
 
 class Conversion(ABC, Generic[Record, Found, Key]):
-    """Converts operators one by one, in the order of the graph.
+    """Converts operators one by one, in the graph's order.
 
     An operator that is refused does not end the conversion: all refusals are reported together. One
     that reads what a refused one would make is left out.
@@ -51,11 +51,11 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 
     @abstractmethod
     def operator_of(self, record: Record) -> Operator:
-        """Return the type and the name of an operator, unique in the file."""
+        """Return an operator's type and its unique name."""
 
     @abstractmethod
     def place_of(self, record: Record) -> str:
-        """Return where an operator is, for the message that lists the refused ones."""
+        """Return where an operator is, for the list of refusals."""
 
     @abstractmethod
     def keys_read(self, record: Record) -> Iterable[Key]:
@@ -75,7 +75,7 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 
     @abstractmethod
     def add_layers(self, record: Record, found: Found) -> None:
-        """Add the layers of an operator and make its outputs known.
+        """Add an operator's layers and make its outputs known.
 
         Raises:
             RefusedError: Layers cannot compute it.
@@ -84,20 +84,20 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 
     @abstractmethod
     def defer(self, record: Record, found: Found, unknown: NotKnownYetError) -> None:
-        """Add a StandIn layer for an operator that must wait, by :func:`add_stand_in`.
+        """Add a StandIn layer, by :func:`add_stand_in`.
 
         Raises:
             RefusedError: There is nothing to wait for.
         """
 
     def convert(self, record: Record) -> None:
-        """Add the layers of an operator, or note why that cannot be done."""
+        """Add an operator's layers, or note why that is impossible."""
         outer, self.network.origin = self.network.origin, self.operator_of(record)
         self.convert_part(record)
         self.network.origin = outer
 
     def convert_part(self, record: Record) -> None:
-        """Do as :meth:`convert` does for an operator that another one consists of."""
+        """Do as :meth:`convert` for a part of another operator."""
         survey, origin = self.survey, self.network.origin
         try:
             found = self.find(record)
@@ -144,7 +144,7 @@ class Conversion(ABC, Generic[Record, Found, Key]):
 def values_of(
     operation: AnyOperation, convert: Callable[[AnyOperation], Converted]
 ) -> Sequence[Value]:
-    """Convert an operator and return its outputs; errors of its layers name the operator.
+    """Convert an operator, return its outputs, name it in errors.
 
     Raises:
         RefusedError: Layers cannot compute it.
@@ -169,7 +169,7 @@ def add_stand_in(
     infos: Callable[[], Sequence[TensorInfo]],
     name: Callable[[], str],
 ) -> Sequence[Value]:
-    """Add a StandIn layer, which becomes other layers when a run knows more; return its outputs.
+    """Add a StandIn layer for later conversion; return its outputs.
 
     Args:
         network: The network.

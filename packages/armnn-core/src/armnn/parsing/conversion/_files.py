@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Model files, and the data files beside them: a model is untrusted, and never leads elsewhere.
+"""Model files and the data files below their folders.
 
 Without the checks here a model could name ``/etc/passwd``, or a device that never ends, as its
 weights.
@@ -32,12 +32,12 @@ def check_model_file(path: Path) -> None:
 
 
 def unreadable(name: str, error: OSError) -> ModelFileError:
-    """Return the error for a model file that the system does not let be read."""
+    """Return the error for an unreadable model file."""
     return ModelFileError(f"the model {name!r} cannot be read: {error}")
 
 
 def path_beside(folder: Path | None, location: str, what: str) -> Path:
-    """Return the path of a data file, which is below the model's folder.
+    """Return a data file's path below the model's folder.
 
     Args:
         folder: The folder of the model; None if the model came as bytes.
@@ -73,7 +73,7 @@ def path_beside(folder: Path | None, location: str, what: str) -> Path:
 
 
 def open_beside(path: Path, what: str) -> int:
-    """Open a data file and return its descriptor, which the caller closes.
+    """Open a data file; the caller closes the descriptor.
 
     Raises:
         ParseError: It cannot be opened.

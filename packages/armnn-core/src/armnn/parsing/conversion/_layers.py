@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that operators of several formats become, with the operator's names."""
+"""Layers of several formats' operators, with the operator's names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def cast(operation: Operation, value: Value, data_type: DataType, part: str = "") -> Value:
-    """Add a Cast layer, unless the value has that type already."""
+    """Add a Cast layer, unless the value has that type."""
     if value.info.data_type is data_type:
         return value
     return operation.network.add_cast(value, name=operation.layer_name(part), output=data_type)
@@ -48,21 +48,21 @@ def reshape(operation: Operation, value: Value, shape: Sequence[int], part: str 
 
 
 def transpose(operation: Operation, value: Value, order: Sequence[int], part: str = "") -> Value:
-    """Permute the axes: axis i of the result is axis ``order[i]`` of ``value``."""
+    """Permute axes: axis i of the result is axis ``order[i]``."""
     return operation.network.add_transpose(
         value, dim_mappings=tuple(order), name=operation.layer_name(part)
     )
 
 
 def shape_vector(operation: Operation, value: Value, part: str = "shape") -> Value:
-    """Return the dimensions of a value as a list of 64-bit integers."""
+    """Return a value's dimensions as a list of 64-bit integers."""
     return operation.network.add_shape(
         value, name=operation.layer_name(part), output=DataType.SIGNED64
     )
 
 
 def static_shape(value: Value, what: str = "") -> tuple[int, ...]:
-    """Return the shape of a value all of whose dimensions must be known.
+    """Return a shape all of whose dimensions must be known.
 
     Args:
         value: The value.
@@ -77,7 +77,7 @@ def static_shape(value: Value, what: str = "") -> tuple[int, ...]:
 
 
 def reshape_target(dims: Sequence[Dimension]) -> list[int] | None:
-    """Return the target of a Reshape; None if it depends on more than one unknown dimension."""
+    """Return a Reshape's target, None with several unknown dimensions."""
     unknown = sum(not isinstance(dim, int) for dim in dims)
     if unknown > 1 or (unknown and 0 in dims):
         return None
@@ -85,7 +85,9 @@ def reshape_target(dims: Sequence[Dimension]) -> list[int] | None:
 
 
 def same_padding(size: Dimension, window: int, stride: int, dilation: int, name: str) -> int:
-    """Return the padding of one axis, both sides together, that makes ceil(size / stride) windows.
+    """Return an axis' padding that makes ceil(size / stride) windows.
+
+    It is the sum of both sides.
 
     Args:
         size: The size of the axis.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One operator of a model while layers are made of it: its inputs, axes and names."""
+"""One operator during its conversion: inputs, axes and names."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy as np
 from armnn.errors import ParseError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.graph import Network, Value
     from armnn.tensor import Shape
+    from armnn.types import DataType
 
 
 class RefusedError(Exception):
-    """An operator is well formed, but layers cannot compute it; the message says why."""
+    """Layers cannot compute an operator; the message says why."""
 
 
 class NotKnownYetError(RefusedError):
-    """An operator cannot be converted before more is known of its inputs.
+    """An operator must wait for more knowledge of its inputs.
 
     Attributes:
         awaited: The index of the input whose data must be known; None if a shape is missing.
@@ -35,8 +36,29 @@ class NotKnownYetError(RefusedError):
         self.awaited = awaited
 
 
+def type_of_number(
+    number: int, known: Mapping[int, DataType], lacking: Mapping[int, str]
+) -> DataType:
+    """Return the data type of a format's type number.
+
+    Args:
+        number: The number.
+        known: The data types by number.
+        lacking: The names of types that networks lack, by number.
+
+    Raises:
+        ParseError: Networks have no such type.
+    """
+    if number in known:
+        return known[number]
+    what = lacking.get(number, f"type number {number}")
+    raise ParseError(
+        f"tensors of {what} are not supported: expected another type of numbers, or Booleans"
+    )
+
+
 class Operation(ABC):
-    """An operator with its values; a parser adds how its format names inputs and parameters.
+    """An operator with its values; parsers add their format's names.
 
     Attributes:
         network: The network that its layers are added to.
@@ -66,7 +88,10 @@ class Operation(ABC):
 
     @abstractmethod
     def layer_name(self, part: str = "") -> str:
-        """Return a free name for a layer, with ``part`` for one that is not the last."""
+        """Return a free name for a layer.
+
+        All layers of an operator but the last have a ``part``.
+        """
 
     def error(self, what: str) -> ParseError:
         """Return the error for something malformed in this operator."""
@@ -77,7 +102,7 @@ class Operation(ABC):
         return self.input(index) if self.has_input(index) else None
 
     def known(self, index: int) -> NDArray[Any]:
-        """Return the data of an input that must be there and constant.
+        """Return the data of a constant input.
 
         Raises:
             NotKnownYetError: It is computed.
@@ -129,7 +154,7 @@ class Operation(ABC):
         return tuple(counted)
 
     def number(self, value: ArrayLike, like: Value, part: str) -> Value:
-        """Return a constant of the type of ``like``, which is not quantised."""
+        """Return a constant of the unquantised type of ``like``."""
         data = np.asarray(value).astype(like.info.data_type.numpy_dtype)
         return self.network.add_constant(data, name=self.layer_name(part))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The network that is being made, seen by the keys that a file has for its tensors."""
+"""The values of a network under construction, by key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = TypeVar("Key")
 
 
 class ValueTable(ABC, Generic[Key]):
-    """Values by name or index, whichever the format has; a parser adds its constants.
+    """Values by name or index; a parser adds its constants.
 
     Attributes:
         network: The network that is being made.
@@ -44,14 +44,14 @@ class ValueTable(ABC, Generic[Key]):
 
     @abstractmethod
     def value(self, key: Key) -> Value:
-        """Return the value of a key; constant data becomes a Constant layer, once.
+        """Return a key's value; data becomes a Constant layer once.
 
         Raises:
             ParseError: The file lacks it, or its data is malformed.
         """
 
     def add_input(self, key: Key, info: TensorInfo, name: str = "") -> None:
-        """Add an input of the network, by default named after its key.
+        """Add an input of the network, named after its key.
 
         Raises:
             ParseError: The key is taken.
