@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Check the options where the kit is asked for by name, before pytest-xdist has workers."""
+    """Check the options before pytest-xdist has workers."""
     if config.getoption("pyargs"):
         config.args[:] = [re.sub(rf"^{_FORMER}\b", KIT, argument) for argument in config.args]
     if any(argument.startswith(KIT) for argument in config.args):
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _check_options(config: pytest.Config) -> None:
-    """Refuse to run the kit without a backend that can be loaded and layers that exist.
+    """Refuse a backend that cannot be loaded, and unknown layers.
 
     Raises:
         UsageError: An option is missing or cannot be used.
@@ -114,7 +114,7 @@ def _check_options(config: pytest.Config) -> None:
 
 
 class CardWriter:
-    """Writes the card when the tests have ended; with pytest-xdist its workers report to it."""
+    """Writes the card at the end of the session."""
 
     def __init__(self, path: str, wish: str) -> None:
         self._path = path
@@ -133,7 +133,7 @@ class CardWriter:
             self._cells += [cell for name, cell in properties if name == CELL]
 
     def pytest_sessionfinish(self) -> None:
-        """Write the card, unless no test of the kit was run."""
+        """Write the card, if tests of the kit were run."""
         if not self._outcomes:
             return
         from armnn_conformance.card import make_card, subject_document, write_card
@@ -145,7 +145,7 @@ class CardWriter:
 
 
 class CaseCounter:
-    """Says how many cases the tests of layers stand for."""
+    """Counts the cases behind the tests of layers."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -168,10 +168,10 @@ class CaseCounter:
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether this is a worker of pytest-xdist: its options are checked where it was started."""
+    """Whether this is a worker of pytest-xdist."""
     return hasattr(config, "workerinput")
 
 
 def _level(keywords: Any) -> str:
-    """Return the level that a test belongs to, "" if it is not of the kit."""
+    """Return a test's level, "" for tests of others."""
     return next((name for name in LEVELS if name in keywords), "")

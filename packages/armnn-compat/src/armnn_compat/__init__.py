@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stand-ins for other run times, so that programs written for those run on this one unchanged.
+"""Stand-ins for other run times, for unchanged programs.
 
 Nothing in armnn imports them; each is imported by the programs that want it.
 """

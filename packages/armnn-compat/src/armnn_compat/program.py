@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Running a program with a stand-in in its place: what ``python -m armnn_compat.X`` does."""
+"""The command ``python -m armnn_compat.X``: runs a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHILDREN = "children"
 def run_program(
     install: Callable[[], object], stand_in: ModuleType, replaced: str, arguments: Sequence[str]
 ) -> None:
-    """Put a stand-in in its place and run a program as ``python`` would.
+    """Install a stand-in and run a program as ``python`` would.
 
     Args:
         install: Puts it there.
@@ -56,7 +56,7 @@ def run_program(
 
 
 def _cover_children(folder: str) -> None:
-    """Let the processes that the program starts find the stand-in, too.
+    """Let child processes find the stand-in.
 
     A Python that is started anew reads ``PYTHONPATH``; a child of multiprocessing gets ``sys.path``
     of its parent in the place of its own.
@@ -67,7 +67,7 @@ def _cover_children(folder: str) -> None:
 
 
 def _is_module(name: str) -> bool:
-    """Whether runpy would find a module to run; packages have one of the name __main__."""
+    """Whether runpy would find a module to run."""
     if name.startswith("."):
         return False  # runpy takes absolute names only
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Putting modules under other names, so that later imports of these names find them."""
+"""Registration of modules under other modules' names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from armnn.errors import ArmnnError
 
 
 class AlreadyImportedError(ArmnnError, ImportError):
-    """The module whose place was to be taken is imported already."""
+    """The module to replace is imported already."""
 
 
 class StandIn:
-    """Modules that stand in the place of others as long as the context lasts.
+    """Modules that replace others as long as the context lasts.
 
     Args:
         modules: The module for each name, packages before what they contain.
@@ -45,7 +45,7 @@ class StandIn:
 
 
 def withdraw(modules: Mapping[str, ModuleType]) -> None:
-    """Take modules away from the names that they stand under; other modules stay."""
+    """Remove modules from these names; other modules stay."""
     for name, module in modules.items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

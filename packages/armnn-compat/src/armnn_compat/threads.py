@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The number of threads that callers of other run times give, for the backends that take one."""
+"""The number of threads, as the option of backends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _OPTION = "NumberOfThreads"
 
 
 def thread_options(backends: Iterable[Backend], threads: int) -> dict[str, dict[str, OptionValue]]:
-    """Return the option of each backend that has one, by id; none for less than one thread."""
+    """Return the backends' thread options by id.
+
+    There are none for less than one thread.
+    """
     if threads < 1:
         return {}
     return {each.id: {_OPTION: threads} for each in backends if _takes_it(each)}

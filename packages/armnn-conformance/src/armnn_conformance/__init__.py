@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conformance kit for backends of armnn-core, with fakes for tests."""
+"""The conformance kit for backends, with fakes for tests."""
 
 from __future__ import annotations
 

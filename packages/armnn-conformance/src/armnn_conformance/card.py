@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conformance card: what the kit found out about a backend, as JSON for programs.
+"""The conformance card: findings about a backend as JSON.
 
 It has no date and no order that depends on the run: two runs of the same versions write the same.
 """
@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def cell_document(cell: Cell) -> Document:
-    """Return what a card says of one layer type and data type."""
+    """Return a card's entry for a cell."""
     return {
         "layer": cell.layer,
         "data_type": cell.data_type.arm_name,

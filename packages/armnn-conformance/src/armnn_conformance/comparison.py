@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a backend's result is what a conformance case expects, and what to say if it is not."""
+"""Comparison of a backend's result with the expected one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def difference(
     stored: NDArray[Any], info: TensorInfo, expected: NDArray[Any], tolerance: Tolerance
 ) -> str:
-    """Return how a result differs from what is expected, "" if it is close enough.
+    """Return a result's difference from the expected one, or "".
 
     Args:
         stored: What the output stores.
@@ -47,7 +47,7 @@ def difference(
 def _close(
     actual: NDArray[Any], expected: NDArray[Any], nearest: NDArray[Any], tolerance: Tolerance
 ) -> NDArray[np.bool_]:
-    """Compare element by element; ``nearest`` is ``expected`` as the type can hold it."""
+    """Compare elements; ``nearest`` is ``expected`` rounded to the type."""
     with np.errstate(invalid="ignore"):
         near = np.abs(actual - expected) <= tolerance.atol + tolerance.rtol * np.abs(expected)
     near &= np.isfinite(actual) & np.isfinite(nearest)

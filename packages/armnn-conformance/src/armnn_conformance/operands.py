@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tensors of conformance cases: one real-valued description, stored as any data type.
+"""Tensors of conformance cases: real values, stored as any type.
 
 Nothing here is shared with ``armnn.quantization``, by which a backend may compute: what the kit
 expects must not be wrong in the same way.
@@ -58,7 +58,7 @@ def tensor(
     axis: int | None = None,
     constant: bool = False,
 ) -> CaseTensor:
-    """Return a tensor that stores real values as well as its data type can.
+    """Return a tensor of real values, rounded to its type.
 
     Args:
         data_type: What it is stored as.
@@ -84,7 +84,7 @@ def stored_tensor(
     axis: int | None = None,
     constant: bool = False,
 ) -> CaseTensor:
-    """Return a tensor from what it stores, for values that sit exactly on steps."""
+    """Return a tensor from its stored values."""
     array = np.asarray(stored, dtype=data_type.numpy_dtype)
     info = TensorInfo(array.shape, data_type, scale, zero_point, axis)
     return CaseTensor(info, array, decode(array, info), constant)
@@ -100,7 +100,7 @@ def values(
     axis: int | None = None,
     constant: bool = False,
 ) -> CaseTensor:
-    """Return a tensor of pseudo-random values in ``low``..``high``, always the same ones.
+    """Return a tensor of repeatable random values in ``low``..``high``.
 
     Integers lie in the same range, at least 0 for unsigned types; Booleans are a coin each.
     """
@@ -133,7 +133,7 @@ def bias_tensor(
 
 
 def fitted(data_type: DataType, reals: ArrayLike, *, axis: int | None = None) -> TensorInfo:
-    """Return an info of the shape of ``reals`` whose quantisation spans them and zero.
+    """Return an info whose quantisation spans ``reals`` and zero.
 
     Args:
         data_type: Any; types that are not quantised need no fitting.
@@ -159,7 +159,9 @@ def fitted(data_type: DataType, reals: ArrayLike, *, axis: int | None = None) ->
 
 
 def store(reals: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
-    """Return what a tensor stores for real values: nearest step, halves away from zero, saturated.
+    """Return the stored values of real ones, saturated.
+
+    They are the nearest steps; halves go away from zero.
 
     Computed in float64. NaN becomes the zero point.
     """
@@ -177,7 +179,10 @@ def store(reals: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
 
 
 def decode(stored: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
-    """Return what stored values stand for: float64, or the integers and Booleans as they are."""
+    """Return the real values of stored ones, as float64.
+
+    Integers and Booleans stay as they are.
+    """
     if info.is_quantized:
         scales, zero_points = _steps(info)
         return (stored.astype(np.float64) - zero_points) * scales
@@ -185,7 +190,7 @@ def decode(stored: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
 
 
 def _scale(span: float, steps: int) -> float:
-    """Return a scale that float32 can hold, so that all who read it read the same."""
+    """Return a scale that float32 holds exactly."""
     return float(np.float32(span / steps)) if span > 0 else 1.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs one conformance case on a backend: by its workload alone, and through the public API."""
+"""Runs of one conformance case: by workload, and by runtime."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 LAYER = "layer under test"
 
 GARBAGE = 0xA5
-"""What lies in and around outputs before a run, so that what is not written is seen."""
+"""The bytes of and around outputs before a run, so that unwritten elements are seen."""
 
 _GUARD_BYTES = 64
 
 
 class NonconformityError(AssertionError):
-    """A backend does not do what the Backend API asks of it."""
+    """A backend does not do what the contract asks."""
 
 
 def network_of(case: LayerCase) -> Network:
-    """Return a network of that one layer, with an input per tensor that is not constant."""
+    """Return a network of a case's layer."""
     network = Network(case.id)
     values = [
         None
@@ -53,7 +53,7 @@ def network_of(case: LayerCase) -> Network:
 
 
 def layer_of(case: LayerCase) -> Layer:
-    """Return the layer as a backend sees it: constants that stand for parameters are in them.
+    """Return a case's layer as a backend gets it.
 
     Raises:
         NonconformityError: The case and the layer's shape function disagree about an output.
@@ -69,12 +69,12 @@ def layer_of(case: LayerCase) -> Layer:
 
 
 def input_name(index: int) -> str:
-    """Return the name of the network's input that feeds a slot."""
+    """Return the name of the input that feeds a slot."""
     return f"input {index}"
 
 
 def output_name(index: int) -> str:
-    """Return the name of the network's output that shows a slot."""
+    """Return the name of the output that shows a slot."""
     return f"output {index}"
 
 
@@ -88,7 +88,7 @@ def feeds_of(case: LayerCase) -> dict[str, NDArray[Any]]:
 
 
 class BoundCase:
-    """The layer of a case, bound by a backend to guarded tensors in host memory.
+    """A case's layer, bound to guarded tensors in host memory.
 
     Attributes:
         inputs: The handles of the inputs, None where one is absent.
@@ -108,7 +108,7 @@ class BoundCase:
         self._step = workload.bind(self.inputs, self.outputs)
 
     def run(self) -> list[NDArray[Any]]:
-        """Run the step; return copies of what the outputs store then.
+        """Run the step; return copies of its outputs.
 
         Raises:
             NonconformityError: It wrote to an input or past the ends of an output.
@@ -143,7 +143,7 @@ def works_in_host_memory(subject: Subject) -> bool:
 
 
 def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | None:
-    """Run a case through the public API with only that backend.
+    """Run a case through the public API.
 
     Returns:
         What the outputs store, or None if the optimizer makes another layer of this one, which
@@ -168,7 +168,7 @@ def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | No
 
 
 def is_rewritten(network: Network) -> bool:
-    """Whether the optimizer makes other layers of the layer under test, whoever shall run them."""
+    """Whether the optimizer replaces the layer under test."""
     return network.find(LAYER).type not in optimized_types(network, NullBackend())
 
 
@@ -179,7 +179,7 @@ def garbage(info: TensorInfo) -> NDArray[Any]:
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous copy at a multiple of 64 bytes, as the runtime lays tensors out."""
+    """Return a contiguous copy at a multiple of 64 bytes."""
     raw = np.empty(array.nbytes + _GUARD_BYTES, np.uint8)
     start = -raw.ctypes.data % _GUARD_BYTES
     copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one pytest session shares: the checks of the backend that its options name."""
+"""The checks of a pytest session's backend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHECKS: pytest.StashKey[AnyChecks] = pytest.StashKey()
 
 
 def checks_of(config: pytest.Config) -> AnyChecks:
-    """Return what runs the checks; it is closed when the session ends."""
+    """Return the checks; they are closed with the session."""
     if _CHECKS not in config.stash:
         kind = ChecksHere if config.getoption("--armnn-in-process") else ChecksInChild
         config.stash[_CHECKS] = kind(config.getoption("--armnn-backend"))
@@ -25,7 +25,7 @@ def checks_of(config: pytest.Config) -> AnyChecks:
 
 
 def check_that_loading_does_not_crash(config: pytest.Config) -> None:
-    """Load the backend where it cannot do harm; errors other than a crash are left to others.
+    """Load the backend in a child, to detect crashes.
 
     Raises:
         CrashError: The backend ended the process by a signal.

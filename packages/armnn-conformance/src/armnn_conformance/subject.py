@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backend that the conformance kit looks at, by its id or the path of its file."""
+"""The backend under test, by id or path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DYNAMIC_MARKS = (os.sep, ".so")
 
 
 class Subject:
-    """One backend under test, alone: no other backend takes part in what it does.
+    """One backend under test, without any other.
 
     Use it as a context manager, or call :meth:`close`.
 
@@ -70,7 +70,7 @@ class Subject:
 
     @functools.cached_property
     def propagates_nan(self) -> bool:
-        """Whether what is computed from NaN is NaN, as IEEE 754 has it; true unless it says no."""
+        """Whether results of NaN are NaN, by default true."""
         return bool(self.backend.capabilities.get(PROPAGATES_NAN, True))
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class Subject:
         return Runtime(self.options)
 
     def supports(self, layer: Layer) -> Support:
-        """Return the backend's answer, or the host's where the layer is younger than the backend.
+        """Return the backend's answer, or the host's for younger layers.
 
         Raises:
             BackendError: The backend failed instead of answering.
@@ -99,7 +99,7 @@ class Subject:
 
 
 def _locate(wish: str, options: CreationOptions) -> tuple[str, CreationOptions]:
-    """Return the id and the options by which the backend is found.
+    """Return a backend's id and the options to find it.
 
     Raises:
         BackendUnavailableError: Nothing at that path can be used.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layers a backend says it supports, for which data types: its own answers, nothing run."""
+"""The table of supported layers, from a backend's own answers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from armnn_conformance.subject import Subject
 
 Rows = dict[str, dict[str, dict[str, Any]]]
-"""From layer type to data type to what is said of the two; the form that a card has."""
+"""The answers by layer type and data type, in the form of a card."""
 
 
 def layers_with_kernels() -> tuple[str, ...]:
-    """Return the layer types that a backend may have a kernel for, in the order of the table."""
+    """Return the layer types that a backend may compute."""
     return tuple(name for name, spec in LAYERS.items() if not spec.no_kernel)
 
 
@@ -58,7 +58,7 @@ def support_rows(
 
 
 def table(rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows of a table, a layer type in each row.
+    """Return a table's headings and its rows, by layer type.
 
     Args:
         rows: From :func:`support_rows`, or the ``layers`` of a card. The columns have the data
@@ -80,7 +80,7 @@ def table(rows: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> tuple[list[str
 
 
 def legend() -> dict[str, list[str]]:
-    """Return the data types of each group that a table calls by one name."""
+    """Return the data types of each group of the table."""
     return {name: [each.arm_name for each in members] for name, members in _GROUPS.items()}
 
 
@@ -96,7 +96,7 @@ _GROUPS = {
 
 
 def _named(chosen: Mapping[str, str], asked: Iterable[str]) -> str:
-    """Return data types as text; a group is one word where all of it is answered alike."""
+    """Return data types as text, with groups as one word."""
     asked = list(asked)
     whole: dict[str, str] = {}
     for group, members in legend().items():
@@ -124,7 +124,7 @@ def _answers(subject: Subject, cases: Iterable[LayerCase]) -> dict[str, Any]:
 
 
 def _answer(cell: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the column of a cell, and how many of how many cases are supported if not all."""
+    """Return a cell's column and its count of supported cases."""
     if cell.get("verdict") == Verdict.FAILED:
         return "failed", ""
     yes = len(cell.get("claimed", cell.get("passed", ())))

@@ -31,7 +31,7 @@ _ASKED: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test per layer, or per layer and data type, of those that were asked for."""
+    """Make one test per requested layer, or per cell."""
     if "refused_layer" in metafunc.fixturenames:
         asked = _layers(metafunc.config)
         is_partial = metafunc.config.getoption("--armnn-layers") == CLAIMED
@@ -59,7 +59,7 @@ def _layers(config: pytest.Config) -> tuple[str, ...]:
 
 
 def _claimed_layers(config: pytest.Config) -> tuple[str, ...]:
-    """Return the layers that the backend claims, and those of which it cannot say it."""
+    """Return the layers that the backend claims or crashes on."""
     found = []
     for layer in covered_layers():
         try:
@@ -84,7 +84,7 @@ def checks(request: pytest.FixtureRequest) -> AnyChecks:
 
 @pytest.fixture(scope="session")
 def run(checks: AnyChecks, subject: Subject) -> Callable[..., Any]:
-    """Runs a check by its name; skips the test if there is nothing to check."""
+    """Run a check by name, or skip the test."""
 
     def run_check(check: str, /, **arguments: Any) -> Any:
         try:

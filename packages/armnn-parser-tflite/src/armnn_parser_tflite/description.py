@@ -69,7 +69,7 @@ class Description:
         return values
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
-        """Return the file with other tensor dimensions in its main subgraph.
+        """Return the file with other dimensions of main tensors.
 
         Args:
             shapes: By the index of the tensor; each has as many dimensions as the tensor.

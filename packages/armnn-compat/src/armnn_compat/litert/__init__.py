@@ -44,7 +44,7 @@ def install() -> StandIn:
 
 
 def uninstall() -> None:
-    """Give the names back; what was imported stays as it is."""
+    """Give the names back; imported modules stay."""
     withdraw(_modules())
 
 

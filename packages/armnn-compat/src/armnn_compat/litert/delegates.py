@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Delegates: that of Arm NN stands for backends, and there are no others."""
+"""Delegates: Arm NN's names backends, others are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Delegate:
 
 
 def load_delegate(library: str, options: Mapping[str, object] | None = None) -> Delegate:
-    """Return what stands for Arm NN's delegate.
+    """Return Arm NN's delegate, as its options describe it.
 
     Args:
         library: The name of a library that would be ``libarmnnDelegate.so``; it is not opened.

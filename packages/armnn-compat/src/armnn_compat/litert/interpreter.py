@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``Interpreter``: a TensorFlow Lite model, run as LiteRT's users run it."""
+"""``Interpreter``: a TensorFlow Lite model with LiteRT's methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 
 
 class OpResolverType(Enum):
-    """Which kernels LiteRT would use; without effect, as backends bring their own."""
+    """Which kernels LiteRT would use; without effect."""
 
     AUTO = 0
     BUILTIN = 1
@@ -113,7 +113,7 @@ class Interpreter:
         return [self._details(index) for index in self.model.outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Return what is known of each tensor of the main subgraph.
+        """Return the details of the main subgraph's tensors.
 
         Raises:
             InvalidArgumentError: Another subgraph is asked for.
@@ -163,7 +163,7 @@ class Interpreter:
             self._is_allocated = False
 
     def allocate_tensors(self) -> None:
-        """Prepare the model for the dimensions that its inputs have now.
+        """Prepare the model for its inputs' present dimensions.
 
         Raises:
             ValueError: It cannot be run with them.
@@ -207,7 +207,7 @@ class Interpreter:
         target[...] = array
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """Return a copy of an input, an output of the last run, or a constant.
+        """Return a copy of an input, output or constant.
 
         Raises:
             InvalidArgumentError: It is neither, or the model was not run yet.
@@ -216,7 +216,7 @@ class Interpreter:
         return self._array(tensor_index).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
-        """Return a function that gives an input or output itself, for reading and writing."""
+        """Return a function that gives an input or output itself."""
         return lambda: self._array(tensor_index)
 
     # -- running --------------------------------------------------------------------------------
@@ -244,13 +244,13 @@ class Interpreter:
         self._may_run_again = not any(tensor.is_variable for tensor in self.model.tensors)
 
     def reset_all_variables(self) -> None:
-        """Set tensors that are variables to zero; as in LiteRT, resource variables stay."""
+        """Set variable tensors to zero; resource variables stay."""
         self._may_run_again = True
 
     # -- signatures -----------------------------------------------------------------------------
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """Return the names of the inputs and outputs of each signature."""
+        """Return the names of each signature's inputs and outputs."""
         return {
             key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
             for key, signature in self.model.signatures.items()
@@ -278,7 +278,7 @@ class Interpreter:
     # -- inside ---------------------------------------------------------------------------------
 
     def _free_inputs(self) -> tuple[int, ...]:
-        """The inputs that the parser makes inputs: those that have no data in the file."""
+        """The inputs without data in the file."""
         return tuple(i for i in dict.fromkeys(self.model.inputs) if self.model.constant(i) is None)
 
     def _load(self, network: Network) -> None:
@@ -301,7 +301,7 @@ class Interpreter:
     def _inferred_outputs(
         self, shapes: Iterable[tuple[int, ...]]
     ) -> Iterator[tuple[int, TensorInfo]]:
-        """Yield what is known of the outputs before a run, for shapes of the inputs."""
+        """Yield the outputs' infos for shapes of the inputs."""
         optimized = self._optimized
         if optimized.value_inputs:
             return  # the values that decide are not known yet
@@ -314,7 +314,7 @@ class Interpreter:
                 yield index, info
 
     def _by_name(self, items: Iterable[_Item]) -> dict[str, _Item]:
-        """Return what is given for each input by the name in the network; states follow these."""
+        """Return what is given for inputs by their network names."""
         return dict(zip(self._optimized.inputs, items, strict=False))
 
     def _first_value(self, name: str) -> NDArray[Any]:

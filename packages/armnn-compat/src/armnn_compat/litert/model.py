@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a TensorFlow Lite file says of its tensors, by their indices, and the same file resized."""
+"""A TensorFlow Lite file's tensors as LiteRT describes them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Tensor:
     is_variable: bool
 
     def details(self, shape: Sequence[int]) -> dict[str, Any]:
-        """Return the dictionary that LiteRT's users know, for a shape that the tensor has now."""
+        """Return LiteRT's dictionary for the tensor's present shape."""
         per_tensor = len(self.scales) == 1
         signature = self.signature if self.signature else shape
         return {
@@ -87,7 +87,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Names for the inputs and outputs of a subgraph; from the name to the index of the tensor."""
+    """Tensors' indices by the names of inputs and outputs."""
 
     subgraph: int
     inputs: dict[str, int]
@@ -121,11 +121,11 @@ class Model:
         }
 
     def constant(self, index: int) -> NDArray[Any] | None:
-        """Return the data that the file has of a tensor; None if it has none that can be read."""
+        """Return a tensor's data in the file, None without any."""
         return self._data_of(self._file.main.tensors[index])
 
     def first_values(self) -> dict[str, NDArray[Any]]:
-        """Return what the file's initialisation assigns to variables, by their names.
+        """Return what initialisation assigns to variables, by name.
 
         Raises:
             InvalidArgumentError: It computes what it assigns.
@@ -142,7 +142,7 @@ class Model:
         return values
 
     def resized(self, shapes: Mapping[int, Sequence[int]]) -> bytes:
-        """Return the file with other dimensions of inputs, each as many as there were."""
+        """Return the file with other dimensions of inputs."""
         return self._file.resized(shapes)
 
     def _data_of(self, record: description.Tensor) -> NDArray[Any] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A drop-in for the package ``onnxruntime``, as far as running models goes.
+"""A drop-in for the part of ``onnxruntime`` that runs models.
 
 Use it under its own name, or put it in the place of the other one before that is imported::
 
@@ -102,7 +102,7 @@ def install() -> StandIn:
 
 
 def uninstall() -> None:
-    """Make ``import onnxruntime`` find onnxruntime again; what was imported stays as it is."""
+    """Make ``import onnxruntime`` find onnxruntime again; imported modules stay."""
     withdraw(_modules())
 
 

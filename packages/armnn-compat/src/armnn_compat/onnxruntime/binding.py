@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``IOBinding``: inputs and outputs of a session that stay bound from run to run."""
+"""``IOBinding``: inputs and outputs that stay bound between runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BoundSession(Protocol):
 
 
 class IOBinding:
-    """Arrays, by name, that a session reads when it runs and writes when it has run.
+    """Arrays by name, which runs read and write.
 
     Args:
         session: The session; ``InferenceSession.io_binding()`` makes one, too.
@@ -49,7 +49,7 @@ class IOBinding:
         self._results: dict[str, OrtValue] = {}
 
     def bind_cpu_input(self, name: str, arr_on_cpu: NDArray[Any]) -> None:
-        """Bind an input to an array, which is read at each run.
+        """Bind an input to an array.
 
         Raises:
             RuntimeError: The model has no such input.
@@ -92,7 +92,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, in new memory or in that at an address.
+        """Request an output, in new or in given memory.
 
         Raises:
             RuntimeError: The model has no such output, or the memory is not the processor's.
@@ -126,7 +126,7 @@ class IOBinding:
         """Do nothing: all memory is the processor's."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """Return the outputs of the last run, in the order in which they were bound."""
+        """Return the last run's outputs in the order of binding."""
         return list(self._results.values())
 
     def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:

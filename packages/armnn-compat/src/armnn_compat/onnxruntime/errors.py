@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # ruff: noqa: N818 - the names of the exceptions are onnxruntime's
-"""The exceptions of onnxruntime, and which errors of ours become which of them."""
+"""The exceptions of onnxruntime, and their errors of armnn."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _COUNTERPARTS: tuple[tuple[type[ArmnnError], type[Status]], ...] = (
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise the exceptions of onnxruntime for the errors of armnn, which stay their causes."""
+    """Raise onnxruntime's exceptions for armnn's errors, their causes."""
     try:
         yield
     except Status:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The inputs of a run: which there must be, and what they may be."""
+"""The checks of a run's inputs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _kind(array: NDArray[Any]) -> str:
 
 
 def _check_shape(declared: NodeArg, shape: tuple[int, ...]) -> None:
-    """Refuse what onnxruntime refuses; a model that declares no dimensions takes any."""
+    """Refuse the shapes that onnxruntime refuses."""
     expected = declared.shape
     advice = "Please fix either the inputs/outputs or the model."
     if not expected and shape:

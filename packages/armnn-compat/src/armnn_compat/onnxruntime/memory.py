@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How programs describe memory and devices; kept for the caller, as backends have their own."""
+"""Descriptions of memory and devices, without effect."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class OrtDeviceVendorId(IntEnum):
 
 
 class OrtExecutionProviderDevicePolicy(IntEnum):
-    """By what a device would be chosen; the list of providers chooses here."""
+    """By what a device would be chosen; without effect."""
 
     DEFAULT = 0
     PREFER_CPU = 1
@@ -124,7 +124,7 @@ class OrtMemoryInfo:
 
 
 class OrtArenaCfg:
-    """The sizes of an arena; -1 leaves one to the runtime.
+    """The sizes of an arena; -1 is the default.
 
     Args:
         sizes: The first four sizes in the order of the attributes, or all of them by name.
@@ -156,7 +156,7 @@ class OrtArenaCfg:
 
 
 def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
-    """Do nothing: each model has an arena of its own, planned before its first run."""
+    """Do nothing: each model plans an arena of its own."""
     del mem_info, arena_cfg
 
 
@@ -166,7 +166,7 @@ def create_and_register_allocator_v2(
     options: Mapping[str, str],
     arena_cfg: OrtArenaCfg | None,
 ) -> None:
-    """Do nothing: each model has an arena of its own, planned before its first run."""
+    """Do nothing: each model plans an arena of its own."""
     del provider_type, mem_info, options, arena_cfg
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a session says about its model: inputs, outputs and metadata, as the file declares them."""
+"""A model's declared inputs, outputs and metadata."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes that the caller gives to dimensions which a model leaves open.
+    """The caller's sizes of dimensions that the model leaves open.
 
     Attributes:
         by_name: For the dimensions that have a name.
@@ -146,7 +146,7 @@ def describe(source: str | bytes, sizes: Sizes) -> Description:
 
 
 def write(source: str | bytes, path: str) -> None:
-    """Write a model that was loaded to a file of its own, with the data of files beside it.
+    """Write a loaded model, with external data, to one file.
 
     It is written as it is: what the layers become is known in memory only.
 
@@ -167,7 +167,7 @@ def write(source: str | bytes, path: str) -> None:
 
 
 def operators(source: str | bytes) -> dict[str, Operator]:
-    """Return the nodes of a model by the names that their layers have."""
+    """Return a model's nodes by the names of their layers."""
     return {
         node.name or next(iter(node.output), ""): Operator(
             node.name or f"{node.op_type}_{index}", node.op_type, index
@@ -177,7 +177,7 @@ def operators(source: str | bytes) -> dict[str, Operator]:
 
 
 def set_input_sizes(network: Network, inputs: Sequence[NodeArg]) -> None:
-    """Give the inputs of a network the sizes that their description has.
+    """Give a network's inputs the sizes of their description.
 
     Args:
         network: As it was parsed.
@@ -194,7 +194,7 @@ def set_input_sizes(network: Network, inputs: Sequence[NodeArg]) -> None:
 
 
 def completed(outputs: Sequence[NodeArg], infos: Mapping[str, TensorInfo]) -> list[NodeArg]:
-    """Return outputs with the types and dimensions that follow from the network.
+    """Return outputs with the network's types and dimensions.
 
     Args:
         outputs: As the model declares them.

@@ -13,7 +13,7 @@ from armnn_compat.onnxruntime.refused import refusing
 
 
 class GraphOptimizationLevel(IntEnum):
-    """How far a graph is rewritten; without effect, as networks are always prepared in full."""
+    """How far a graph is rewritten; without effect."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -38,7 +38,7 @@ class ExecutionOrder(IntEnum):
 
 
 class _Checked:
-    """Refuses attributes of a wrong type, as onnxruntime's compiled classes do."""
+    """Refuses attributes of wrong types, as onnxruntime does."""
 
     __slots__ = ()
 
@@ -137,7 +137,7 @@ class SessionOptions(_Checked):
         _add_size(self.free_dimensions, name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Give the dimensions of a denotation, such as "DATA_BATCH", a size.
+        """Set the size of dimensions of a denotation ("DATA_BATCH").
 
         Raises:
             TypeError: The denotation is no text or the size no integer.
@@ -145,7 +145,7 @@ class SessionOptions(_Checked):
         _add_size(self.free_denotations, denotation, size)
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
-        """Add an execution provider for sessions that are made without a list of them."""
+        """Add a provider for sessions without a list of them."""
         self.providers[name] = dict(options)
 
     def has_providers(self) -> bool:
@@ -177,7 +177,7 @@ class SessionOptions(_Checked):
 @refusing("add_active_adapter")
 @dataclass(slots=True, eq=False)
 class RunOptions(_Checked):
-    """How a session is run once; ``terminate`` has an effect, from any thread.
+    """Options of one run; ``terminate`` works from any thread.
 
     Attributes:
         terminate: Whether the run shall end before its next layer.

@@ -15,7 +15,7 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 
 
 def get_version_string() -> str:
-    """Return the release of onnxruntime that this stands for."""
+    """Return the release of onnxruntime that this replaces."""
     return VERSION
 
 
@@ -25,7 +25,7 @@ def get_build_info() -> str:
 
 
 def get_device() -> str:
-    """Return "CPU": all inputs and outputs are in the memory of the processor."""
+    """Return "CPU": inputs and outputs are in host memory."""
     return "CPU"
 
 

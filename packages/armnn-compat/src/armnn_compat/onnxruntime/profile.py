@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profiles as onnxruntime writes them: a JSON list of the events of sessions and nodes."""
+"""Profiles in onnxruntime's format: a JSON list of events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _rows(
 def _meanings(
     event: Event, operators: Mapping[str, Operator]
 ) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield category, name and arguments of what onnxruntime records in the place of an event."""
+    """Yield category, name and arguments of onnxruntime's events."""
     kind = event.details.get("category")
     if kind == SESSION:
         yield SESSION, event.name, {}

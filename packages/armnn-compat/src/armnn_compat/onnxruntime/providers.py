@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Execution providers as onnxruntime's users name them, and the backends that these stand for."""
+"""Execution providers by onnxruntime's names, and their backends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Choice:
 
 
 def get_available_providers() -> list[str]:
-    """Return a provider for each backend that is used by default, and the one for all of them."""
+    """Return a provider per default backend, and CPUExecutionProvider."""
     return [*(f"{backend.id}{_SUFFIX}" for backend in _defaults()), CPU]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs may import and ask for by name, and find refused when they use it."""
+"""Names that can be imported, and are refused when used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def refused_method(owner: str, name: str) -> Callable[..., NoReturn]:
 
 
 def refusing(*names: str) -> Callable[[_Class], _Class]:
-    """Return a decorator that gives a class methods which refuse to be called."""
+    """Return a decorator that adds methods which raise."""
 
     def decorate(kind: _Class) -> _Class:
         for name in names:
@@ -71,7 +71,7 @@ class OrtEpContextData(metaclass=_Refused):
 
 
 class OrtEpContextDataBuffer(metaclass=_Refused):
-    """Data of models that were compiled ahead of time, in memory."""
+    """Data of models compiled ahead of time."""
 
 
 class OrtEpDevice(metaclass=_Refused):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``InferenceSession``: a model that was loaded, run as onnxruntime's users run it."""
+"""``InferenceSession``: a loaded model with onnxruntime's methods."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class InferenceSession:
         return self._outputs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the inputs that have a value in the model; runs take no other for them."""
+        """Return the inputs that have a value in the model."""
         return self._overridable
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -164,7 +164,7 @@ class InferenceSession:
         unload_before()
 
     def enable_fallback(self) -> None:
-        """Do nothing: a layer that a backend does not take goes to the next one in any case."""
+        """Do nothing: refused layers go to the next backend anyway."""
 
     def disable_fallback(self) -> None:
         """Do nothing; the entry "session.disable_cpu_ep_fallback" keeps to the named backends."""
@@ -177,7 +177,7 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[NDArray[Any]]:
-        """Run the model. May be called from many threads at once.
+        """Run the model, from any number of threads.
 
         Args:
             output_names: Which outputs are wanted; None or none for all of them.
@@ -234,7 +234,7 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run the model in another thread, which calls back with outputs, data and error text."""
+        """Run the model in another thread, which calls back."""
         feed = dict(input_feed)
 
         def work() -> None:
@@ -260,7 +260,7 @@ class InferenceSession:
     # -- profiling ------------------------------------------------------------------------------
 
     def end_profiling(self) -> str:
-        """Write what took time as onnxruntime does, and return the name of the file.
+        """Write the profile and return its file's name.
 
         Returns:
             An empty text if the options did not enable profiling.
@@ -280,7 +280,7 @@ class InferenceSession:
         return path
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return when the session was made, on the clock of ``time.time_ns``."""
+        """Return when the session was made, by ``time.time_ns``."""
         return self._start_time_ns
 
     # -- inside ---------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ _DEVICES = {"cpu": 0, "cuda": 1, "gpu": 1, "npu": 3, "cann": 3, "dml": 4, "webgp
 
 
 def element_number(dtype: DTypeLike) -> int:
-    """Return the number of the element type that a NumPy type stands for.
+    """Return the element type's number of a NumPy type.
 
     Raises:
         RuntimeError: There is none.
@@ -68,7 +68,7 @@ def type_name(number: int) -> str:
 
 
 def numpy_type(element_type: int | DTypeLike) -> np.dtype[Any]:
-    """Return the NumPy type of elements that are given by number or as NumPy gives them.
+    """Return the NumPy type of an element type.
 
     Raises:
         RuntimeError: There is none.
@@ -82,7 +82,7 @@ def numpy_type(element_type: int | DTypeLike) -> np.dtype[Any]:
 
 
 def array_at(address: int, element_type: int | DTypeLike, shape: Sequence[int]) -> NDArray[Any]:
-    """Return the array that lies at an address; it is not copied."""
+    """Return the array at an address, without a copy."""
     dtype = numpy_type(element_type)
     size = math.prod(shape) * dtype.itemsize
     memory = (ctypes.c_uint8 * size).from_address(address)
@@ -140,7 +140,7 @@ def check_on_processor(device_type: str, what: str) -> None:
 
 @refusing("as_sparse_tensor", "ort_value_from_sparse_tensor")
 class OrtValue:
-    """A tensor in the memory of the processor; it holds the array that it is made from.
+    """A tensor in host memory, which keeps its array.
 
     Use :meth:`ortvalue_from_numpy` or :meth:`ortvalue_from_shape_and_type`.
     """
@@ -157,7 +157,7 @@ class OrtValue:
         device_id: int = 0,
         vendor_id: int = -1,
     ) -> OrtValue:
-        """Return the value that shares an array's memory; copied if it is not contiguous.
+        """Return a value that shares a contiguous array's memory.
 
         Raises:
             RuntimeError: It is no array of numbers, or wanted elsewhere than on the processor.
@@ -175,7 +175,7 @@ class OrtValue:
     def ortvalue_from_numpy_with_onnx_type(
         cls, data: NDArray[Any], /, onnx_element_type: int
     ) -> OrtValue:
-        """Return the value that shares an array's memory, its bits read as another type.
+        """Return a value that reads an array as another type.
 
         Raises:
             RuntimeError: There is no such type, or its elements have another size.
@@ -222,7 +222,7 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """Return the value that shares the memory of a tensor of another library."""
+        """Return a value that shares another library's tensor."""
         return cls(np.from_dlpack(data))
 
     def shape(self) -> list[int]:

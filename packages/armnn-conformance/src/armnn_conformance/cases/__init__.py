@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases: one layer, its inputs, and what must come out, from an independent oracle.
+"""Conformance cases: a layer, its inputs and independent expected outputs.
 
 A module beside this one has the name of a family of the layer table and holds its cases; it
 registers generators, which are called once per data type::

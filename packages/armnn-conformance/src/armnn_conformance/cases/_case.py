@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a conformance case is: a layer, its inputs, what must come out and how exactly."""
+"""A conformance case: layer, inputs, expected outputs and tolerance."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _USUAL = {
 
 
 def usual(data_type: DataType) -> Tolerance:
-    """Return the tolerance for a result of that type that takes a few operations of it."""
+    """Return the tolerance for a few operations in a type."""
     return _USUAL.get(data_type, _ONE_STEP if data_type.is_quantized else EXACT)
 
 
@@ -144,7 +144,7 @@ def case(
 
 
 def spec_of(descriptor: type[Descriptor]) -> LayerSpec:
-    """Return the layer type that a kind of descriptor belongs to."""
+    """Return the layer type of a descriptor's class."""
     return next(spec for spec in LAYERS.values() if spec.descriptor is descriptor)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which generators make the cases of which layer types and data types."""
+"""The generators of cases, by layer type and data type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GENERATORS: dict[str, list[_Registered]] = {}
 def cases(
     *descriptors: type[Descriptor], types: Iterable[DataType]
 ) -> Callable[[Generator], Generator]:
-    """Register a generator of cases for the layers of these descriptors and these data types.
+    """Register a generator of cases for descriptors and data types.
 
     A layer may have several generators; together they make its cases.
     """
@@ -45,7 +45,7 @@ def cases(
 
 
 def all_cases(layers: Iterable[str] | None = None) -> Iterator[LayerCase]:
-    """Yield all cases, layer by layer as in the layer table, data type by data type.
+    """Yield all cases by layer type, then by data type.
 
     Args:
         layers: Names of layer types; all if left out.
@@ -55,14 +55,14 @@ def all_cases(layers: Iterable[str] | None = None) -> Iterator[LayerCase]:
 
 
 def all_cells(layers: Iterable[str] | None = None) -> Iterator[tuple[str, DataType]]:
-    """Yield the layer types and data types that have cases; none of these is made."""
+    """Yield the layer types and data types that have cases."""
     for layer in covered_layers() if layers is None else layers:
         for data_type in data_types_of(layer):
             yield layer, data_type
 
 
 def cases_of(layer: str, data_type: DataType | None = None) -> Iterator[LayerCase]:
-    """Yield the cases of one layer type; none if it has none.
+    """Yield the cases of one layer type.
 
     Args:
         layer: Its name.
@@ -75,7 +75,7 @@ def cases_of(layer: str, data_type: DataType | None = None) -> Iterator[LayerCas
 
 
 def samples_of(layer: str, data_type: DataType) -> Iterator[LayerCase]:
-    """Yield the first case of each kind that a layer type has of a data type.
+    """Yield the first case of each kind of a cell.
 
     A kind is what one generator makes; the others of it are not made.
     """
@@ -86,13 +86,13 @@ def samples_of(layer: str, data_type: DataType) -> Iterator[LayerCase]:
 
 
 def data_types_of(layer: str) -> tuple[DataType, ...]:
-    """Return the data types for which a layer type has cases, by their numbers."""
+    """Return the data types of a layer type's cases."""
     columns = (column for each in _generators().get(layer, ()) for column in each.types)
     return tuple(sorted(dict.fromkeys(columns)))
 
 
 def covered_layers() -> tuple[str, ...]:
-    """Return the layer types that have cases, in the order of the layer table."""
+    """Return the layer types with cases, in the table's order."""
     generators = _generators()
     return tuple(name for name in LAYERS if name in generators)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Activation and Prelu: the formulas, one number at a time."""
+"""Conformance cases of Activation and Prelu, number by number."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Attention and RotaryEmbedding: one query, one pair after the other."""
+"""Conformance cases of Attention and RotaryEmbedding, query by query."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of convolutions: the sums of the definition, one output element at a time."""
+"""Conformance cases of convolutions, output element by output element."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def correlate(
 def _weights(
     data_type: DataType, shape: Sequence[int], *, axis: int | None = None, seed: int = 2
 ) -> CaseTensor:
-    """Return weights of a type that goes with the data; quantised ones may be per axis."""
+    """Return weights of a type that fits the data."""
     if data_type.is_quantized and axis is not None:
         return values(DataType.QSYMM_S8, shape, -1, 1, seed=seed, axis=axis, constant=True)
     return values(data_type, shape, -1, 1, seed=seed, constant=True)
@@ -98,7 +98,7 @@ def _convolution2d(
     axis: int | None = None,
     tags: Sequence[str] = (),
 ) -> LayerCase:
-    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW], whatever the layout."""
+    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW], for any layout."""
     channel = d.data_layout.channel_axis
     x = values(data_type, np.moveaxis(np.empty(shape), 1, channel).shape, seed=1)
     w = _weights(data_type, np.moveaxis(np.empty(kernel), 1, channel).shape, axis=axis)

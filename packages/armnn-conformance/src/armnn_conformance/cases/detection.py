@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of DetectionPostProcess and NonMaxSuppression: one box after the other."""
+"""Conformance cases of DetectionPostProcess and NonMaxSuppression, box by box."""
 
 from __future__ import annotations
 

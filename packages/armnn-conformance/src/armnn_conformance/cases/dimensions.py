@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of the layers that speak of shapes: Rank, Shape, Fill and Range."""
+"""Conformance cases of Rank, Shape, Fill and Range."""
 
 from __future__ import annotations
 

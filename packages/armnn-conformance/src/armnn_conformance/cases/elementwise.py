@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of arithmetic, comparison and logic: Python's own numbers, pair by pair."""
+"""Conformance cases of arithmetic, comparison and logic, pair by pair."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _SIMPLE: dict[type[Descriptor], BinaryOperation] = {
 
 
 def _pairwise(function: Pair, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """Apply a function of Python's numbers to each pair of elements."""
+    """Apply a function of Python's numbers to pairs of elements."""
     left, right = np.broadcast_arrays(x, y)
     pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
     return np.array([function(a, b) for a, b in pairs]).reshape(left.shape)

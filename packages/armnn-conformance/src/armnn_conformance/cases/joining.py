@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Concat, Splitter and Stack: elements by their places."""
+"""Conformance cases of Concat, Splitter and Stack, by places."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of normalisation: the definitions, with explicit loops over neighbours."""
+"""Conformance cases of normalisation, with explicit loops over neighbours."""
 
 from __future__ import annotations
 

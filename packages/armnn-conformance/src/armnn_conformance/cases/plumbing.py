@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Debug, the one layer of the plumbing that backends compute."""
+"""Conformance cases of Debug."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of pooling: what lies under each window, one window at a time."""
+"""Conformance cases of pooling, window by window."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Quantize, Dequantize, Cast and the conversions: steps worked by hand."""
+"""Conformance cases of Quantize, Dequantize, Cast and conversions, by hand."""
 
 from __future__ import annotations
 

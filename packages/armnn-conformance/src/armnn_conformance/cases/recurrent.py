@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of long short-term memory: the equations, one step at a time in float64."""
+"""Conformance cases of LSTM layers, step by step in float64."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def shapes_of(d: LstmDescriptor) -> dict[str, tuple[int, ...]]:
 
 
 def _parameters(data_type: DataType, d: LstmDescriptor) -> dict[str, CaseTensor]:
-    """Return the parameters; those of each gate differ, and ReLu6 is given more than six."""
+    """Return parameters that differ between gates and exceed ReLu6's limit."""
     found = {
         name: values(data_type, shape, -1, 1, seed=seed, constant=True)
         for seed, (name, shape) in enumerate(shapes_of(d).items(), 10)

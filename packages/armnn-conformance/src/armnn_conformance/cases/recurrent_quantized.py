@@ -96,7 +96,7 @@ def lstm_in_16_bits(data_type: DataType) -> Iterator[LayerCase]:
 def _sequence(
     data_type: DataType, name: str, d: UnidirectionalSequenceLstmDescriptor, kinds: tuple[Any, Any]
 ) -> LayerCase:
-    """Make a case whose weights and biases have other types than its data.
+    """Make a case with other types of weights and biases.
 
     Args:
         data_type: That of the data.
@@ -148,7 +148,7 @@ def _sequence(
 
 
 def _in_steps(reals: NDArray[Any], x: CaseTensor, weights: CaseTensor) -> CaseTensor:
-    """Return a Signed32 bias in steps of data times weights; those of floats are one."""
+    """Return a Signed32 bias in steps of data times weights."""
     if x.info.is_quantized:
         return bias_tensor(reals, x, weights)
     stored = np.rint(reals / weights.info.scale).astype(np.int32)
@@ -190,7 +190,10 @@ def quantized_sequence(data_type: DataType) -> Iterator[LayerCase]:
 def _cell_step(
     gates: Mapping[str, NDArray[Any]], c: NDArray[Any], clip: float = 0.0
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return output gate and cell of one step from what enters the gates; no "input" is cifg."""
+    """Return output gate and cell of one step.
+
+    Without an "input" gate the gates are coupled (CIFG).
+    """
     keep = sigmoid(gates["forget"])
     write = sigmoid(gates["input"]) if "input" in gates else 1 - keep
     cell = keep * c + write * np.tanh(gates["cell"])
@@ -278,7 +281,7 @@ def _q_lstm_case(
 def _q_lstm_gate(
     d: QLstmDescriptor, gate: str, data: tuple[CaseTensor, CaseTensor], units: int, seed: int
 ) -> tuple[dict[str, CaseTensor], NDArray[Any]]:
-    """Return the parameters of a gate, and what enters its activation but for the peephole."""
+    """Return a gate's parameters and its sum before the peephole."""
     x, h = data
     w, r = (
         _stored(_S8, _drawn((units, width), seed + place, 0.3), 2.0**-7, constant=True)
@@ -300,7 +303,7 @@ def _q_lstm_gate(
 def _peeped(
     gates: Mapping[str, NDArray[Any]], inputs: Mapping[str, CaseTensor], cell: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return what enters the gates when each sees the cell as its peephole says."""
+    """Return the gates' sums with their peepholes."""
     names = {gate: f"cell_to_{gate}_weights" for gate in gates}
     return {
         gate: y + inputs[names[gate]].real * cell if names[gate] in inputs else y

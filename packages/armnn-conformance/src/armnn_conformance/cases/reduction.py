@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of reductions: sums, products and extremes of plain lists."""
+"""Conformance cases of reductions, on plain lists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of what moves elements: where each one comes from, index by index."""
+"""Conformance cases of data movement, index by index."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _blocks(layout: DataLayout, source: Source) -> Source:
-    """Let a source that speaks of (n, h, w, c) speak of the axes of a layout."""
+    """Convert a source of (n, h, w, c) to a layout."""
     if layout is NHWC:
         return source
 

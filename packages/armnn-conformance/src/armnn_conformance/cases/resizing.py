@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of Resize, GridSample and RoiAlign: one output pixel at a time."""
+"""Conformance cases of Resize, GridSample and RoiAlign, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOLERANCES = {
 
 
 def _place(d: ResizeDescriptor, index: int, size: int, target: int) -> float:
-    """Return where an output pixel lies between the samples of the input."""
+    """Return an output pixel's position between the input's samples."""
     if d.align_corners and target > 1:
         scale = (size - 1) / (target - 1)
     else:
@@ -46,7 +46,7 @@ def _place(d: ResizeDescriptor, index: int, size: int, target: int) -> float:
 
 
 def _taps_anywhere(d: ResizeDescriptor, place: float) -> list[tuple[int, float]]:
-    """Return the samples around a place, and how much each counts; some may lie outside."""
+    """Return the samples around a position and their weights."""
     below = math.floor(place)
     t = place - below
     if d.method is ResizeMethod.CUBIC:
@@ -105,7 +105,7 @@ def resize(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _rounded(d: ResizeDescriptor, place: float) -> int:
-    """Return the sample that NearestNeighbor takes by one of ONNX's rules."""
+    """Return NearestNeighbor's sample by one of ONNX's rules."""
     rules: dict[ResizeRounding, Callable[[float], int]] = {
         ResizeRounding.FLOOR: math.floor,
         ResizeRounding.CEIL: math.ceil,
@@ -142,7 +142,7 @@ def resize_with_rules_of_onnx(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _onnx_resized(data_type: DataType, name: str, d: ResizeDescriptor, x: CaseTensor) -> LayerCase:
-    """Make a case of a square image whose borders or scales are not TensorFlow's."""
+    """Make a case of a square image with ONNX's borders or scales."""
     size = x.real.shape[2]
     shift = 0.5 if d.half_pixel_centers else 0.0
     matrices = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of selection by rank, mask, index or place, with loops over elements."""
+"""Conformance cases of selection by rank, mask, index or place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Conformance cases of sequences: the equations of ONNX, one step of one item after the other."""
+"""Conformance cases of sequences: ONNX's equations, step by step."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _lstm_step(d: SequenceLstmDescriptor, t: dict[str, Any]) -> Step:
 
 
 def _run(d: Any, step: Step, t: dict[str, Any]) -> tuple[Vector, Vector, Vector]:
-    """Return the outputs of all steps and the last output and cell, as the descriptor lays out."""
+    """Return all outputs, the last output and the last cell."""
     x = t["input"] if d.time_major else np.swapaxes(t["input"], 0, 1)
     steps, batch, _ = x.shape
     ways, units = d.num_directions, t["recurrent_weights"].shape[2]
@@ -146,7 +146,7 @@ def _case(
     optional: tuple[str, ...],
     tags: list[str],
 ) -> LayerCase:
-    """A case of steps, items, inputs and units, with some of the optional inputs."""
+    """Make a case of steps, items, inputs and units."""
     steps, batch, width, units = sizes
     ways, gates = d.num_directions, _GATES[type(d)]
     state = (ways, batch, units) if d.time_major else (batch, ways, units)

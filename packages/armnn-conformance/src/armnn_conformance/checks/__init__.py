@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The checks of the kit's levels, and the process that runs them."""
+"""The checks of the kit's levels, and their process."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One life of a native backend, call by call, with what it is handed open to be bent."""
+"""One life of a native backend with altered arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Outcome: TypeAlias = tuple[list[int], "list[NDArray[Any]] | None"]
 
 
 class BareSession:
-    """One life of a backend, from create to destroy, for one layer.
+    """One life of a backend, for one layer.
 
     Attributes:
         library: The backend's.
@@ -50,7 +50,7 @@ class BareSession:
         self.inputs = [np.ascontiguousarray(each.stored) for each in chosen if each is not None]
 
     def play(self) -> Outcome:
-        """Create, query, compile, execute; return the levels and what was computed, if anything."""
+        """Create, query, compile and execute; return levels and results."""
         backend = ctypes.c_void_p()
         if self._call("create", self.host, None, 0, ctypes.byref(backend)) != abi.OK:
             return [], None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kit's checks by name, each announcing the case that it is about to try.
+"""The kit's checks by name; each announces its next case.
 
 A check may be run in another process, which a backend may crash: what was announced last is then
 what crashed it.
@@ -57,12 +57,12 @@ class Checks:
         return _CHECKS[check](self, **arguments)
 
     def loads(self) -> None:
-        """Find nothing: that this was asked means that the backend was loaded."""
+        """Do nothing: the backend is loaded by now."""
 
     def cell(
         self, layer: str, data_type: str, known: Iterable[str] = ()
     ) -> Iterator[tuple[str, Outcome]]:
-        """Yield what comes of each case of a layer type and data type, except of those known."""
+        """Yield the outcomes of a cell's cases, except those known."""
         column, skipped, is_refused = DataType.from_arm_name(data_type), dict.fromkeys(known), True
         for case in cases_of(layer, column):
             if case.name not in skipped:
@@ -74,7 +74,7 @@ class Checks:
             self._refused[layer, column] = None
 
     def claimed_case(self, layer: str) -> LayerCase | None:
-        """Return the first case of a layer type that is claimed and has an input to feed."""
+        """Return a layer type's first claimed case with an input."""
         if layer not in self._claimed:
             self._claimed[layer] = next(self._claimed_cases(layer), None)
         return self._claimed[layer]
@@ -90,7 +90,7 @@ class Checks:
                     yield case
 
     def layers_claimed_at_once(self, layers: Iterable[str]) -> list[str]:
-        """Return the layer types of which one of the first cases of a data type is claimed."""
+        """Return the layer types whose first cases are claimed."""
         return [
             layer
             for layer in layers
@@ -102,7 +102,7 @@ class Checks:
         return [layer for layer in layers if self.claimed_case(layer) is not None]
 
     def refusal(self, layer: str) -> str:
-        """Return the reason for which the first cases of a layer type are refused.
+        """Return why a layer type's first cases are refused.
 
         Raises:
             NonconformityError: One of them is refused without a reason, or the answer is none.
@@ -134,7 +134,7 @@ class Checks:
         self._stress(contract.check_handle_counts, layers)
 
     def _stress(self, check: Callable[[Subject, LayerCase], None], layers: Iterable[str]) -> None:
-        """Run a check on the first claimed case of some layers."""
+        """Run a check on the first claimed case of layers."""
         case = next(filter(None, map(self.claimed_case, layers)), None)
         if case is None:
             raise NotSupportedError("it is not supported, or nothing is fed to it")
@@ -142,7 +142,7 @@ class Checks:
         check(self.subject, case)
 
     def _announced(self, layer: str) -> Iterator[Layer]:
-        """Yield the layers of the first cases of each data type; they are made once."""
+        """Yield the layers of each data type's first cases."""
         if layer not in self._first_cases:
             self._first_cases[layer] = [
                 (case, layer_of(case))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process of its own for the kit's checks, so that a backend that crashes fails one case.
+"""A child process for checks, which backends may crash.
 
 One process serves many checks; after a crash, a fresh one goes on with the next case.
 """
@@ -49,7 +49,7 @@ class CrashError(NonconformityError):
 
 
 def ending_of(status: int) -> str:
-    """Return how a process ended: the name of a signal, or its exit code."""
+    """Return how a process ended: signal or exit code."""
     if status >= 0:
         return f"exit code {status}"
     try:
@@ -59,7 +59,7 @@ def ending_of(status: int) -> str:
 
 
 def child_environment() -> dict[str, str]:
-    """Return an environment in which a child sees the modules that this process sees."""
+    """Return an environment with this process' module folders."""
     folders = os.pathsep.join(filter(None, sys.path))
     return {**os.environ, "PYTHONPATH": folders, "PYTHONFAULTHANDLER": "1"}
 
@@ -84,14 +84,14 @@ class ChecksHere:
 
 
 class ChecksInChild:
-    """The checks of one backend, in a process of their own.
+    """The checks of one backend, in a child process.
 
     Attributes:
         wish: The id of the backend, or the path of its file.
     """
 
     def __init__(self, wish: str) -> None:
-        """Take note of the backend; the process is started when it is needed.
+        """Note the backend; the process is started later.
 
         Args:
             wish: Its id, or the path of its file.
@@ -116,7 +116,7 @@ class ChecksInChild:
         raise AssertionError("a check ended without an answer")
 
     def check_cell(self, layer: str, data_type: DataType) -> Cell:
-        """Run all cases of a layer type and data type; one that crashes has failed."""
+        """Run a cell's cases; one that crashes has failed."""
         cell = Cell(layer, data_type)
         while True:
             arguments = {
@@ -150,7 +150,7 @@ class ChecksInChild:
                 process.wait()
 
     def _ask(self, check: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield what the process says of a check, to the end of it."""
+        """Yield the process' replies to a check."""
         process, replies = self._started()
         announced = ""
         with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
@@ -195,7 +195,7 @@ class ChecksInChild:
         return self._process, self._replies
 
     def _show_output(self) -> None:
-        """Hand on what the backend wrote: pytest shows it with a test that fails."""
+        """Print the backend's output: pytest shows it with failed tests."""
         text = self._new_output()
         if text:
             sys.stdout.write(text)
@@ -216,7 +216,7 @@ class ChecksInChild:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve checks: one request per line of standard input, replies to a file descriptor."""
+    """Serve requests from standard input; reply to a file descriptor."""
     wish, descriptor = arguments
     faulthandler.enable()
     with (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a backend must be besides right: the levels *loads* and *robust* of the conformance kit.
+"""The checks of the level *loads*, and of missing tensors.
 
 Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`.
 """
@@ -37,14 +37,14 @@ _NO_SUCH_EXTENSION = "armnn.no_such_extension/1"
 
 @descriptor
 class _FutureDescriptor(Descriptor):
-    """Parameters of which the last came in a version that no backend declares yet."""
+    """Parameters of which the last needs a future version."""
 
     amount: float = 1.0
     manner: int = parameter(0, since=_FAR_FUTURE)
 
 
 def check_identity(subject: Subject) -> None:
-    """The id and the Backend API version are what the contract allows.
+    """Check that id and Backend API version are allowed.
 
     Raises:
         NonconformityError: One of them is not.
@@ -87,7 +87,7 @@ def check_description(subject: Subject) -> None:
 
 
 def check_extensions(subject: Subject) -> None:
-    """An extension that armnn knows is of its kind, and one that does not exist is not there.
+    """Check that known extensions fit, and unknown ones are absent.
 
     Raises:
         NonconformityError: One of them is not, or the backend fails instead of answering.
@@ -111,7 +111,7 @@ def check_extensions(subject: Subject) -> None:
 
 
 def check_unknown_layer(subject: Subject) -> None:
-    """A layer type that the backend cannot know is refused with a reason.
+    """Check that unknown layer types are refused with reasons.
 
     Raises:
         NonconformityError: It is claimed, or the backend fails instead of answering.
@@ -129,7 +129,7 @@ def check_unknown_layer(subject: Subject) -> None:
 
 
 def check_future_items(subject: Subject) -> None:
-    """A layer type or a parameter that is younger than the backend is refused on its behalf.
+    """Check that the host refuses layers younger than the backend.
 
     Raises:
         NonconformityError: One of them is offered to the backend.
@@ -150,7 +150,7 @@ def check_future_items(subject: Subject) -> None:
 
 
 def check_handle_counts(subject: Subject, case: LayerCase) -> None:
-    """A workload that is bound to too few tensors raises, at the latest when its step runs.
+    """Check that a workload with too few tensors raises.
 
     Raises:
         NonconformityError: Nothing is raised.

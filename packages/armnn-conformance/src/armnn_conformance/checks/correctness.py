@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The conformance kit's verdict about one cell: a layer type and a data type.
+"""The verdict about a layer type and data type.
 
 A layer that a backend claims is run and compared; one that it refuses needs a reason.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What came of a case, or of all cases of a cell."""
+    """The result of a case, or of a cell's cases."""
 
     PASSED = "passed"
     """Claimed, and computed rightly."""
@@ -61,7 +61,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Cell:
-    """What came of the cases of one layer type and data type.
+    """The results of a layer type and data type.
 
     Attributes:
         layer: The name of the layer type.
@@ -77,7 +77,7 @@ class Cell:
 
     @property
     def verdict(self) -> Verdict:
-        """Failed if a case failed, passed if one passed, else not supported."""
+        """Failed or passed if one case did, else not supported."""
         found = [outcome.verdict for outcome in self.outcomes.values()]
         for verdict in (Verdict.FAILED, Verdict.PASSED):
             if verdict in found:
@@ -85,12 +85,12 @@ class Cell:
         return Verdict.NOT_SUPPORTED
 
     def details(self, verdict: Verdict) -> dict[str, str]:
-        """Return the details of the cases of that verdict, by the name of the case."""
+        """Return the details of a verdict's cases by name."""
         return {n: o.detail for n, o in self.outcomes.items() if o.verdict is verdict}
 
 
 def check_cell(subject: Subject, layer: str, data_type: DataType) -> Cell:
-    """Run all cases of a layer type and data type on a backend."""
+    """Run all cases of a cell on a backend."""
     cell = Cell(layer, data_type)
     for case in cases_of(layer, data_type):
         cell.outcomes[case.name] = check_case(subject, case)
@@ -98,7 +98,7 @@ def check_cell(subject: Subject, layer: str, data_type: DataType) -> Cell:
 
 
 def check_case(subject: Subject, case: LayerCase) -> Outcome:
-    """Ask a backend about one case and, if it claims it, run it both ways and compare."""
+    """Ask about one case; run a claimed one both ways."""
     try:
         layer = layer_of(case)
         answer = answer_of(subject, layer)
@@ -136,7 +136,7 @@ def answer_of(subject: Subject, layer: Layer) -> Support:
 
 
 def check_workload(subject: Subject, layer: Layer, case: LayerCase) -> None:
-    """Run the workload of a claimed case twice, as a step is run once per inference.
+    """Run the workload of a claimed case twice.
 
     Raises:
         NonconformityError: A result is not what the case expects.
@@ -147,7 +147,7 @@ def check_workload(subject: Subject, layer: Layer, case: LayerCase) -> None:
 
 
 def check_runtime(subject: Subject, case: LayerCase) -> None:
-    """Run a claimed case through the public API, with only that backend.
+    """Run a claimed case through the public API.
 
     Raises:
         NonconformityError: A result is not what the case expects.
@@ -173,7 +173,7 @@ def compare(results: Iterable[NDArray[Any]], case: LayerCase, whose: str) -> Non
 
 
 def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
-    """Return the first case of a layer type that a backend claims and that has an input to feed."""
+    """Return a layer type's first claimed case with an input."""
     for case in cases_of(layer):
         fed = any(operand is not None and not operand.constant for operand in case.inputs)
         if fed and subject.supports(layer_of(case)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A host that tries a native backend: what a younger, older or careless host may hand it.
+"""A hostile host: unexpected arguments for native backends.
 
 Tables and structs are larger or smaller than the backend knows, functions of the host are missing,
 arrays have larger strides, layers, data types, enumerators and attributes are unknown. A backend
@@ -134,7 +134,7 @@ _SURVIVE: Final[dict[str, Callable[[BareSession], None]]] = {
 
 
 def _grown(session: BareSession, table: Any) -> Any:
-    """Return a copy of a struct with fields behind it that its reader does not know."""
+    """Return a struct's copy with unknown fields behind it."""
     size = ctypes.sizeof(table)
     block = session.arena.filled(ctypes.c_ubyte, [_GARBAGE] * (size + _GAP))
     ctypes.memmove(block, ctypes.addressof(table), size)
@@ -163,7 +163,7 @@ def _spread(session: BareSession, kind: type[Any], array: Any, count: int) -> An
 
 
 def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
-    """Play the hostile host with a shared library, in a process of its own.
+    """Run a shared library under the hostile host.
 
     Args:
         path: The file.
@@ -196,7 +196,7 @@ def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
 
 
 def _problems(library: NativeLibrary, case: LayerCase) -> Iterator[dict[str, str]]:
-    """Yield each trick before it is played, and what was wrong with the answer."""
+    """Yield each trick in advance, and the problems with answers."""
 
     def play(trick: str, bend: Callable[[BareSession], None]) -> Outcome:
         print(json.dumps({"layer": case.layer, "trick": trick}), flush=True)
@@ -237,7 +237,7 @@ def _claimed(backend: NativeBackend, layer: str) -> LayerCase | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play every trick with one claimed case per layer type; print one JSON object per line."""
+    """Play every trick; print one JSON object per line."""
     path, *layers = arguments
     library = NativeLibrary.open(path)
     backend = NativeBackend(library)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The level *quiet*: a fresh interpreter loads a backend, runs it and unloads it, and we watch.
+"""The check of the level *quiet*, in a fresh interpreter.
 
 A backend leaves no trace there: nothing on stdout and stderr, no thread, no file descriptor.
 """
@@ -35,7 +35,7 @@ _OWN_DESCRIPTORS = Path("/proc/self/fd")
 
 
 def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
-    """Load, run and unload a backend in an interpreter of its own.
+    """Load, run and unload a backend in a fresh interpreter.
 
     Args:
         wish: The id of the backend, or the path of its file.
@@ -74,7 +74,7 @@ observe(sys.argv[1], sys.argv[2], sys.argv[3:])
 
 
 def observe(wish: str, report: str, layers: Iterable[str]) -> None:
-    """Load, run and unload a backend in this process; write what stays as JSON.
+    """Load, run and unload a backend; write what stays.
 
     Args:
         wish: The id of the backend, or the path of its file.
@@ -96,7 +96,7 @@ def observe(wish: str, report: str, layers: Iterable[str]) -> None:
 
 
 def _stays(look: Callable[[], dict[str, str]], before: dict[str, str]) -> list[str]:
-    """Return the names of what is new, once it has had time to go."""
+    """Return the names of new objects after a grace period."""
     deadline = time.monotonic() + GRACE_SECONDS
     gc.collect()  # what only cycles keep alive has been let go
     while True:
@@ -107,7 +107,7 @@ def _stays(look: Callable[[], dict[str, str]], before: dict[str, str]) -> list[s
 
 
 def _threads() -> dict[str, str]:
-    """Return the names of the threads by number: all where the system tells, else Python's."""
+    """Return the threads' names by number."""
     python = {str(thread.native_id): thread.name for thread in threading.enumerate()}
     if not _OWN_TASKS.is_dir():
         return python
@@ -116,7 +116,7 @@ def _threads() -> dict[str, str]:
 
 
 def _descriptors() -> dict[str, str]:
-    """Return what the open file descriptors stand for, where the system tells."""
+    """Return the targets of open file descriptors, where known."""
     if not _OWN_DESCRIPTORS.is_dir():
         return {}
     found = {}

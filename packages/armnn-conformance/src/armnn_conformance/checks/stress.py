@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A claimed layer under stress: several threads, no memory, a cancelled run, no time.
+"""The checks of a claimed layer under stress.
 
 Each check is a function that raises :class:`~armnn_conformance.running.NonconformityError`.
 """
@@ -71,7 +71,7 @@ class LimitedAllocator(HostAllocator):
 
 
 def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
-    """Several threads get what one thread alone got, each for inputs of its own.
+    """Check that several threads get the results of one.
 
     Raises:
         NonconformityError: A thread got something else, or an error.
@@ -95,7 +95,7 @@ def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
 
 
 def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
-    """A run without memory fails with an error, the next one with memory works, all is given back.
+    """Check that a run without memory fails, and frees everything.
 
     A backend may refuse custom allocators, with a reason.
 
@@ -127,7 +127,7 @@ def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
 
 
 def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
-    """A run that is cancelled or has no time raises, and leaves the network as it was.
+    """Check that cancelled and late runs raise, without lasting effects.
 
     Raises:
         NonconformityError: It is otherwise.
@@ -154,7 +154,7 @@ def check_interrupted_runs(subject: Subject, case: LayerCase) -> None:
 
 @contextmanager
 def _loaded(runtime: Runtime, backend_id: str, case: LayerCase) -> Iterator[LoadedNetwork | None]:
-    """Yield a case as a loaded network; None if the optimizer makes something else of it."""
+    """Yield a case as a loaded network, unless rewritten."""
     network = network_of(case)
     try:
         optimized = runtime.optimize(network, backends=[backend_id])
@@ -171,7 +171,7 @@ def _loaded(runtime: Runtime, backend_id: str, case: LayerCase) -> Iterator[Load
 
 
 def _rolled(case: LayerCase, places: int) -> dict[str, NDArray[Any]]:
-    """Return the inputs of a case with their elements moved; what decides about shapes stays."""
+    """Return a case's inputs with elements rotated, except shape arguments."""
     feeds = feeds_of(case)
     spec = LAYERS[case.layer]
     for index, operand in enumerate(case.inputs):

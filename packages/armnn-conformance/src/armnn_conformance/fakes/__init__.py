@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fake backends and plug-ins: ordinary ones for tests, misbehaving ones for the kit.
+"""Fake backends and plug-ins, ordinary and misbehaving ones.
 
 :mod:`armnn_conformance.fakes.misbehaving` has backends that break the contract in one way each;
 they prove that the conformance kit notices.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A backend with memory of its own, for tests of tensor handles, copies and memory managers."""
+"""A fake backend with device memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class DeviceMemory(MemoryManager):
-    """Stands for a device's memory: tensors can be mapped between acquire and release only.
+    """A device's memory; tensors are mapped between acquire and release.
 
     Attributes:
         acquisitions: How often it was acquired.
@@ -57,7 +57,7 @@ class DeviceMemory(MemoryManager):
 
 
 class DeviceHandle(TensorHandle):
-    """A tensor that the host sees as a copy: what is not unmapped never reaches the device."""
+    """A tensor of which the host maps copies."""
 
     def __init__(self, info: TensorInfo, memory: DeviceMemory | None) -> None:
         self.info = info
@@ -66,7 +66,7 @@ class DeviceHandle(TensorHandle):
         self._mapped: NDArray[Any] | None = None
 
     def map(self) -> NDArray[Any]:
-        """Return a copy of the tensor; raises BackendError when its memory is not acquired."""
+        """Return a copy; raise BackendError without acquired memory."""
         if self._memory is not None:
             self._memory.check()
         if self._mapped is None:
@@ -87,19 +87,19 @@ class DeviceFactory(TensorHandleFactory):
         self.id = factory_id
 
     def create(self, info: TensorInfo, memory: MemoryManager | None) -> TensorHandle:
-        """Return a tensor on the device; raises BackendError for the memory of another backend."""
+        """Return a device tensor; raise BackendError for other memory."""
         if memory is not None and not isinstance(memory, DeviceMemory):
             raise BackendError(f"the device's tensors need its DeviceMemory: got {memory!r}")
         return DeviceHandle(info, memory)
 
 
 class DeviceBackend(NullBackend):
-    """Keeps its tensors in memory of its own; another backend computes on mapped copies."""
+    """Keeps tensors in device memory; another backend computes on copies."""
 
     id = "Device"
 
     def __init__(self, backend_id: str | None = None, inner: Backend | None = None) -> None:
-        """Make a backend whose layers ``inner`` runs, a NullBackend by default."""
+        """Make a backend whose layers ``inner`` runs, or a NullBackend."""
         super().__init__(backend_id)
         self._inner = NullBackend() if inner is None else inner
 
@@ -108,7 +108,7 @@ class DeviceBackend(NullBackend):
         return self._inner.supports(layer, model)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-        """Return a workload that maps, runs the inner one and unmaps."""
+        """Return a workload that maps, runs ``inner``'s and unmaps."""
         return _DeviceWorkload(self._inner.create_workload(layer, model))
 
     def create_memory_manager(self) -> MemoryManager:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backends that break the contract in one way each, to prove that the conformance kit sees it.
+"""Backends that break the contract in one way each.
 
 All of them are kinds of :class:`SmallBackend`, which breaks nothing.
 """
@@ -141,7 +141,7 @@ class FickleBackend(SmallBackend):
 
 
 class CrashingBackend(SmallBackend):
-    """Fails when it is asked about a layer that it does not know."""
+    """Fails when it is asked about an unknown layer."""
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Look the layer up, whether or not it is there."""
@@ -150,7 +150,7 @@ class CrashingBackend(SmallBackend):
 
 
 class CredulousBackend(SmallBackend):
-    """Claims every layer type there is, and those that there are not."""
+    """Claims every layer type, even those that do not exist."""
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Say yes."""
@@ -173,7 +173,7 @@ class _RacyWorkload(_SmallWorkload):
 
 
 class RacyBackend(SmallBackend):
-    """Is right as long as one thread at a time runs a network."""
+    """Is right as long as one thread runs a network."""
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload that is not immutable."""
@@ -204,7 +204,7 @@ class SpoilingBackend(SmallBackend):
 
 
 class _OverrunningWorkload(_SmallWorkload):
-    """Writes one element too many, as a vector loop without a tail does."""
+    """Writes one element too many, like a loop without tail."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
         step = super().bind(inputs, outputs)
@@ -243,7 +243,7 @@ class NegligentBackend(SmallBackend):
 
 
 class TalkativeBackend(SmallBackend):
-    """Writes to stdout by the file descriptor, as native code does."""
+    """Writes to stdout's file descriptor, as native code does."""
 
     def __init__(self) -> None:
         os.write(1, b"Small backend 1.0, all rights reserved\n")
@@ -286,7 +286,7 @@ class SegfaultingBackend(SmallBackend):
 
 
 class SegfaultingAnswerBackend(SmallBackend):
-    """Reads where there is no memory when it is asked about Floor."""
+    """Reads unmapped memory when it is asked about Floor."""
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Crash, or answer."""

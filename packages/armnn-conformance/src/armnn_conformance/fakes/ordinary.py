@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backends for tests of everything around backends: they compute nothing, refuse, fail, or log.
+"""Fake backends that compute nothing, refuse, fail or record.
 
 They work as entry points and as instances; ``NullBackend("B")`` gives an instance another id.
 """
@@ -62,9 +62,9 @@ class NullBackend(Backend):
     api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
 
     def __init__(self, backend_id: str | None = None) -> None:
-        """Make a backend, of another id than its class has if one is given."""
+        """Make a backend, with another id if one is given."""
         if backend_id is not None:
-            self.id = backend_id  # type: ignore[misc]  # one class stands for several backends
+            self.id = backend_id  # type: ignore[misc]  # instances of one class have different ids
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Say yes."""
@@ -80,7 +80,7 @@ class NullBackend(Backend):
 
 
 class SelectiveBackend(NullBackend):
-    """Supports some layers; another backend, which computes nothing by default, runs them."""
+    """Supports some layers, which another backend runs."""
 
     id = "Selective"
 
@@ -107,7 +107,7 @@ class SelectiveBackend(NullBackend):
         self._inner = NullBackend() if inner is None else inner
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        """Answer from the map; a yes must be the inner backend's answer, too."""
+        """Answer from the map, if the inner backend agrees."""
         answer = self._support.get(layer.name, self._support.get(layer.type, self._default))
         if answer is True:
             return self._inner.supports(layer, model)
@@ -133,7 +133,7 @@ class Call:
 
 
 class RecordingBackend(NullBackend):
-    """Passes everything on to another backend and keeps a list of the calls.
+    """Delegates to another backend and records the calls.
 
     Attributes:
         calls: In the order in which they came; threads may interleave.
@@ -142,7 +142,7 @@ class RecordingBackend(NullBackend):
     id = "Recording"
 
     def __init__(self, backend_id: str | None = None, inner: Backend | None = None) -> None:
-        """Make a backend that records what ``inner`` is asked, a NullBackend by default."""
+        """Make a backend that records the calls of ``inner``."""
         super().__init__(backend_id)
         self.calls: list[Call] = []
         self._inner = NullBackend() if inner is None else inner
@@ -173,7 +173,7 @@ class RecordingBackend(NullBackend):
         return self._inner.create_model_context(options)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Record the names of the layers, with a space between them."""
+        """Record the layers' names, separated by spaces."""
         names = " ".join(layer.name for layer in view.layers)
         self.calls.append(Call("optimize_subgraph", names))
         return self._inner.optimize_subgraph(view, model)
@@ -262,7 +262,7 @@ class FailingBackend(NullBackend):
         return super().optimize_subgraph(view, model)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-        """Return a workload that fails when it is bound or run, or fail."""
+        """Return a workload that fails when bound or run."""
         self._fail_in("create_workload")
         return _FailingWorkload(self._fail_in)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plug-ins for tests: writes what pip would install of one, and lets the process see it.
+"""Fake plug-ins: installed files that the process sees.
 
 A test of discovery needs distributions with entry points, and none of them needs pip::
 
@@ -84,7 +84,7 @@ def backend_plugin(
 
 
 def write_plugin(folder: Path, plugin: Plugin) -> None:
-    """Write the modules and the ``.dist-info`` of a plug-in into a folder, as pip would."""
+    """Write a plug-in's modules and ``.dist-info``, as pip would."""
     stem = plugin.distribution.replace("-", "_")
     info = folder / f"{stem}-{plugin.version}.dist-info"
     texts = {info / "METADATA": _metadata_text(plugin), info / "INSTALLER": "armnn-conformance\n"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where onnxruntime itself defines its session, which some programs import from here."""
+"""The module that onnxruntime defines its session in."""
 
 from __future__ import annotations
 

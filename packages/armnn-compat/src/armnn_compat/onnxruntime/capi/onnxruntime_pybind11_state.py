@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs take from onnxruntime's compiled module: its exceptions above all."""
+"""The names of onnxruntime's compiled module, such as its exceptions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for ai_edge_litert in the processes that a program starts."""
+"""The stand-in for ai_edge_litert in child processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for tflite_runtime in the processes that a program starts."""
+"""The stand-in for tflite_runtime in child processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for onnxruntime in the processes that a program starts."""
+"""The stand-in for onnxruntime in child processes."""
 
 from __future__ import annotations
 
