@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
-    from armnn.runtime.request import BackendOptions, Request
+    from armnn.runtime.request import BackendOptions, OptimizationRequest
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class BackendsInUse:
     def participants(
         self,
         network: Network | None,
-        request: Request,
+        request: OptimizationRequest,
         profiler: ProfilingSink | None,
         cache: ProgramCache | None,
     ) -> Participants:

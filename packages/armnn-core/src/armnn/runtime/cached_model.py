@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.runtime.backends_in_use import BackendsInUse
-    from armnn.runtime.request import Request
+    from armnn.runtime.request import OptimizationRequest
     from armnn.storage.folder import CacheFolder
     from armnn.storage.source import ModelSource
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def open_model(
     file: Path,
     source: ModelSource,
-    request: Request,
+    request: OptimizationRequest,
     cache: CacheFolder,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
@@ -80,7 +80,7 @@ def open_model(
 
 
 def _dependencies(
-    file: Path, source: ModelSource, request: Request, backends: Sequence[str]
+    file: Path, source: ModelSource, request: OptimizationRequest, backends: Sequence[str]
 ) -> dict[str, Any]:
     """Return all that the preparation of a model depends on, as JSON can hold it."""
     return {
@@ -89,10 +89,7 @@ def _dependencies(
         "core": __version__,
         "parser": parser_version(file.suffix),
         "participants": list(backends),
-        "backends": repr(request.backends),
-        "backend_options": repr(request.backend_options),
-        "layer_backends": repr(request.options.layer_backends),
-        "strict": repr(request.options.strict),
+        "request": request.cache_key,
     }
 
 

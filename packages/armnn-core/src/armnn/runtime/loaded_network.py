@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.plans import NetworkPlans
-    from armnn.runtime.request import ModelRequest
+    from armnn.runtime.request import LoadRequest
 
 _LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
 
@@ -58,7 +58,7 @@ class NetworkOwner(ABC):
 
     @staticmethod
     @abstractmethod
-    def load_again(request: ModelRequest) -> LoadedNetwork:
+    def load_again(request: LoadRequest) -> LoadedNetwork:
         """Load a model as another process loaded it."""
 
 
@@ -77,7 +77,7 @@ class LoadedNetwork:
         network_id: int,
         plans: NetworkPlans,
         events: BackendEvents,
-        origin: ModelRequest | None,
+        origin: LoadRequest | None,
         *,
         quantize: bool,
     ) -> None:

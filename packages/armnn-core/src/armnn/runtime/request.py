@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armnn._arguments import file_path, flag, mapping, refused, text, texts
@@ -22,7 +22,7 @@ BackendOptions: TypeAlias = "Mapping[str, Mapping[str, OptionValue]]"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OptimizationRequest:
     """How a caller of ``optimize`` wants a network prepared.
 
     Attributes:
@@ -37,9 +37,14 @@ class Request:
     options: OptimizerOptions
     cache_dir: str | None
 
+    @property
+    def cache_key(self) -> str:
+        """All fields but the folder of the cache, as text; equal for equal preparations."""
+        return repr(replace(self, cache_dir=None))
+
 
 @dataclass(frozen=True, slots=True)
-class ModelRequest:
+class LoadRequest:
     """A model file with everything that it is loaded with, which another process can repeat.
 
     Attributes:
@@ -51,7 +56,7 @@ class ModelRequest:
     """
 
     source: ModelSource
-    request: Request
+    request: OptimizationRequest
     shapes: Sequence[InputShapes]
     quantize: bool
     creation_options: CreationOptions
@@ -63,13 +68,13 @@ def checked_request(
     layer_backends: object,
     strict: object,
     cache_dir: object,
-) -> Request:
+) -> OptimizationRequest:
     """Return the arguments of ``optimize``, of the types that the runtime works with.
 
     Raises:
         InvalidArgumentError: One is of another kind.
     """
-    return Request(
+    return OptimizationRequest(
         _backend_ids(backends),
         _options(backend_options),
         OptimizerOptions(

@@ -23,14 +23,14 @@ from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
-from armnn.runtime.request import ModelRequest, check_profiler, checked_request
+from armnn.runtime.request import LoadRequest, check_profiler, checked_request
 from armnn.storage.source import ModelSource
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
     from armnn.runtime.inputs import InputShapes
-    from armnn.runtime.request import BackendOptions, Request
+    from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
 
@@ -155,12 +155,12 @@ class Runtime(NetworkOwner):
             return self._load(optimized, None, shapes, profiler, quantize=quantize)
         file = checked_file(model)
         source = ModelSource.of(file)
-        origin = ModelRequest(source, request, shapes, quantize, self.options)
+        origin = LoadRequest(source, request, shapes, quantize, self.options)
         return self._load_file(file, origin, profiler)
 
     @staticmethod
     @collection_waits()
-    def load_again(request: ModelRequest) -> LoadedNetwork:
+    def load_again(request: LoadRequest) -> LoadedNetwork:
         """Load a model as another process loaded it, in a runtime that the process shares.
 
         Raises:
@@ -223,7 +223,7 @@ class Runtime(NetworkOwner):
     def _optimized(
         self,
         network: Network,
-        request: Request,
+        request: OptimizationRequest,
         profiler: ProfilingSink | None,
         *,
         may_change: bool = False,
@@ -236,7 +236,7 @@ class Runtime(NetworkOwner):
             return OptimizedNetwork(network, participants, options, may_change=may_change)
 
     def _load_file(
-        self, file: Path, origin: ModelRequest, profiler: ProfilingSink | None
+        self, file: Path, origin: LoadRequest, profiler: ProfilingSink | None
     ) -> LoadedNetwork:
         optimized: OptimizedNetwork | StoredNetwork
         request = origin.request
@@ -256,7 +256,7 @@ class Runtime(NetworkOwner):
     def _load(
         self,
         network: OptimizedNetwork | StoredNetwork,
-        origin: ModelRequest | None = None,
+        origin: LoadRequest | None = None,
         shapes: Sequence[InputShapes] = (),
         profiler: ProfilingSink | None = None,
         *,
@@ -312,7 +312,7 @@ def shared_runtime(options: CreationOptions) -> Runtime:
         return _shared[-1]
 
 
-def _cache(request: Request, profiler: ProfilingSink | None) -> CacheFolder | None:
+def _cache(request: OptimizationRequest, profiler: ProfilingSink | None) -> CacheFolder | None:
     if request.cache_dir is None:
         return None
     from armnn.storage.folder import CacheFolder  # late: few networks have a cache

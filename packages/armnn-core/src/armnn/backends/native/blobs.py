@@ -8,8 +8,11 @@ judges the envelope (``check_blob``), and only then does it see the bytes.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import json
 import time
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,13 +22,12 @@ from armnn.backends.ffi.errors import attempt
 from armnn.backends.ffi.values import spelling_of
 from armnn.backends.footprint import Footprint
 from armnn.backends.native.devices import device_pointer, read_devices
-from armnn.backends.native.envelope import Envelope
 from armnn.backends.native.program import NativeProgram
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from armnn.backends.cache import Entry, ProgramCache
     from armnn.backends.native.devices import NativeModelContext
@@ -38,6 +40,63 @@ _VERDICTS: Final = {
 }
 _PAYLOAD_LIMIT: Final = 1 << 36
 _GOOD: Final = (abi.BLOB_OPTIMAL, abi.BLOB_USABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a serialised program was made by, of and for.
+
+    Attributes:
+        backend: The id of the backend.
+        backend_version: Its own version.
+        api_version: The Backend API version that it needs.
+        device: The id of the device; empty for the backend's first.
+        device_fingerprint: What the backend says of device, driver and library.
+        graph_fingerprint: The sha256 of the graph with its constants.
+        options: The user's options, as "name=value", in order.
+    """
+
+    backend: str
+    backend_version: str
+    api_version: str
+    device: str
+    device_fingerprint: str
+    graph_fingerprint: str
+    options: tuple[str, ...]
+
+    def header(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return dataclasses.asdict(self)
+
+    def json(self) -> str:
+        """Return it as JSON, the same text for the same values."""
+        return json.dumps(self.header(), sort_keys=True)
+
+    def difference(self, found: Envelope) -> str:
+        """Return why a program in another envelope does not fit; "" if it does."""
+        for field in dataclasses.fields(self):
+            ours, theirs = getattr(self, field.name), getattr(found, field.name)
+            if ours != theirs:
+                return f"its {field.name} is {theirs!r}, expected {ours!r}"
+        return ""
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> Envelope:
+        """Return the envelope of :meth:`header`.
+
+        Raises:
+            StaleEntryError: It is none.
+        """
+        texts = {name: value for name, value in header.items() if isinstance(value, str)}
+        options = header.get("options")
+        wanted = {field.name for field in dataclasses.fields(cls)}
+        if texts.keys() | {"options"} != wanted or len(header) != len(wanted):
+            raise StaleEntryError(
+                f"its header has {sorted(header)}, expected texts {sorted(wanted)}"
+            )
+        if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
+            raise StaleEntryError(f"its options are {options!r}, expected a list of texts")
+        return cls(**texts, options=tuple(options))
 
 
 def cached_program(
