@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counts what CpuAcc's kernels for Arm execute per multiply-add; writes docs/arm.md.
+"""Counter of the instructions per multiply-add on Arm: docs/arm.md.
 
     python packages/armnn-backend-neon/tools/arm_instructions.py [--check]
 
@@ -70,7 +70,7 @@ def driver(machine: ArmMachine) -> Path:
 
 
 def executed(machine: ArmMachine, *arguments: str | Path) -> tuple[int, int]:
-    """Return how many instructions a program executes, and the number that it prints."""
+    """Return a program's count of instructions and its printed number."""
     trace = FOLDER / "trace.txt"
     # A block of translated code is one instruction, and each block that runs is a line.
     options = ["-cpu", "max", "-singlestep", "-d", "exec,nochain", "-D", str(trace)]
@@ -83,7 +83,7 @@ def executed(machine: ArmMachine, *arguments: str | Path) -> tuple[int, int]:
 
 
 def per_multiply_add(machine: ArmMachine, program: Path, level: str, kernel: str) -> float:
-    """Return the instructions of a call of a kernel over its multiply-adds."""
+    """Return a kernel's instructions per multiply-add."""
     once, multiply_adds = executed(machine, program, level, kernel, "1")
     twice, _ = executed(machine, program, level, kernel, "2")
     return (twice - once) / multiply_adds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An Arm machine without one: Debian's cross-compiler, emulator and arm64 Python in a folder.
+"""An emulated Arm machine: Debian's cross-compiler, qemu and Python.
 
 The Python is a script that calls the emulator, so that it starts itself again as any Python does.
 """
@@ -63,12 +63,12 @@ class ArmMachine:
         return self.system / "usr/lib/python3/dist-packages"
 
     def emulated(self, *arguments: str | Path) -> list[str]:
-        """Return the command that runs an Arm program, or the emulator with options first."""
+        """Return the command that emulates a program; options come first."""
         emulator = shutil.which(EMULATOR) or str(self.tools / "usr/bin" / EMULATOR)
         return [emulator, "-L", str(self.system), *map(str, arguments)]
 
     def build_wheel(self, folder: Path) -> Path:
-        """Cross-compile the wheel of CpuAcc into a folder without any; return it."""
+        """Cross-compile CpuAcc's wheel into a folder that has none."""
         command = [sys.executable, "-m", "build", "--no-isolation", "--wheel"]
         subprocess.run(
             [*command, "--outdir", folder, NEON],
@@ -79,7 +79,7 @@ class ArmMachine:
         return wheel
 
     def install(self, wheels: Sequence[Path], requirements: Sequence[str]) -> None:
-        """Install our wheels and, from the index, requirements, for what its Python says it is.
+        """Install wheels and requirements for the emulated Python.
 
         Raises:
             subprocess.CalledProcessError: pip refused, say because a wheel is for another machine.
@@ -97,7 +97,7 @@ class ArmMachine:
 
 
 def arm_machine() -> ArmMachine:
-    """Return the machine; the first call downloads it, some 90 MB.
+    """Return the machine; the first call downloads 90 MB.
 
     Raises:
         FileNotFoundError: The machine that this runs on has no apt.

@@ -13,7 +13,7 @@ from arm_machine import arm_machine
 
 
 def main() -> None:
-    """Build it into the folder on the command line, which has no other wheel."""
+    """Build it into the folder on the command line."""
     arm_machine().build_wheel(Path(sys.argv[1]))
 
 

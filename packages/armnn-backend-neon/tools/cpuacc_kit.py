@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads.
+"""Run the kit at each level and thread count.
 
     python packages/armnn-backend-neon/tools/cpuacc_kit.py [pytest arguments]
 
@@ -24,7 +24,7 @@ PARALLEL = 2
 
 
 def pytest(python: str, title: str, arguments: Sequence[str], **environment: str) -> bool:
-    """Run a Python's pytest and print what it says; return whether all is well."""
+    """Run pytest and print its output; return whether all passed."""
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     run = subprocess.run(
         command,
@@ -44,7 +44,7 @@ def kit(
     done: Path | None = None,
     **environment: str,
 ) -> bool:
-    """Run the conformance kit at each level with each number of threads, all of it on CpuAcc.
+    """Run the kit at each level and thread count.
 
     Args:
         python: The Python that has it.
@@ -77,7 +77,7 @@ def kit(
 
 
 def main() -> int:
-    """Run the kit in this Python; return 1 if a test failed."""
+    """Run the kit; return 1 if a test failed."""
     return int(not kit(sys.executable, LEVELS, sys.argv[1:]))
 
 

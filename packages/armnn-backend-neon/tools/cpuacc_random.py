@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs random networks on CpuAcc and on CpuRef, and stops at the first that differs.
+"""Comparison of CpuAcc with CpuRef on random networks.
 
     python packages/armnn-backend-neon/tools/cpuacc_random.py [--count 1000] [--first 0]
 
@@ -24,7 +24,7 @@ RANGE = 1e-4
 
 
 def difference(seed: int, threads: int) -> tuple[float, int]:
-    """Return how far a network is from CpuRef at most, and how many layers CpuAcc has of it."""
+    """Return the largest difference and the number of CpuAcc's layers."""
     network, feed = random_network(seed)
     options = {"CpuAcc": {"NumberOfThreads": threads}}
     with armnn.Runtime() as runtime:
@@ -46,7 +46,7 @@ def difference(seed: int, threads: int) -> tuple[float, int]:
 
 
 def run(first: int, count: int, step: int) -> int:
-    """Compare every so manieth network at the level of the environment; return 1 if one differs."""
+    """Compare every step-th network; return 1 if one differs."""
     worst, layers = 0.0, 0
     for seed in range(first, first + count, step):
         threads = THREADS[seed // step % len(THREADS)]
@@ -61,7 +61,7 @@ def run(first: int, count: int, step: int) -> int:
 
 
 def main() -> int:
-    """Share the networks out to the levels; return 1 if one differs."""
+    """Compare at each level; return 1 if a network differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="how many networks")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first one")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run the tests of CpuAcc under AddressSanitizer with UBSan, then under ThreadSanitizer.
+"""Run CpuAcc's tests under AddressSanitizer, UBSan and ThreadSanitizer.
 
 CpuAcc is built with the sanitizer and installed, and the sanitizer's library is loaded before
 Python, which itself is not instrumented::
@@ -43,7 +43,7 @@ SANITIZERS = {
 
 
 def install(sanitizer: str, folder: Path) -> None:
-    """Build the wheel of CpuAcc with a sanitizer and install it."""
+    """Build CpuAcc with a sanitizer and install it."""
     flags = f"-O1 -g -fno-omit-frame-pointer -fsanitize={sanitizer}"
     build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder)]
     subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": flags})
@@ -52,7 +52,7 @@ def install(sanitizer: str, folder: Path) -> None:
 
 
 def run_tests(settings: dict[str, str], arguments: list[str]) -> bool:
-    """Run the tests of CpuAcc with the sanitizer's library; return whether all is well."""
+    """Run CpuAcc's tests with the sanitizer; return whether all passed."""
     library, *options = settings.items()
     ask = ["gcc", f"-print-file-name={library[1]}"]
     preloaded = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -66,7 +66,7 @@ def run_tests(settings: dict[str, str], arguments: list[str]) -> bool:
 
 
 def main() -> int:
-    """Run the tests under each sanitizer; return 1 if one found something."""
+    """Run the tests under each sanitizer; return 1 on failure."""
     well = []
     for sanitizer, settings in SANITIZERS.items():
         print(f"== {sanitizer}", flush=True)

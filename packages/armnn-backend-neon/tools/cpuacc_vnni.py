@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run the tests of CpuAcc and the conformance kit at the level avx_vnni on a machine with AVX-512.
+"""Tests and kit of the level avx_vnni on AVX-512.
 
 Its instructions have two encodings, AVX-VNNI's and that of AVX-512, with the same results: CpuAcc
 is built with the second one and installed. The tests are those of layers on bytes, the rest has the
@@ -24,7 +24,7 @@ FLAGS = "-mavx512vnni -mavx512vl -mno-avxvnni -DCPUACC_VNNI_BY_AVX512"
 
 
 def install() -> None:
-    """Build the wheel of CpuAcc with the encoding of AVX-512 and install it."""
+    """Build CpuAcc with the encoding of AVX-512; install it."""
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", folder]
         subprocess.run([*build, str(NEON)], check=True, env={**os.environ, "CXXFLAGS": FLAGS})
@@ -33,7 +33,7 @@ def install() -> None:
 
 
 def main() -> int:
-    """Run the tests, then the kit; return 1 if one failed."""
+    """Run tests and kit; return 1 if one failed."""
     install()
     tests = [*NEON.glob("tests/test_int8_*.py"), NEON / "tests/test_integer_gemm.py"]
     tests += [NEON / "tests/test_quantized_arithmetic.py"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unpacks Debian's packages into a folder: nothing is installed, and no root is needed.
+"""Debian's packages, unpacked into a folder without root.
 
 apt works with lists, a cache and a record of what is there of its own; it takes the sources and
 their keys from the machine.
@@ -18,7 +18,7 @@ INSTALLED_HERE = Path("/var/lib/dpkg/status")
 def unpack(
     packages: Sequence[str], folder: Path, *, architecture: str, beside_this_machine: bool
 ) -> Path:
-    """Unpack packages and what they depend on into a folder, unless it holds them already.
+    """Unpack packages and their dependencies into a folder, once.
 
     Args:
         packages: Their names.

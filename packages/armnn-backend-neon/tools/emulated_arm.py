@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run CpuAcc on Arm without an Arm machine: its wheel, cross-compiled, in an emulated Python.
+"""Tests and kit of CpuAcc on an emulated Arm machine.
 
     python packages/armnn-backend-neon/tools/emulated_arm.py sample [pytest arguments]
     python packages/armnn-backend-neon/tools/emulated_arm.py kernels [pytest arguments]
@@ -56,7 +56,7 @@ SAMPLE = (
 
 
 def ready() -> ArmMachine:
-    """Return the machine, with the wheel of CpuAcc and what its tests need in its Python."""
+    """Return the machine with CpuAcc and its tests' requirements installed."""
     machine = arm_machine()
     wheels = [next((REPOSITORY / "dist").glob(f"{name.replace('-', '_')}-*.whl")) for name in OURS]
     requirements = list(tomllib.loads((REPOSITORY / "pyproject.toml").read_text())[GROUPS]["test"])
@@ -70,7 +70,7 @@ def ready() -> ArmMachine:
 
 
 def digest_of(machine: ArmMachine, arguments: Sequence[str]) -> str:
-    """Return what tells runs of the kit apart: our installed files and the arguments of pytest."""
+    """Return a digest of our installed files and pytest's arguments."""
     digest = hashlib.sha256(repr(arguments).encode())
     for path in sorted(machine.packages.glob("armnn*/**/*")):
         if path.suffix in (".py", ".so"):
@@ -85,7 +85,7 @@ def levels() -> list[str]:
 
 
 def chosen_level(machine: ArmMachine, cpu: str) -> str:
-    """Return the level that CpuAcc chooses on a CPU of the emulator."""
+    """Return the level that CpuAcc chooses on an emulated CPU."""
     ask = "from armnn_backend_neon.backend import CpuAccBackend as B; print(B().devices()[0].name)"
     environment = {**os.environ, "QEMU_CPU": cpu}
     command = [str(machine.python), "-c", ask]
@@ -94,7 +94,7 @@ def chosen_level(machine: ArmMachine, cpu: str) -> str:
 
 
 def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
-    """Run tests of CpuAcc where all levels are, and see which level each CPU gets."""
+    """Run CpuAcc's tests and check the level of each CPU."""
     chosen = {cpu: chosen_level(machine, cpu) for cpu in CPUS}
     print(f"chosen: {chosen}, expected: {CPUS}", flush=True)
     passed = pytest(
@@ -107,7 +107,7 @@ def kernels(machine: ArmMachine, arguments: Sequence[str]) -> bool:
 
 
 def main() -> int:
-    """Run what the command line names; return 1 if a test failed."""
+    """Run the part named; return 1 if a test failed."""
     part, *arguments = sys.argv[1:]
     machine = ready()
     if part == "sample":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes networks of a few random layers with odd sizes, for backends to agree on.
+"""Networks of a few random layers with odd sizes.
 
 Sizes are those that no kernel likes: 1, 3, 7 and 17 channels, images of one row or column, windows
 larger than the image, strides larger than the window. What a layer refuses is left out.
@@ -86,7 +86,7 @@ def normal(rng: np.random.Generator, *shape: int, deviation: float = 1.0) -> Arr
 
 
 def _image(value: Value, rng: np.random.Generator) -> tuple[DataLayout, int]:
-    """A layout for an image, and how many channels it has in it."""
+    """Choose a layout; return it and the number of channels."""
     layout = pick(rng, (DataLayout.NHWC, DataLayout.NHWC, DataLayout.NCHW))
     if rank(value) != 4:
         raise ShapeError(f"{value!r} is no image")
@@ -168,7 +168,7 @@ def _activation(network: Network, x: Value, rng: np.random.Generator) -> Value:
 
 
 def _with_constant(network: Network, x: Value, rng: np.random.Generator) -> Value:
-    """Arithmetic with a tensor that is broadcast to it, or it to that."""
+    """Add arithmetic with a tensor that is broadcast either way."""
     shape = [1 if rng.random() < 0.5 else dim for dim in x.info.static_shape]
     shape = shape[int(rng.integers(0, len(shape) + 1)) :]
     constant = network.add_constant(normal(rng, *shape))
