@@ -26,7 +26,6 @@ UNFINISHED = {
     "packages/armnn-core/src/armnn/backends",
     "packages/armnn-core/src/armnn/compat",
     "packages/armnn-core/src/armnn/optimizer",
-    "packages/armnn-core/src/armnn/runtime",
     "packages/armnn-core/src/armnn/testing",
     "packages/armnn-core/src/armnn_pytest_options.py",
     "packages/armnn-core/tests",

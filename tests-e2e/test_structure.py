@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No circle of imports in any folder; folders and modules of bounded size."""
+"""No circle of imports in any folder; bounded sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Graph = dict[str, set[str]]
 
 
 def imports_of(src: Path) -> Iterator[tuple[str, str]]:
-    """Yield every import between modules of a folder, also in functions and for types only."""
+    """Yield the imports between modules, late and type-only ones included."""
     paths = sorted(src.rglob("*.py"))
     modules = {".".join(path.relative_to(src).with_suffix("").parts): path for path in paths}
 
@@ -46,7 +46,7 @@ def imports_of(src: Path) -> Iterator[tuple[str, str]]:
 
 
 def folder_graphs(src: Path) -> dict[str, Graph]:
-    """Return what the modules and subfolders of each folder import of each other."""
+    """Return the graph of modules and subfolders of each folder."""
     graphs: dict[str, Graph] = {}
     for importer, imported in imports_of(src):
         ours, theirs = importer.split("."), imported.split(".")
@@ -72,7 +72,7 @@ def in_circles(graph: Graph) -> set[str]:
 
 
 def circles_in(src: Path) -> dict[str, set[str]]:
-    """Return the modules and subfolders in a circle, by the folder that has them."""
+    """Return modules and subfolders in circles, by their folder."""
     found = {folder: in_circles(graph) for folder, graph in folder_graphs(src).items()}
     return {folder: nodes for folder, nodes in found.items() if nodes}
 
@@ -109,7 +109,7 @@ def by_hand(path: Path) -> bool:
 
 
 def folder_sizes() -> dict[str, int]:
-    """Return the lines of each folder of product code, without its subfolders."""
+    """Return the lines of product code of each folder itself."""
     sizes: dict[str, int] = {}
     for top in (*SOURCES.values(), *PACKAGES.glob("*/cpp")):
         for path in sorted(top.rglob("*")):

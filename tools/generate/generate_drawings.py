@@ -80,14 +80,15 @@ def _part_of(module: str) -> str | None:
     if package != CORE.name:
         return package if (PACKAGES / package.replace("_", "-")).is_dir() else None
     name = rest.partition(".")[0]
-    if name and ((CORE / name / "__init__.py").exists() or name == "parsing"):
+    if name and ((CORE / name / "__init__.py").exists() or name == "single_layer"):
         return f"{package}.{name}"
     return VALUES if (CORE / f"{name}.py").exists() and name != "__main__" else None
 
 
 def _label(part: str) -> list[str]:
     if part == VALUES:
-        names = (path.stem for path in sorted(CORE.glob("[a-z]*.py")) if path.stem != "parsing")
+        modules = (path.stem for path in sorted(CORE.glob("[a-z]*.py")))
+        names = (name for name in modules if name != "single_layer")
         return ["values", " ".join(names)]
     if part.startswith("armnn."):
         return [part.removeprefix("armnn.")]

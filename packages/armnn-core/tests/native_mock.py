@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backends in C for tests: compiled from mock.c, one file per set of defects."""
+"""Backends in C, compiled from mock.c with chosen defects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FLAGS = (*STRICT, *DEFECTIVE, *SHARED, *EXTRA)
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Return what compiles a backend: the name of its source, and further flags."""
+    """Return a function that compiles a source to a library."""
     folder = tmp_path_factory.mktemp("native")
     built: dict[tuple[str, ...], Path] = {}
 
@@ -82,7 +82,7 @@ def counts_of(library: NativeLibrary) -> Counts:
 
 @pytest.fixture
 def counts(mock: NativeLibrary) -> Iterator[Callable[[], Counts]]:
-    """Return what the mock counts; a test must leave nothing behind."""
+    """Return the mock's counters; a test must leave nothing behind."""
     yield lambda: counts_of(mock)
     gc.collect()  # pytest may hold frames of the test in cycles
     left = counts_of(mock)
@@ -90,7 +90,7 @@ def counts(mock: NativeLibrary) -> Iterator[Callable[[], Counts]]:
 
 
 class _Source(BackendSource):
-    """Finds libraries that a test opened; what it loads belongs to one runtime."""
+    """Finds the libraries that a test opened."""
 
     def __init__(self, libraries: Sequence[NativeLibrary]) -> None:
         self._libraries = {library.path: library for library in libraries}
@@ -107,7 +107,7 @@ class _Source(BackendSource):
 
 @pytest.fixture
 def make_native_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
-    """Return what makes runtimes with libraries as dynamic backends and classes as static ones."""
+    """Return a function that makes a runtime of chosen backends."""
     with ExitStack() as stack:
 
         def make(*found: NativeLibrary | type[Backend], **options: Any) -> Runtime:

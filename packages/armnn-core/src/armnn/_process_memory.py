@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The memory of the process while a model is prepared: garbage collector and free pages."""
+"""Garbage collector and free pages while a model is prepared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _was_enabled = False
 
 @contextmanager
 def collection_waits() -> Iterator[None]:
-    """Let the collector of the process wait; the last of several threads lets it go on.
+    """Suspend the garbage collector; several threads may do so.
 
     Preparing a model makes tens of thousands of objects that stay, with no large garbage in cycles
     among them: the collector would walk over everything in the process, modules included, again
@@ -39,7 +39,7 @@ def collection_waits() -> Iterator[None]:
 
 
 def trim_memory() -> None:
-    """Let the C library keep no free pages; does nothing where it cannot be asked.
+    """Return the C library's free pages to the system.
 
     A model's file and its plain weights are gone once a backend has packed them, but glibc keeps
     their pages for later: tens of megabytes, next to which working memory is then allocated.

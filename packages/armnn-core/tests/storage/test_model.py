@@ -26,7 +26,7 @@ THREE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 
 
 def model(rows: int | str = 2, *, is_self_contained: bool = True) -> Network:
-    """y = (x + x) * 3 + x: sums of the mock, and a product, with a constant, of another backend."""
+    """Return (x + x) * 3 + x; the mock has no product."""
     network = Network("model", {"author": "nobody"})
     x = network.add_input("x", TensorInfo((rows, 2)))
     double: Value = network.add_addition(x, x, name="double")
@@ -44,7 +44,10 @@ def load(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., tuple[LoadedNetwork, list[Network]]]:
-    """Return what loads a file in a new runtime and tells which networks were parsed for that."""
+    """Return a function that loads in a new runtime.
+
+    It returns the loaded network and the networks that were parsed for it.
+    """
 
     def make(
         network: Network | None = None, **arguments: Any
@@ -150,7 +153,7 @@ class Doubles(DeferredOperator):
 
 
 def deferring(*, reads_files: bool = False) -> Network:
-    """y = x doubled some times, which is known when it is run."""
+    """Return y = x, doubled as often as an input says."""
     network = Network("deferring")
     x = network.add_input("x", TensorInfo((2, 2)))
     times = network.add_input("times", TensorInfo((), DataType.SIGNED32))
@@ -215,7 +218,7 @@ def test_a_missing_program_is_compiled_again(load: Load, tmp_path: Path) -> None
 
 
 def signed(change: Callable[[dict[str, Any]], None]) -> Callable[[bytes], bytes]:
-    """Return what changes the header of a file and signs it again."""
+    """Return a function that changes a header and signs again."""
 
     def damage(good: bytes) -> bytes:
         header, blocks = unpack(memoryview(good))

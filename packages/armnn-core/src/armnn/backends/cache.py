@@ -17,20 +17,21 @@ Entry: TypeAlias = "tuple[dict[str, Any], list[memoryview]]"
 
 
 class StaleEntryError(ValueError):
-    """An entry of a cache cannot be used; the text says why."""
+    """An entry cannot be used; the text says why."""
 
 
 class ProgramCache(ABC):
-    """Keeps entries from one process to the next; the caller of ``load_model`` names the place.
+    """Keeps entries from one process to the next.
 
-    What an entry is and whether it still fits is the business of whoever stored it.
+    Whether an entry still fits is decided by the code that stored it.
     """
 
     @abstractmethod
     def read(self, *key: str) -> Entry | None:
-        """Return the entry under a key, None if there is none or its file cannot be read.
+        """Return the entry under a key, None without one.
 
-        The blocks are in memory only where they are read.
+        A file that cannot be read is logged and counts as none. The blocks are in memory only
+        where they are read.
 
         Raises:
             StaleEntryError: It is damaged, or of another version of the core.
@@ -38,8 +39,11 @@ class ProgramCache(ABC):
 
     @abstractmethod
     def write(self, header: Mapping[str, Any], blocks: Sequence[Block], *key: str) -> None:
-        """Store an entry under a key, all of it or nothing; a folder that fails is only logged."""
+        """Store an entry under a key, completely or not.
+
+        A file that cannot be written is only logged.
+        """
 
     @abstractmethod
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
-        """Record the outcome for an entry: for people, for logging and for the profile."""
+        """Record the outcome for an entry in log and profile."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backends of one runtime: chosen or found, their contexts, and what these are told."""
+"""The backends of one runtime, their contexts and their events."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class BackendsInUse:
         return participants
 
     def described(self, participants: Participants) -> list[str]:
-        """Return the backends that take part, each with all that tells it from an older one."""
+        """Return the participating backends with versions and origins."""
         entries = {entry.id: entry for entry in reversed(self.registry.entries())}
         everyone = (*participants.candidates, *participants.named, *participants.evaluators)
         known = [entries.get(candidate.id) for candidate in everyone]
@@ -99,7 +99,7 @@ class BackendsInUse:
         ]
 
     def contexts_of(self, participants: Participants) -> dict[str, BackendContext]:
-        """Return the contexts of the backends that take part and have one, by backend id."""
+        """Return the contexts of the participating backends by id."""
         contexts = {each.id: self._contexts.get(each.id) for each in participants.all}
         return {each: context for each, context in contexts.items() if context is not None}
 
@@ -120,7 +120,7 @@ class BackendsInUse:
         closing.end()
 
     def _chosen(self, backends: Sequence[str] | None) -> list[Backend]:
-        """Return the named backends, or all that can be used if none is named."""
+        """Return the named backends, or all usable ones without names."""
         found = self.registry.find_usable(backends)
         if backends is not None:
             return [self._opened(backend) for backend in found]
@@ -138,7 +138,7 @@ class BackendsInUse:
         return self._opened(self.registry.get(backend_id))
 
     def _hinted(self, backend_id: str) -> Backend | None:
-        """A hint is a wish: a backend that cannot be used is left out, and the report says so."""
+        """Return a hinted backend, None if it is unusable."""
         try:
             return self._named(backend_id)
         except ArmnnError as error:
@@ -146,7 +146,7 @@ class BackendsInUse:
             return None
 
     def _opened(self, backend: Backend) -> Backend:
-        """Make the backend's context for this runtime, once; return the backend."""
+        """Make the backend's context once, and return the backend."""
         with self._lock:
             if backend.id in self._contexts:
                 return backend
@@ -208,7 +208,7 @@ def _close(backend_id: str, context: BackendContext) -> None:
 
 
 class BackendEvents:
-    """Tells the contexts of a network's backends what happens to it.
+    """Tells backend contexts that their network is loaded, run, unloaded.
 
     Args:
         network_id: The network.
@@ -255,7 +255,9 @@ class BackendEvents:
             self._tell(backend_id, listener)
 
     def unload(self, close: Callable[[], object], closing: Closing) -> None:
-        """Tell each backend that was told of the loading, before and after the network is closed.
+        """Close the network, and tell each backend before and after.
+
+        Only backends that were told of the loading are told.
 
         Args:
             close: Closes the network.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Loading a model from what a cache has of it, without parsing and optimising it again.
+"""Loading a model from a cache instead of parsing it.
 
-What is missing there, or does not fit any more, is prepared anew from the model's file.
+An entry that is missing, or does not fit any more, is made anew from the model's file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def open_model(
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
 ) -> OptimizedNetwork | StoredNetwork:
-    """Return a model, taken from a cache or made and stored there.
+    """Return a model, from a cache or stored there.
 
     Args:
         file: The model's file.
@@ -57,7 +57,7 @@ def open_model(
         participants.compute_as(facts.quantized_arithmetic)
 
     def make() -> OptimizedNetwork:
-        """Parse the model late, for shapes that the cache does not have."""
+        """Parse the model, for shapes that the cache lacks."""
         if file_sha256(file) != source.sha256:
             raise ModelFileError(
                 f"the model {str(file)!r} has changed since it was loaded: load it again"
@@ -82,7 +82,7 @@ def open_model(
 def _dependencies(
     file: Path, source: ModelSource, request: OptimizationRequest, backends: Sequence[str]
 ) -> dict[str, Any]:
-    """Return all that the preparation of a model depends on, as JSON can hold it."""
+    """Return what the preparation of a model depends on."""
     return {
         "model": source.sha256,
         "suffix": file.suffix,
@@ -94,5 +94,5 @@ def _dependencies(
 
 
 def _is_storable(network: Network) -> bool:
-    """Whether the file alone says what the network is, once its shapes are known."""
+    """Return whether file and shapes determine the network."""
     return network.is_self_contained and all(layer.backend_hint is None for layer in network.layers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Closing: calls inside are awaited, and parts that fail keep no other from being closed."""
+"""Closing with running calls and with parts that fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armnn.errors import ClosedError, ClosingError
 
 
 class Closing:
-    """Calls what closes the parts of something, and keeps what they raise.
+    """Closes several parts and collects their errors.
 
     Args:
         what: What is closed, for the message.
@@ -22,7 +22,7 @@ class Closing:
         self._interruption: BaseException | None = None
 
     def step(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function that closes one part; what it raises waits for :meth:`end`."""
+        """Call a function that closes one part; collect its error."""
         try:
             function(*arguments)
         except ClosingError as group:
@@ -48,7 +48,7 @@ class Closing:
 
 
 class Gate:
-    """Lets calls in until it is closed; closing waits until the last one is out."""
+    """Counts running calls; closing refuses new ones and waits."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -81,7 +81,7 @@ class Gate:
                 self._condition.notify_all()
 
     def close(self) -> bool:
-        """Let no call in any more and wait until the last one is out.
+        """Refuse new calls and wait for the last running one.
 
         Returns:
             Whether this call closed it, rather than an earlier one.

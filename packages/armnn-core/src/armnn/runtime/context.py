@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One execution context: working memory and bound steps, used by one thread at a time."""
+"""The execution context: working memory and bound steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class ExecutionContext:
-    """The tensors of one run at a time, and the steps that are bound to them.
+    """The tensors of a run with its bound steps.
+
+    One thread at a time may use it.
 
     Attributes:
         is_repeatable: Whether :meth:`repeat` can run it.
@@ -102,7 +104,7 @@ class ExecutionContext:
             }
 
     def repeat(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
-        """Run all steps on inputs that nobody has looked at, if they are like those before.
+        """Run on unchecked inputs if their types and shapes repeat.
 
         Of models that take microseconds this and what it calls are most of a run: nothing is
         looked up or made here that could be kept.
@@ -188,7 +190,7 @@ def _copy_out(handle: TensorHandle) -> NDArray[Any]:
 
 
 def _failure(layer: Layer, error: Exception) -> ExecutionError:
-    """Return the error of a failed layer, of the same kind if it says more than that it failed."""
+    """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
     return kind(f"layer {layer.name!r} ({layer.type}) failed on {layer.backend}: {error}")
 
@@ -206,7 +208,7 @@ def with_layer_types(control: RunControl | None, report: Report) -> RunControl |
 
 
 class _LayerTypes(ProfilingSink):
-    """Adds "type" to the events of a backend that are named after one of its layers."""
+    """Adds "type" to the events that bear a layer's name."""
 
     def __init__(self, sink: ProfilingSink, types: Mapping[tuple[str, str], str]) -> None:
         self._sink = sink

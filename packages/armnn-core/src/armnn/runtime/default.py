@@ -38,7 +38,7 @@ def optimize(
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
 ) -> OptimizedNetwork:
-    """Prepare a network for its backends in the default runtime; see :meth:`Runtime.optimize`."""
+    """Call :meth:`Runtime.optimize` of the default runtime."""
     return default_runtime().optimize(
         network,
         backends,
@@ -62,7 +62,7 @@ def load_model(
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
 ) -> LoadedNetwork:
-    """Parse, optimise and load a model in the default runtime; see :meth:`Runtime.load_model`."""
+    """Call :meth:`Runtime.load_model` of the default runtime."""
     return default_runtime().load_model(
         model,
         backends,

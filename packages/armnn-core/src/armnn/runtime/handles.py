@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensor handles that the runtime itself makes, and the copy between two kinds of memory."""
+"""The runtime's own tensor handles, and copies between memories."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def handle_at(arena: NDArray[np.uint8], offset: int, info: TensorInfo) -> ArrayHandle:
-    """Return the handle of a tensor that lies in an arena."""
+    """Return the handle of a tensor in an arena."""
     raw = arena[offset : offset + info.size_bytes]
     return ArrayHandle(info, raw.view(info.data_type.numpy_dtype).reshape(info.static_shape))
 
 
 def constant_handle(value: Value) -> ArrayHandle:
-    """Return the handle of a constant, contiguous as every tensor is.
+    """Return the handle of a constant, made contiguous.
 
     Raises:
         ExecutionError: The value is not constant.
@@ -39,7 +39,7 @@ def constant_handle(value: Value) -> ArrayHandle:
 
 
 class ComputedHandle(TensorHandle):
-    """A tensor whose shape is known only when its producer has run."""
+    """A tensor whose shape its producer computes."""
 
     def __init__(self, info: TensorInfo) -> None:
         self.info = info
@@ -56,7 +56,7 @@ class ComputedHandle(TensorHandle):
         return self._array
 
     def assign(self, array: NDArray[Any]) -> None:
-        """Take the data, of a shape that fits what is known of it.
+        """Take the data, whose shape must fit the info.
 
         Raises:
             ExecutionError: It does not have the type or the known dimensions.
@@ -70,10 +70,10 @@ class ComputedHandle(TensorHandle):
 
 
 class CopyWorkload(Workload):
-    """The workload of MemCopy, and of MemImport where the memory cannot be imported after all."""
+    """The workload of MemCopy, and of MemImport without an import."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
-        """Return a step that copies the one input into the one output through host memory."""
+        """Return a step that copies the input through host memory."""
         (source,), (target,) = inputs, outputs
         if source is None:
             raise ExecutionError("a copy needs a tensor to copy: got none")

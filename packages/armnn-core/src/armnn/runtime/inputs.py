@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The inputs of a loaded network: their checks, and real values in the place of stored ones."""
+"""The inputs of a loaded network: checks and quantisation."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def _check(name: str, info: TensorInfo, array: NDArray[Any]) -> None:
 
 
 class RealValues:
-    """Stores and restores the real values of tensors that are quantised and have a scale.
+    """Quantises inputs and dequantises outputs of a network.
 
-    Other tensors pass as they are.
+    Tensors without a scale pass as they are.
     """
 
     def __init__(self, inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]) -> None:
@@ -142,7 +142,7 @@ class RealValues:
         return {name: self._stored(name, array) for name, array in inputs.items()}
 
     def restored(self, outputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return outputs as float32 where the network stores them in steps."""
+        """Return outputs, dequantised where the network quantises them."""
         return {
             name: dequantize(array, self._outputs[name]) if name in self._outputs else array
             for name, array in outputs.items()

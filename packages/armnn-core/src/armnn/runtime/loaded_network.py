@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network that is loaded and can be run, from any number of threads."""
+"""A loaded network, which any number of threads may run."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class NetworkOwner(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Refuse new calls, wait for running ones, unload every network, drop the backends."""
+        """Wait for running calls, then unload networks and backends."""
 
     @abstractmethod
     def unload_network(self, network: LoadedNetwork) -> None:
-        """Take a network out: refuse new runs, wait for running ones."""
+        """Refuse new runs, wait for running ones, drop the network."""
 
     @staticmethod
     @abstractmethod
@@ -99,12 +99,12 @@ class LoadedNetwork:
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """The inputs by name; dimensions that differ from run to run are None or a name."""
+        """The inputs by name; open dimensions are None or named."""
         return dict(self._inputs)
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """The outputs by name; dimensions that differ from run to run are None or a name."""
+        """The outputs by name; open dimensions are None or named."""
         return self._plans.optimized.outputs
 
     @property
@@ -114,12 +114,12 @@ class LoadedNetwork:
 
     @property
     def report(self) -> Report:
-        """Which layer runs where, and why, for every set of input shapes that is kept."""
+        """Each layer's backend, with reasons, of all kept plans."""
         return self._plans.report
 
     @property
     def arena_bytes(self) -> int:
-        """The working memory that one run needs, of the largest plan that is kept."""
+        """The working memory of one run with the largest plan."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
     def run(
@@ -130,7 +130,7 @@ class LoadedNetwork:
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Run the network once. May be called from many threads at once.
+        """Run the network once; several threads may call it.
 
         Args:
             inputs: One array per input, of the input's data type and shape. A network that was
@@ -161,7 +161,7 @@ class LoadedNetwork:
         return outputs if self._real is None else self._real.restored(outputs)
 
     def prepare(self, shapes: InputShapes) -> None:
-        """Prepare the network for input shapes before they are first run.
+        """Prepare the network for input shapes before a first run.
 
         Args:
             shapes: The shape of each input; inputs with a fixed shape may be left out. Of an input
@@ -178,7 +178,7 @@ class LoadedNetwork:
             self._plans.prepare(self._expected.checked(arrays))
 
     def unload(self) -> None:
-        """Take the network out of its runtime: refuse new runs, wait for running ones."""
+        """Refuse new runs, wait for running ones, drop the network."""
         self.runtime.unload_network(self)
 
     def __enter__(self) -> LoadedNetwork:
@@ -188,7 +188,7 @@ class LoadedNetwork:
         self.unload()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to load the model again: its file, the file's sha256, and the options."""
+        """Pickle the file, its sha256 and the options of loading."""
         if self._origin is None:
             raise TypeError(
                 f"the network {self.name!r} cannot be pickled, as it was not loaded from a file: "
@@ -204,7 +204,9 @@ class LoadedNetwork:
         return f"<LoadedNetwork {self.id} {self.name!r}>"
 
     def close(self) -> bool:
-        """Refuse new runs, wait for running ones, drop the plans; the runtime calls it.
+        """Refuse new runs, wait for running ones, drop the plans.
+
+        Only the runtime calls it.
 
         Returns:
             Whether this call closed it, rather than an earlier one.
@@ -250,7 +252,7 @@ class LoadedNetwork:
         return outputs
 
     def _example(self, name: str, said: Sequence[int] | NDArray[Any] | None) -> NDArray[Any]:
-        """Return an array that stands for an input: the data itself, or zeros of its shape."""
+        """Return an input's data, or zeros of its shape."""
         info = self._inputs[name]
         if isinstance(said, np.ndarray):
             return said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The memory planner: from lifetimes to offsets, a pure function on numbers.
+"""The memory planner: a pure function from lifetimes to offsets.
 
 The strategies carry the names of Arm NN's ``IMemoryOptimizerStrategy`` library.
 """
@@ -15,7 +15,7 @@ from armnn.errors import ArmnnError, InvalidArgumentError
 
 
 class MemoryValidationError(ArmnnError, RuntimeError):
-    """A strategy gave two tensors that live at the same time the same memory."""
+    """Two tensors share bytes in the same step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where each block lies.
+    """The offsets of the blocks.
 
     Attributes:
         offsets: One per block, in the order of the blocks; multiples of the alignment.
@@ -63,7 +63,7 @@ def constant_memory(blocks: Sequence[Block]) -> Layout:
 
 
 def single_axis_priority_list(blocks: Sequence[Block]) -> Layout:
-    """Place the largest blocks first, each at the lowest offset where it fits.
+    """Place the largest blocks first, each at the lowest offset.
 
     (Arm NN: ``SingleAxisPriorityList``.) A gap is looked for among the blocks that live at the
     same time. Greedy by size is within a few per cent of the optimum on real networks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A prepared network with its workloads and its memory layout, ready to make contexts."""
+"""A prepared network with workloads and a memory layout."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Arena:
     """The working memory of one backend in one context.
 
     Attributes:
-        values: The tensors that lie in it.
+        values: The tensors in it.
         layout: Where.
         allocator: Where the memory comes from.
     """
@@ -40,7 +40,7 @@ class Arena:
 
 
 class Plan:
-    """Everything that a specialisation of a network needs to run; contexts are made from it.
+    """The workloads and memory layout of a specialised network.
 
     A plan does not change; its contexts are pooled and each is used by one thread at a time.
 
@@ -74,7 +74,7 @@ class Plan:
         return sum(arena.layout.size for arena in self.arenas.values())
 
     def acquire(self) -> ExecutionContext:
-        """Return a context for one run, a pooled one if there is one."""
+        """Return a context for one run, pooled or new."""
         try:
             return self._pool.pop()  # the last one used: its memory is still in the cache
         except IndexError:
@@ -88,7 +88,7 @@ class Plan:
             self._pool.append(context)
 
     def close(self) -> None:
-        """Give the memory of the pooled contexts back; running ones follow when they end."""
+        """Free the pooled contexts; running ones follow at their end."""
         self._closed = True
         closing = Closing(f"the plan of the network {self.prepared.network.name!r}")
         while self._pool:
@@ -119,7 +119,7 @@ class Plan:
             ) from None
 
     def _place_constants(self) -> dict[tuple[Value, str], TensorHandle]:
-        """Put each constant into every kind of memory that a layer reads it in, once for all."""
+        """Put each constant into the memory that its readers need."""
         placed: dict[tuple[Value, str], TensorHandle] = {}
         for layer in self._order:
             factory = self._constant_factory(layer)
@@ -139,7 +139,7 @@ class Plan:
         return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
 
     def _plan_arenas(self, allocators: Mapping[str, Allocator], strategy: str) -> dict[str, Arena]:
-        """Lay out the tensors in host memory, one arena per backend that writes them."""
+        """Lay out the host tensors, in one arena per backend."""
         lifetimes = _lifetimes(self._order)
         owned: dict[str, list[Value]] = {}
         for value in lifetimes:
@@ -205,7 +205,7 @@ class Plan:
         handles: dict[Value, TensorHandle],
         managers: Mapping[str, MemoryManager],
     ) -> None:
-        """Make the handles of a layer's outputs that do not lie in an arena."""
+        """Make the handles of a layer's outputs outside of arenas."""
         for value in () if layer.data is not None else layer.outputs:
             if value in handles:
                 continue
@@ -218,7 +218,7 @@ class Plan:
                 )
 
     def _is_imported(self, layer: Layer, handles: dict[Value, TensorHandle]) -> bool:
-        """Whether the layer's output stands on the memory of its input: nothing is copied then."""
+        """Import the input's memory for the output, if possible."""
         if layer.type != "MemImport" or layer.inputs[0] is None:
             return False
         factory = self._participants.factories[self.prepared.placement.factories[layer.output]]
@@ -239,7 +239,7 @@ class Plan:
 
 
 def _lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
-    """Return the first and the last step in which the memory of every value is in use.
+    """Return the first and last step of each value's memory.
 
     Outputs of the network live to the end; a value whose memory is imported lives until the last
     reader of what was imported.
@@ -260,14 +260,14 @@ def _lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
 
 
 def _last_use(reader: Layer, position: Mapping[Layer, int], last: Mapping[Value, int]) -> int:
-    """Return the last step in which what a layer reads is in use on behalf of that layer."""
+    """Return the last step in which a reader needs memory."""
     if reader.type == "Output":
         return len(position)
     return last[reader.output] if reader.type == "MemImport" else position[reader]
 
 
 def _owner(value: Value) -> str:
-    """Return the backend whose memory a value lies in: its producer's, or its first reader's."""
+    """Return the backend of a value's producer or first reader."""
     if value.producer.backend is not None:
         return value.producer.backend
     return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

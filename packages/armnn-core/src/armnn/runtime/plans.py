@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plans of one network: one per set of input shapes, made when the set is first met."""
+"""The plans of one network, by its input shapes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MakePlan = Callable[["Prepared"], Plan]
 
 
 class NetworkPlans:
-    """A bounded cache of plans, safe to use from many threads.
+    """A bounded cache of plans for any number of threads.
 
     A plan is keyed by the shapes of all inputs and by the values of those small integer or Boolean
     inputs that decide about shapes. Two threads that meet a new key prepare it once. When there
-    are too many plans, the least recently used one that nobody is running goes.
+    are too many plans, the least recently used one that is not running goes.
 
     Attributes:
         optimized: The network.
@@ -97,7 +97,7 @@ class NetworkPlans:
         return sum((plan.prepared.report for plan in self.plans), Report())
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
-        """Make the plan for inputs of these shapes, if it is not there yet."""
+        """Make the plan for inputs of these shapes, once."""
         self.leave(self._enter(inputs))
 
     def run(
@@ -111,7 +111,7 @@ class NetworkPlans:
             reservation.release()
 
     def reserve(self, inputs: Sequence[NDArray[Any]]) -> Reservation:
-        """Take the plan for inputs of these shapes, and a context of it."""
+        """Take plan and context for inputs of these shapes."""
         entry = self._only if self._only is not None else self._enter(inputs)
         try:
             return Reservation(self, entry, looks_at_values=bool(self._value_limits))
@@ -120,7 +120,7 @@ class NetworkPlans:
             raise
 
     def leave(self, entry: _Entry) -> None:
-        """Say that a plan is in use once less; reservations do."""
+        """Count a plan as in use once less."""
         if entry is not self._only:
             with self._lock:
                 entry.users -= 1
@@ -150,7 +150,7 @@ class NetworkPlans:
         return (shapes, *(value.tobytes() for value in values.values())), values
 
     def _enter(self, inputs: Sequence[NDArray[Any]]) -> _Entry:
-        """Return the entry of these inputs, marked as in use, with its plan made."""
+        """Return the entry of these inputs, planned and in use."""
         key, values = self._key(inputs)
         with self._lock:
             entry = self._entries.get(key)
@@ -173,7 +173,7 @@ class NetworkPlans:
         return entry
 
     def _evict(self) -> None:
-        """Let plans go until the limit holds again; called with the lock held."""
+        """Drop plans until the limit holds; needs the lock."""
         for key, entry in tuple(self._entries.items()):
             if len(self._entries) <= self._limit:
                 return
@@ -204,7 +204,7 @@ class NetworkPlans:
 
 
 class Reservation:
-    """A plan that is in use and a context of it, for one run after the other.
+    """A plan in use and a context, for successive runs.
 
     Attributes:
         is_repeatable: Whether only the shapes of the inputs decide what is run, and the context
@@ -249,12 +249,12 @@ class Reservation:
         return {name: outputs[name] for name in self._plans.optimized.outputs}
 
     def spoil(self) -> None:
-        """Drop the context, since what it holds after a failure is anybody's guess."""
+        """Drop the context, whose content is undefined after a failure."""
         self._is_held = False
         self._context.close()
 
     def release(self) -> None:
-        """Give back what is still there; the last that may be called."""
+        """Give back context and plan; no other call may follow."""
         try:
             self._give_back()
         finally:
@@ -267,7 +267,7 @@ class Reservation:
 
 
 class _Entry:
-    """A plan, or the promise of one; ``lock`` is held while it is made."""
+    """A plan; ``lock`` is held while it is made."""
 
     __slots__ = ("lock", "plan", "rest", "users")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs one after the other with inputs of the same shapes: what one held, the next one takes over.
+"""Runs that reuse the reservation of an earlier run.
 
 Of a model that takes microseconds it would be most of a run to go through the gate, look for the
 plan and take a context each time.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RepeatedRuns:
-    """The runs of one network that nobody watches, from any number of threads.
+    """The runs of one network without timeout, cancellation or profiler.
 
     A reservation that waits counts as inside of the gate, and its plan as in use. It is given back
     when a run has other shapes, and at the end.
@@ -41,7 +41,7 @@ class RepeatedRuns:
         self._has_ended = False
 
     def run_again(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
-        """Run with what an earlier run held; return None if there is nothing that fits."""
+        """Run with an earlier reservation; return None if none fits."""
         try:
             reservation = self._waiting.pop()  # the last one used: its memory is in the cache
         except IndexError:
@@ -60,7 +60,7 @@ class RepeatedRuns:
         return outputs
 
     def run_first(self, inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Run with inputs that were checked, and keep what the run held if that can be.
+        """Run with checked inputs, and keep the reservation if possible.
 
         Raises:
             ClosedError: The gate is closed.

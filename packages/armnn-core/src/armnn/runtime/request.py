@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The arguments of ``optimize`` and ``load_model``, checked before anything is done."""
+"""The checked arguments of ``optimize`` and ``load_model``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OptimizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """A model file with everything that it is loaded with, which another process can repeat.
+    """A model file and its options, for any process.
 
     Attributes:
         source: The file.
@@ -69,7 +69,7 @@ def checked_request(
     strict: object,
     cache_dir: object,
 ) -> OptimizationRequest:
-    """Return the arguments of ``optimize``, of the types that the runtime works with.
+    """Return the checked arguments of ``optimize``.
 
     Raises:
         InvalidArgumentError: One is of another kind.

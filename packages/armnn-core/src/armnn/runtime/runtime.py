@@ -39,7 +39,7 @@ _shared: list[Runtime] = []
 
 
 class Runtime(NetworkOwner):
-    """Loads networks and runs them on the backends that are there (Arm NN: ``IRuntime``).
+    """Loads and runs networks on backends (Arm NN: ``IRuntime``).
 
     Use it as a context manager, or call :meth:`close`.
 
@@ -105,7 +105,7 @@ class Runtime(NetworkOwner):
         return self._optimized(network, request, profiler)
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
-        """Load a prepared network: make its workloads and plan its memory.
+        """Make the workloads of a prepared network, plan its memory.
 
         Raises:
             BackendError: A backend failed to prepare a layer.
@@ -161,7 +161,9 @@ class Runtime(NetworkOwner):
     @staticmethod
     @collection_waits()
     def load_again(request: LoadRequest) -> LoadedNetwork:
-        """Load a model as another process loaded it, in a runtime that the process shares.
+        """Load a model as another process loaded it.
+
+        The runtime is one that this process shares.
 
         Raises:
             ModelFileError: The file is gone or has changed.
@@ -176,7 +178,7 @@ class Runtime(NetworkOwner):
         return shared_runtime(request.creation_options)._load_file(path, origin, None)
 
     def unload_network(self, network: LoadedNetwork) -> None:
-        """Take a network out: refuse new runs, wait for running ones.
+        """Refuse new runs, wait for running ones, drop the network.
 
         Unloading twice does nothing.
 
@@ -197,7 +199,9 @@ class Runtime(NetworkOwner):
         closing.end()
 
     def close(self) -> None:
-        """Refuse new calls, wait for running ones, unload every network, drop the backends.
+        """Wait for running calls, then unload networks and backends.
+
+        New calls are refused.
 
         Closing twice does nothing.
 
@@ -292,7 +296,7 @@ class Runtime(NetworkOwner):
             return loaded
 
     def _undo_load(self, loaded: LoadedNetwork, error: BaseException) -> None:
-        """Unload a network that could not be loaded; what fails then is noted on the error."""
+        """Unload a network whose loading failed; note further failures."""
         with self._lock:
             self._networks[loaded.id] = loaded
         try:
@@ -302,7 +306,7 @@ class Runtime(NetworkOwner):
 
 
 def shared_runtime(options: CreationOptions) -> Runtime:
-    """Return the runtime with these options that the process shares, a new one if it is closed."""
+    """Return the process's open runtime with these options."""
     with _lock:
         _shared[:] = [runtime for runtime in _shared if not runtime.is_closed]
         for runtime in _shared:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The container of an entry: a JSON header and blocks of bytes, read strictly.
+"""The file of an entry: JSON header and byte blocks.
 
 A file is: magic (8 bytes), version (uint32), size of the header (uint64), little-endian; the header
 as JSON; each block, of the size that the header's "sizes" says, at the next multiple of 64; the
@@ -44,7 +44,7 @@ def pack(header: Mapping[str, Any], blocks: Sequence[Block]) -> list[bytes | mem
 
 
 def unpack(data: memoryview) -> Entry:
-    """Return the header and the blocks of a file, where these are in it.
+    """Return header and blocks of a file, without copying.
 
     Raises:
         StaleEntryError: It is not what :func:`pack` writes, byte by byte.

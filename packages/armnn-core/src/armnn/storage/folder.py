@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The folder of a cache: one file per key, written whole or not at all."""
+"""The folder of a cache: one file per key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("armnn.backends.cache")  # the name that applications k
 
 
 class CacheFolder(ProgramCache):
-    """The folder that ``load_model(cache_dir=...)`` names; safe to be used by several processes.
+    """The folder of ``load_model(cache_dir=...)``; several processes may share it.
 
     Attributes:
         folder: Where it is.
@@ -38,7 +38,7 @@ class CacheFolder(ProgramCache):
     """
 
     def __init__(self, folder: str | PathLike[str], profiler: ProfilingSink | None = None) -> None:
-        """Use a folder; it is made if it is not there.
+        """Use a folder, which is made if it is missing.
 
         Args:
             folder: Programs in it are handed to native code, so only its owner may write to it.
@@ -87,7 +87,7 @@ class CacheFolder(ProgramCache):
             _log.warning("a compiled program cannot be stored: %s", error)
 
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
-        """Record what came of a program: for people, for logging and for the profile."""
+        """Record an outcome; see :meth:`ProgramCache.note`."""
         text = f"{backend_id}: {layers}: {outcome}"
         self.notes.append(text)
         _log.info("%s", text)

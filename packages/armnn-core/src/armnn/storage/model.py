@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a cache has of one model: its facts, and one entry per set of input shapes."""
+"""The entries of one model: facts and prepared networks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model whatever the shapes of its inputs are; see OptimizedNetwork."""
+    """The facts of a model for all input shapes."""
 
     name: str
     metadata: dict[str, str]
@@ -86,7 +86,7 @@ class ModelFacts:
 
 
 class ModelStore:
-    """What a cache has of one model.
+    """The entries of one model in a cache.
 
     Args:
         cache: The cache.
@@ -99,7 +99,7 @@ class ModelStore:
         self._key = sha256(text.encode()).hexdigest()
 
     def facts(self) -> ModelFacts | None:
-        """Return the facts of the model, None if the cache does not have them."""
+        """Return the facts of the model, if they are stored."""
         start = time.perf_counter_ns()
         try:
             entry = self._cache.read("model", self._key)
@@ -119,7 +119,7 @@ class ModelStore:
         facts: ModelFacts,
         participants: Participants,
     ) -> Prepared | None:
-        """Return the model as it was prepared for input shapes, None if it has to be done again."""
+        """Return the prepared network for input shapes, if stored."""
         start = time.perf_counter_ns()
         try:
             entry = self._cache.read("prepared", self._key, *_spelled(shapes, values))
@@ -139,7 +139,7 @@ class ModelStore:
         values: Mapping[str, NDArray[Any]],
         prepared: Prepared,
     ) -> None:
-        """Store the model as it was prepared for input shapes, if it can be stored."""
+        """Store the prepared network for input shapes, if possible."""
         start = time.perf_counter_ns()
         outcome = "prepared and stored"
         try:
@@ -153,7 +153,7 @@ class ModelStore:
 
 
 class StoredNetwork:
-    """A model as :class:`OptimizedNetwork` shows it, parsed only when the cache lacks something.
+    """A stored model with the interface of :class:`OptimizedNetwork`.
 
     Attributes:
         facts: What is known of the model.
@@ -238,7 +238,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 def _check_ports(
     network: Network, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
 ) -> None:
-    """Check that a network takes and makes what the model does.
+    """Check that a network has the model's inputs and outputs.
 
     Raises:
         StaleEntryError: It does not.

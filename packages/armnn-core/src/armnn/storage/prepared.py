@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A prepared network as JSON and arrays, and back; compiled programs stay in the program cache."""
+"""Encoding of a prepared network as JSON and arrays.
+
+Compiled programs have entries of their own.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +64,10 @@ def decoded_info(stored: list[Any]) -> TensorInfo:
 
 
 def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return a prepared network as JSON and the arrays that this names by position.
+    """Return a prepared network as JSON and numbered arrays.
 
     Raises:
-        UnstorableError: It waits for data, was made from other files too, lies in several kinds of
+        UnstorableError: It waits for data, was made from other files too, uses several kinds of
             memory, or holds something else than programs that are stored.
     """
     if not prepared.network.is_self_contained:
@@ -130,7 +133,7 @@ def _plain(value: Any) -> Any:
 def decoded(
     stored: dict[str, Any], blocks: Sequence[memoryview], participants: Participants
 ) -> Prepared:
-    """Return the prepared network of :func:`encoded`, its constants where the blocks are.
+    """Return the network of :func:`encoded`; constants share the blocks.
 
     Raises:
         StaleEntryError: It is not what was stored, or a program does not fit any more.
@@ -191,7 +194,7 @@ def _decoded_descriptor(kind: type[Descriptor], parameters: dict[str, Any]) -> D
 
 
 def _typed(enumeration: type[ArmnnEnum] | None, value: Any) -> Any:
-    """Return a JSON value as a field holds it, whose values may be members of an enumeration."""
+    """Return a JSON value as a descriptor's field holds it."""
     if isinstance(value, list):
         return tuple(_typed(enumeration, item) for item in value)
     return value if enumeration is None else member_of(enumeration, value)

@@ -16,9 +16,9 @@ class ModelSource:
     """A model file as it was when it was loaded.
 
     Attributes:
-        path: Where it lies, absolute.
+        path: The absolute path.
         stamp: The file's number, size and time of change; empty in another process.
-        known_sha256: Of its bytes, once somebody asked.
+        known_sha256: The sha256 of its bytes, once it was computed.
     """
 
     path: str
@@ -32,7 +32,7 @@ class ModelSource:
 
     @property
     def sha256(self) -> str:
-        """Of the bytes of the file; they are read when this is first asked for.
+        """The sha256 of the file, computed at the first access.
 
         Raises:
             ModelFileError: The file is gone or has changed.
@@ -53,7 +53,7 @@ class ModelSource:
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file; empty if there is none."""
+    """Return what changes with a file; empty without one."""
     try:
         status = path.stat()
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Check after each test that it left no object of the mock alive."""
+"""Check that each test leaves no object of the mock."""
 
 from __future__ import annotations
 
