@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
@@ -21,6 +20,8 @@ from armnn_backend_api.names import HOST_PYTHON
 from armnn_backend_api.structs import struct, text_of
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from armnn.backends.options import OptionValue
 
 _KINDS: Final = {
