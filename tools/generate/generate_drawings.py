@@ -12,6 +12,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -80,16 +81,26 @@ def _part_of(module: str) -> str | None:
     if package != CORE.name:
         return package if (PACKAGES / package.replace("_", "-")).is_dir() else None
     name = rest.partition(".")[0]
-    if name and ((CORE / name / "__init__.py").exists() or name == "single_layer"):
-        return f"{package}.{name}"
-    return VALUES if (CORE / f"{name}.py").exists() and name != "__main__" else None
+    if name in _values():
+        return VALUES
+    is_part = (CORE / name / "__init__.py").exists() or (CORE / f"{name}.py").exists()
+    return f"{package}.{name}" if is_part and name not in ("", "__init__", "__main__") else None
+
+
+@cache
+def _values() -> frozenset[str]:
+    """Return the modules beside the folders that import no folder."""
+    folders = {path.parent.name for path in CORE.glob("*/__init__.py")}
+    imports = {
+        path.stem: {name.split(".")[1] for name in _imported(path) if name.startswith("armnn.")}
+        for path in CORE.glob("*.py")
+    }
+    return frozenset(name for name, used in imports.items() if not used & folders)
 
 
 def _label(part: str) -> list[str]:
     if part == VALUES:
-        modules = (path.stem for path in sorted(CORE.glob("[a-z]*.py")))
-        names = (name for name in modules if name != "single_layer")
-        return ["values", " ".join(names)]
+        return ["values", " ".join(name for name in sorted(_values()) if name.isalpha())]
     if part.startswith("armnn."):
         return [part.removeprefix("armnn.")]
     distribution = part.replace("_", "-")

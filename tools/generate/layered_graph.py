@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from tools.generate.svg import Box, Drawing, size_of
@@ -61,21 +62,16 @@ def draw_graph(
 
 
 def reduced(edges: Mapping[str, Set[str]]) -> dict[str, set[str]]:
-    """Return the edges that no longer path implies."""
+    """Return the edges that no longer path implies.
 
-    def reachable(node: str) -> set[str]:
-        found: set[str] = set()
-        for target in edges[node]:
-            found |= {target} | reachable(target)
-        return found
-
-    beyond = {node: reachable(node) for node in edges}
+    Raises:
+        graphlib.CycleError: The graph has a circle, which the error names.
+    """
+    beyond: dict[str, set[str]] = {}
+    for node in TopologicalSorter(edges).static_order():
+        beyond[node] = set(edges[node]).union(*(beyond[target] for target in edges[node]))
     return {
-        node: {
-            target
-            for target in targets
-            if not any(target in beyond[other] for other in targets - {target})
-        }
+        node: {target for target in targets if not any(target in beyond[each] for each in targets)}
         for node, targets in edges.items()
     }
 
@@ -83,14 +79,8 @@ def reduced(edges: Mapping[str, Set[str]]) -> dict[str, set[str]]:
 def ranks_of(edges: Mapping[str, Set[str]]) -> dict[str, int]:
     """Return each node's row: 0 without targets, else below all of them."""
     ranks: dict[str, int] = {}
-
-    def rank(node: str) -> int:
-        if node not in ranks:
-            ranks[node] = 1 + max((rank(target) for target in edges[node]), default=-1)
-        return ranks[node]
-
-    for node in sorted(edges):
-        rank(node)
+    for node in TopologicalSorter(edges).static_order():
+        ranks[node] = 1 + max((ranks[target] for target in edges[node]), default=-1)
     return ranks
 
 
