@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Settings of the documentation site, which Sphinx builds from the pages beside this file."""
+"""Settings of the documentation site, which Sphinx builds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
 
 
 def add_contents(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Make the menu of the pages that README.md links to: one list for both kinds of readers."""
+    """Make the menu of the pages in README.md.
+
+    So there is one list for both kinds of readers.
+    """
     if page == root_doc:
         pages = dict.fromkeys(_PAGE.findall((Path(__file__).parent / "README.md").read_text()))
         source[0] += "\n".join(["\n```{toctree}", ":hidden:", "", *pages, "```", ""])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws examples/page_turned_90.png, a page of text that was turned clockwise by a quarter.
+"""Draws examples/page_turned_90.png, a page turned clockwise.
 
     python examples/draw_example_page.py examples/page_turned_90.png
 
@@ -34,7 +34,7 @@ learns that there was a problem."""
 
 
 def draw_page() -> Image.Image:
-    """The page the right way up, in 8-bit grey."""
+    """Return the upright page, in 8-bit grey."""
     page = Image.new("L", (SIZE, SIZE), color=250)
     draw = ImageDraw.Draw(page)
     draw.text((MARGIN, MARGIN), TITLE, font=ImageFont.load_default(30), fill=20)
@@ -45,7 +45,7 @@ def draw_page() -> Image.Image:
 
 
 def main() -> None:
-    """Write the page, turned clockwise by 90 degrees, to the path on the command line."""
+    """Write the page, turned clockwise, to the path given."""
     draw_page().transpose(Image.Transpose.ROTATE_270).save(Path(sys.argv[1]), optimize=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the repository as a whole needs; each program runs as a module from its root."""
+"""The repository's programs, run as modules from its root."""
 
 from pathlib import Path
 

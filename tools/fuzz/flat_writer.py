@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes FlatBuffers tables by the places of their fields, without a schema."""
+"""Writes FlatBuffers tables by field places, without a schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from flatbuffers import number_types
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its fields by place, each a number, text, bytes, array, table or list of tables."""
+    """A FlatBuffers table: its fields by place.
+
+    A field is a number, text, bytes, array, table or list of tables.
+    """
 
     fields: Mapping[int, Any] = field(default_factory=dict)
 

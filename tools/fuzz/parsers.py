@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Parse damaged model files and report what does not end in a network or in a ParseError.
+"""Fuzzes the parsers with damaged model files.
 
-The seeds of a format, small valid files, come from ``seeds_<format>`` beside this module. Each
-mutant is parsed in a worker process that may grow by 1 GiB and compute for 5 s; which files it
-opens is watched. Mutants are numbered, and the same number is always the same mutant.
+A file has to end in a network or in a ParseError; everything else is reported. The seeds of a
+format, small valid files, come from ``seeds_<format>`` beside this module. Each mutant is parsed in
+a worker process that may grow by 1 GiB and compute for 5 s; which files it opens is watched.
+Mutants are numbered, and the same number is always the same mutant.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Mutants:
         self.companions: Mapping[str, bytes] = getattr(module, "COMPANIONS", {})
 
     def __getitem__(self, number: int) -> bytes:
-        """Return a mutant; each seed is met once in as many numbers as there are seeds."""
+        """Return a mutant; seeds take turns."""
         source = random.Random(f"{self._prefix}:{number}")
         data = self._files[self._names[number % len(self._names)]]
         if self._structural is not None and source.random() < 0.7:
@@ -99,7 +100,10 @@ class Mutants:
 
 
 def _damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
-    """Return a file with one change: bytes or words set, taken out, doubled, or another's."""
+    """Return a file with one change.
+
+    Bytes or words are set, removed, doubled, or taken from another file.
+    """
     if not data:
         return other
     first, second = sorted(source.randrange(len(data) + 1) for _ in range(2))
@@ -129,7 +133,7 @@ def _damaged(source: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def work(file_format: str, seed: int, folder: str, tasks: Connection) -> None:
-    """Parse the mutants whose numbers come in; the body of a worker."""
+    """Parse the mutants of the queue, as a worker's body."""
     mutants = Mutants(file_format, seed)
     path = Path(folder, f"model.{file_format}")
     for name, data in mutants.companions.items():
@@ -163,7 +167,7 @@ def _parse(path: Path) -> tuple[str, str]:
 
 
 class _Watch:
-    """Notes the opening of a file that is not in the model's folder."""
+    """Records the opening of files outside the model's folder."""
 
     def __init__(self, folder: str) -> None:
         self._opened: str | None = None
@@ -171,7 +175,10 @@ class _Watch:
         sys.addaudithook(self._hear)
 
     def opened(self) -> str | None:
-        """Return the first such file since the last call, None if there was none."""
+        """Return the first file opened since the last call.
+
+        None if there was none.
+        """
         opened, self._opened = self._opened, None
         return opened
 
@@ -220,7 +227,7 @@ class Worker:
         self.connection.send(number)
 
     def outcome(self) -> Outcome | None:
-        """Return what became of the mutant, None while it is being parsed."""
+        """Return the mutant's outcome, None while it is being parsed."""
         if self.connection.poll():
             try:
                 outcome: Outcome = self.connection.recv()
@@ -248,7 +255,7 @@ class Worker:
 
 
 def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Outcome]:
-    """Parse mutants and return what became of each, in the order of their ends."""
+    """Parse mutants and return their outcomes, in finishing order."""
     outcomes: list[Outcome] = []
     waiting = iter(numbers)
     with tempfile.TemporaryDirectory(prefix="fuzz_") as root:
@@ -274,7 +281,7 @@ def fuzz(file_format: str, seed: int, numbers: range, processes: int) -> list[Ou
 
 
 def _feed(workers: dict[Path, Worker], folder: Path, waiting: Iterator[int]) -> None:
-    """Give a worker the next mutant, or end it if there is none."""
+    """Give a worker the next mutant, or end it."""
     number = next(waiting, None)
     if number is None:
         workers.pop(folder).stop()

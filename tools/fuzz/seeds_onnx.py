@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small ONNX files that the fuzzer starts from, and changes that keep them decodable."""
+"""Small ONNX files for the fuzzer, and decodable changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def seeds() -> Mapping[str, bytes]:
 
 
 def mutate(source: random.Random, data: bytes) -> bytes:
-    """Return a file whose messages have another value in one to three of their fields."""
+    """Return a file with one to three fields changed."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
@@ -139,7 +139,7 @@ def _shuffle_messages(source: random.Random, values: Any) -> None:
 
 
 def _handmade(*, external: bool = False) -> bytes:
-    """Return a file with attributes, initialisers, quantisation and a function of its own."""
+    """Return a file with attributes, initialisers, quantisation and function."""
     twice = helper.make_function(
         "own",
         "Twice",
@@ -179,7 +179,7 @@ def _handmade(*, external: bool = False) -> bytes:
 
 
 def _control() -> bytes:
-    """Return a file with a loop in a branch of a condition."""
+    """Return a file with a loop in a conditional branch."""
     real = TensorProto.FLOAT
     step = helper.make_graph(
         [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small TensorFlow Lite files that the fuzzer starts from, and changes to the numbers in them."""
+"""Small TensorFlow Lite files for the fuzzer, and changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ _SHAPES = {"image": (1, 4, 4, 2), "matrix": (2, 8), "list": (2,), "scalar": ()}
 
 
 def seeds() -> Mapping[str, bytes]:
-    """Return the files by name: some made by hand, and one for each builtin operator."""
+    """Return the files by name.
+
+    Some are made by hand, and there is one for each builtin operator.
+    """
     found = {
         "quantised": _quantised(),
         "sparse": _sparse(),
@@ -62,7 +65,7 @@ def seeds() -> Mapping[str, bytes]:
 
 
 def mutate(source: random.Random, data: bytes) -> bytes:
-    """Return a file in which one to three numbers are others."""
+    """Return a file with one to three numbers changed."""
     changed = bytearray(data)
     places = [
         at
@@ -84,7 +87,7 @@ def _model(
     data: Sequence[bytes] = (),
     **rest: object,
 ) -> bytes:
-    """Return a file; buffer 0 is empty, ``data`` are those behind it."""
+    """Return a file with ``data`` behind the empty buffer 0."""
     buffers = [table(), *(table({0: content}) for content in data)]
     fields = {0: u32(3), 1: [*codes], 2: [*subgraphs], 3: "made by a fuzzer", 4: buffers}
     signature = table({0: [table({0: "in", 1: u32(0)})], 1: [], 2: "serve", 4: u32(0)})
@@ -130,7 +133,10 @@ def _operator(
 
 
 def _any_operator(number: int, shape: str) -> bytes:
-    """Return an operator on an image or matrix, a list of integers, weights and a scalar."""
+    """Return an operator with common inputs.
+
+    They are an image or matrix, a list of integers, weights and a scalar.
+    """
     weights = np.ones((2, 2, 2, 2) if shape == "image" else (3, 8), np.float32)
     tensors = [
         _tensor(_SHAPES[shape]),
@@ -148,7 +154,7 @@ def _any_operator(number: int, shape: str) -> bytes:
 
 
 def _quantised() -> bytes:
-    """Return a convolution, a pooling and a matrix product on 8-bit integers."""
+    """Return convolution, pooling and matrix product on 8-bit integers."""
     rng = np.random.default_rng(0)
     kernel = rng.integers(-128, 128, (3, 2, 2, 2)).astype(np.int8)
     matrix = rng.integers(-128, 128, (5, 12)).astype(np.int8)
@@ -178,7 +184,7 @@ def _quantised() -> bytes:
 
 
 def _sparse() -> bytes:
-    """Return the sum of an input and a matrix that is stored without its zeros."""
+    """Return the sum of an input and a sparse matrix."""
 
     def vector(values: Sequence[int]) -> Table:
         return table({0: np.array(values, np.int32)})
@@ -195,7 +201,10 @@ def _sparse() -> bytes:
 
 
 def _external() -> bytes:
-    """Return the sum of an input and weights in a file beside the model."""
+    """Return the sum of an input and external weights.
+
+    They are in a file beside the model.
+    """
     tensors = [_tensor((18,)), _tensor((18,), _10=u32(7)), _tensor((18,))]
     group = table({0: "weights.bin"})
     place = table({0: u32(7), 1: u32(0), 2: u64(0), 3: u64(72), 4: "unpacked"})
@@ -204,7 +213,7 @@ def _external() -> bytes:
 
 
 def _loop() -> bytes:
-    """Return a WHILE that counts to three, with an IF in its body."""
+    """Return a WHILE that counts to three around an IF."""
     count, value, flag = _tensor((), _INT32), _tensor((2,)), _tensor((), _BOOL)
     limit, one = _tensor((), _INT32, 1), _tensor((), _INT32, 2)
     main = _subgraph(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Writers of what derives from the layer table and from compat.toml."""
+"""Generators from the layer table, compat.toml and the sources."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Write the pages of the compatibility matrix from compat.toml; with ``--check``, fail if stale.
+"""Write the compatibility pages from compat.toml.
 
-docs/compatibility.md is for people; matrix.json goes into armnn-core, where ``armnn doctor`` reads
-which released core takes a backend. ``nox -s compat`` sees to it that compat.toml is the truth.
+``--check`` fails if they are stale. docs/compatibility.md is for people; matrix.json is part of
+armnn-core, where ``armnn doctor`` reads which released core takes a backend. ``nox -s compat``
+tests compat.toml.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def files(description: dict[str, Any]) -> dict[Path, str]:
 
 
 def matrix(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the released cores with the Backend API of each, and the cells in short."""
+    """Return the released cores with their API, and the cells."""
     cores = [
         {"version": row["version"], "api": row["api"]}
         for row in description["release"]
@@ -87,7 +88,7 @@ def _table(
     cells: list[dict[str, Any]],
     title: Callable[[dict[str, Any]], str],
 ) -> Iterator[str]:
-    """Yield the lines of a table with a row per core."""
+    """Yield a table's lines, one row per core."""
     titles = list(dict.fromkeys(map(title, cells)))
     yield f"| core | {' | '.join(titles)} |"
     yield "|---" * (len(titles) + 1) + "|"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Write the drawings of the pages; with ``--check``, fail if stale.
+"""Write the drawings of the pages; ``--check`` fails if stale.
 
 docs/imports.svg is the import graph of the sources, docs/way.svg the way of a model through the
 distributions by their entry points, and CpuAcc's page has the way of the data through ``cpp/``.
@@ -76,7 +76,7 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _part_of(module: str) -> str | None:
-    """Return the node of a module, None for armnn itself and strangers."""
+    """Return a module's node, None for armnn itself and strangers."""
     package, _, rest = module.partition(".")
     if package != CORE.name:
         return package if (PACKAGES / package.replace("_", "-")).is_dir() else None
@@ -115,7 +115,7 @@ def _entry_points(distribution: str) -> dict[str, str]:
 
 
 def _entered(group: str) -> list[tuple[str, str]]:
-    """Return the distributions with entry points of a group, with the names."""
+    """Return the distributions with a group's entry points, with names."""
     folders = sorted(path.parent.name for path in PACKAGES.glob("*/pyproject.toml"))
     found = ((folder, _entry_points(folder).get(group, "")) for folder in folders)
     return [(folder, names) for folder, names in found if names]

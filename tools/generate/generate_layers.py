@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Write the files that derive from the layer table; with ``--check``, fail when one is stale.
+"""Write the files that derive from the layer table.
+
+``--check`` fails if one is stale.
 
 Run it with an environment that has armnn-core::
 
@@ -85,7 +87,7 @@ def load_table() -> Any:
 
 
 def layer_types(specs: Iterable[Any]) -> str:
-    """Return the module of the LayerType enumeration, in the order of the numbers."""
+    """Return the module of LayerType, in order of the numbers."""
     rows = sorted(specs, key=lambda spec: int(spec.number))
     members = "\n".join(f"    {spec.name} = {spec.number}" for spec in rows)
     return (
@@ -101,7 +103,7 @@ def layer_types(specs: Iterable[Any]) -> str:
 
 
 def builders(specs: Iterable[Any]) -> str:
-    """Return the module of the mixin with one typed method per layer type."""
+    """Return the mixin's module, one typed method per layer type."""
     specs = [spec for spec in specs if spec.name not in HAND_WRITTEN]
     body = "\n".join(_builder(spec) for spec in specs)
     modules: dict[str, set[str]] = {}
@@ -156,7 +158,10 @@ def _parts(name: str) -> list[str]:
 
 
 def method_name(layer_name: str) -> str:
-    """Return "add_batch_mat_mul" for "BatchMatMul"; digits stay with the word before them."""
+    """Return "add_batch_mat_mul" for "BatchMatMul".
+
+    Digits stay with the word before them.
+    """
     return f"add_{layers_header.c_name(layer_name).lower()}"
 
 
@@ -264,7 +269,10 @@ def _body(spec: Any) -> list[str]:
 
 
 def _type_text(hint: Any, *, item: bool = False) -> str:
-    """Return a type as a parameter has it: what the descriptor converts to what it stores."""
+    """Return a parameter's type.
+
+    It is what the descriptor converts to the type that it stores.
+    """
     if get_origin(hint) is tuple and not item:
         (element, *_) = get_args(hint)
         return f"Sequence[{_type_text(element, item=True)}]"
@@ -278,7 +286,7 @@ def _type_text(hint: Any, *, item: bool = False) -> str:
 
 
 def _field_lines(field: Any, type_text: str) -> list[str]:
-    """Return a parameter of a method; what is too long has its parts below each other."""
+    """Return a method's parameter; long ones are split into lines."""
     if field.default is dataclasses.MISSING:
         raise TypeError(f"the field {field.name!r} needs a default")
     head = f"        {field.name}: {type_text} = "
@@ -293,7 +301,7 @@ def _field_lines(field: Any, type_text: str) -> list[str]:
 
 
 def _enumerations(descriptor: type) -> set[type]:
-    """Return the enumerations whose members are defaults of a descriptor's fields."""
+    """Return the enumerations among a descriptor's defaults."""
     members: list[Any] = []
     for field in dataclasses.fields(descriptor):
         members += field.default if isinstance(field.default, tuple) else [field.default]
@@ -301,7 +309,7 @@ def _enumerations(descriptor: type) -> set[type]:
 
 
 def _literal(value: Any) -> str:
-    """Return what makes a value in Python, with the names of enumerations."""
+    """Return a value's Python source, with names of enumerations."""
     if isinstance(value, tuple):
         items = [_literal(item) for item in value]
         return f"({', '.join(items)}{',' * (len(items) == 1)})"
@@ -314,7 +322,7 @@ def _literal(value: Any) -> str:
 
 
 def documented(descriptor: type) -> tuple[list[str], dict[str, str]]:
-    """Return the lines of a descriptor's docstring and what it says of each field.
+    """Return a descriptor's docstring lines and its fields' texts.
 
     Fields that it inherits may be described where they are declared.
     """

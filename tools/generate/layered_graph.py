@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layered drawing of an acyclic graph: each node below its targets."""
+"""Layered drawing of an acyclic graph, nodes below their targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Row = list[str]
 def draw_graph(
     title: str, edges: Mapping[str, Set[str]], labels: Mapping[str, Sequence[str]], core: Set[str]
 ) -> Drawing:
-    """Return a drawing with an arrow for each edge that others do not imply.
+    """Return a drawing with an arrow for each direct edge.
+
+    Edges that others imply are left out.
 
     Args:
         title: What the picture shows.
@@ -77,7 +79,7 @@ def reduced(edges: Mapping[str, Set[str]]) -> dict[str, set[str]]:
 
 
 def ranks_of(edges: Mapping[str, Set[str]]) -> dict[str, int]:
-    """Return each node's row: 0 without targets, else below all of them."""
+    """Return each node's row: 0 without targets, else below them."""
     ranks: dict[str, int] = {}
     for node in TopologicalSorter(edges).static_order():
         ranks[node] = 1 + max((ranks[target] for target in edges[node]), default=-1)
@@ -95,7 +97,7 @@ def _bend(node: str, target: str, rank: int) -> str:
 def _with_bends(
     edges: Mapping[str, Set[str]], ranks: Mapping[str, int]
 ) -> tuple[list[Row], dict[str, set[str]]]:
-    """Return the rows and links with a bend where an edge crosses a row."""
+    """Return rows and links, with bends in crossed rows."""
     rows: list[Row] = [[] for _ in range(1 + max(ranks.values()))]
     links: dict[str, set[str]] = {}
     for node in sorted(edges):
@@ -115,7 +117,7 @@ def _with_bends(
 
 
 def _ordered(rows: Sequence[Row], links: Mapping[str, Set[str]]) -> list[Row]:
-    """Return the rows in an order with few crossings, by barycentres."""
+    """Return the rows with few crossings, ordered by barycentres."""
     rows = [list(row) for row in rows]
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
@@ -134,7 +136,7 @@ def _ordered(rows: Sequence[Row], links: Mapping[str, Set[str]]) -> list[Row]:
 def _centres(
     rows: Sequence[Row], links: Mapping[str, Set[str]], widths: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the x of each node: near its links, without overlaps."""
+    """Return each node's x: near its links, without overlaps."""
     centres = {node: 0.0 for row in rows for node in row}
     for _ in range(_SWEEPS):
         for row in rows:
@@ -155,7 +157,7 @@ def _centres(
 
 
 def _pushed(wanted: Sequence[float], apart: Sequence[float]) -> list[float]:
-    """Return places at or right of the wanted ones, far enough apart."""
+    """Return places at or right of wanted ones, sufficiently apart."""
     places = [wanted[0]]
     for want, distance in zip(wanted[1:], apart, strict=True):
         places.append(max(want, places[-1] + distance))
@@ -165,7 +167,7 @@ def _pushed(wanted: Sequence[float], apart: Sequence[float]) -> list[float]:
 def _share(
     node: str, target: str, links: Mapping[str, Set[str]], boxes: Mapping[str, Box]
 ) -> float:
-    """Return where an edge leaves the top of a box, from -1 to 1."""
+    """Return an edge's place on a box, -1 to 1."""
     ups = sorted(
         (link for link in links[node] if boxes[link].y < boxes[node].y),
         key=lambda link: boxes[link].x,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes armnn/layers.h, the layer table in C, from the layer table."""
+"""Writes armnn/layers.h from the layer table."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def header(specs: Iterable[Any], documented: Fields, taken: Iterable[str] = ()) 
 
 
 def enumerations(specs: Iterable[Any]) -> list[Any]:
-    """Return the enumerations that parameters hold, in the order of the table."""
+    """Return the enumerations of parameters, in the table's order."""
     found: dict[Any, None] = {}
     for spec in specs:
         hints = get_type_hints(spec.descriptor)
@@ -73,7 +73,10 @@ def enumerations(specs: Iterable[Any]) -> list[Any]:
 
 
 def c_name(name: str) -> str:
-    """Return "BATCH_MAT_MUL" for "BatchMatMul"; digits stay with the word before them."""
+    """Return "BATCH_MAT_MUL" for "BatchMatMul".
+
+    Digits stay with the word before them.
+    """
     name = name.replace("NaN", "Nan")  # one word
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return words.upper()
@@ -126,7 +129,10 @@ def _parameter(spec: Any, field: Any, hint: Any, said: str) -> list[str]:
 
 
 def c_literal(value: Any) -> str:
-    """Return a value as C writes it; the elements of an array stand in braces, pairs in a row."""
+    """Return a value's C source.
+
+    Elements of an array are in braces, pairs in a row.
+    """
     if isinstance(value, tuple):
         return f"{{{', '.join(c_literal(item).strip('{}') for item in value)}}}"
     if isinstance(value, str):

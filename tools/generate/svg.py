@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boxes, arrows and texts as an SVG for light and dark pages."""
+"""Boxes, arrows and texts as SVG for light and dark."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Box(NamedTuple):
     height: float
 
     def side(self, right: float, down: float) -> Point:
-        """Return a place on the border: (1, 0) is the right side's middle."""
+        """Return a border place; (1, 0) is the right middle."""
         return Point(self.x + right * self.width / 2, self.y + down * self.height / 2)
 
 
 def size_of(lines: Sequence[str]) -> tuple[float, float]:
-    """Return width and height of a box that holds these lines."""
+    """Return the size of a box that holds these lines."""
     return max(map(len, lines)) * _LETTER + 20, len(lines) * LINE + 11
 
 
@@ -77,7 +77,7 @@ class Drawing:
             self.text(Point(box.x, corner.y + 18 + LINE * number), line, "small" if number else "")
 
     def frame(self, box: Box, label: str) -> None:
-        """Draw a dashed frame with a label in its upper left corner."""
+        """Draw a dashed frame, labelled in its upper left corner."""
         self._rectangle(box, "frame")
         corner = box.side(-1, -1)
         self.text(Point(corner.x + 10, corner.y + 17), label, "left head")
@@ -89,7 +89,7 @@ class Drawing:
         )
 
     def arrow(self, points: Sequence[Point], *, sideways: bool = False) -> None:
-        """Draw a smooth line through points, with a head at the last one.
+        """Draw a smooth line through points, with a head.
 
         Args:
             points: Two or more places.

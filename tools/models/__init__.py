@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The public models: where they come from, and how far ours is from others."""
+"""The public models: sources, recipes, distances from other runtimes."""

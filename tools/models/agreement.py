@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How far the outputs of two run times are from each other, and how far they may be.
+"""The distance between two runtimes' outputs, and its limits.
 
-An output that is quantised, or that a quantised tensor becomes at the end, is compared in its
-steps; another relative to its range, or to its size if it is one number.
+An output that is quantised, or that is dequantised at the end, is compared in its steps; another
+one relative to its range, or to its size if it is one number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ HALF_A_STEP = 0.5
 
 @dataclass(frozen=True)
 class Distance:
-    """How far the outputs of a run time are from those of the oracle, over all feeds.
+    """The distance of a runtime's outputs from the oracle's.
+
+    It is taken over all feeds.
 
     Attributes:
         largest: The largest difference, in steps or relative to the range.
@@ -48,7 +50,7 @@ class Distance:
     same_choice: bool
 
     def is_no_larger(self, other: Distance) -> bool:
-        """Whether the outputs are no further from the oracle than another run time's."""
+        """Return whether the outputs are as near as another runtime's."""
         return self.largest <= other.largest and self.mean <= other.mean
 
 
@@ -102,9 +104,9 @@ def _differences(got: Array, wanted: Array, step: float | None) -> Array:
 
 
 def output_steps(network: armnn.Network) -> list[float | None]:
-    """Return what a step of each output is worth in the numbers that a run returns.
+    """Return the real value of a step of each output.
 
-    Outputs that hand on a state to an input of the same name are left out.
+    Outputs that pass a state to an input of the same name are left out.
     """
     handed_on = {layer.name for layer in network.inputs}
     made = (layer for layer in network.outputs if layer.name not in handed_on)
@@ -127,7 +129,7 @@ def _step(value: Value | None) -> float | None:
 def verdict(
     ours: Distance, others: Mapping[str, Distance], *, in_steps: bool, on_average: bool = False
 ) -> str:
-    """Return how a model agrees with its oracle; empty if it does not.
+    """Return how a model agrees with its oracle, or "".
 
     Args:
         ours: How far our outputs are from the oracle.

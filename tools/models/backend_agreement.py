@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the public models on a backend and on CpuRef alone, and compares their outputs.
+"""Compares the public models on a backend and on CpuRef.
 
     python -m tools.models.backend_agreement [NAME ...] [--backend CpuAcc]
 

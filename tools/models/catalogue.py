@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which public models there are and where they come from, as models.toml says it."""
+"""The catalogue of public models, read from models.toml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 CATALOGUE = Path(__file__).with_name("models.toml")
 
 ANY_INPUT = "*"
-"""The name that stands for every input which has no entry of its own."""
+"""The name of every input without an entry of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Package:
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """What an input is given: noise, or the same number everywhere.
+    """An input's data: noise, or one number everywhere.
 
     Attributes:
         shape: Its shape; None for that of the model.
@@ -63,7 +63,7 @@ class Model:
         source: The model that it is made of; empty if that is a file in a wheel.
         oracle: The recipe that makes of it what the oracle can run; empty if it can run it.
         refused: Whether it is known that the parser refuses it.
-        quantized: Whether it computes with integers that stand for real numbers.
+        quantized: Whether it computes with quantised integers.
         inputs: What its inputs are given, by name.
     """
 
@@ -90,7 +90,7 @@ class Model:
 
 
 def read_catalogue(path: Path = CATALOGUE) -> dict[str, Model]:
-    """Return the models by name, in the order of the file.
+    """Return the models by name, in file order.
 
     Raises:
         KeyError: A model names a package or source that is not there, or lacks a field.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the public models on CpuRef and states how far they are from the run times they are for.
+"""Compares the public models on CpuRef with their runtimes.
 
     python -m tools.models.check [NAME ...] [--anew]
 
@@ -40,7 +40,10 @@ PACKAGES = ("armnn", "armnn_backend_ref", "armnn_parser_onnx", "armnn_parser_tfl
 
 
 def measure(model: Model, path: Path) -> dict[str, Any]:
-    """Return the record of a model: what is in it, and how far its outputs are from the oracle."""
+    """Return a model's record: its content and its distance.
+
+    The distance is that of its outputs from the oracle's.
+    """
     operators, kind = describe(path)
     record: dict[str, Any] = {
         "format": kind,
@@ -83,7 +86,10 @@ def measure(model: Model, path: Path) -> dict[str, Any]:
 
 
 def describe(path: Path) -> tuple[dict[str, int], str]:
-    """Return how often a file has each operator, subgraphs included, and its format."""
+    """Return a file's operators with counts, and its format.
+
+    Subgraphs are included.
+    """
     if path.suffix == ".onnx":
         onnx = importlib.import_module("onnx")
         model = onnx.load(path, load_external_data=False)
@@ -111,7 +117,10 @@ def _node_types(graph: Any) -> Iterator[str]:
 
 
 def sources_digest() -> str:
-    """Return a digest of all that a record follows from, beside the model."""
+    """Return a digest of everything a record depends on.
+
+    The model itself is left out.
+    """
     digest = hashlib.sha256()
     folders = [Path(importlib.import_module(name).__path__[0]) for name in PACKAGES]
     for folder in (*folders, Path(__file__).parent):
@@ -127,7 +136,7 @@ def _versions() -> dict[str, str]:
 
 
 def record_of(name: str, folder: Path, sources: str, *, anew: bool) -> dict[str, Any]:
-    """Return the record of a model, measured unless the folder has it."""
+    """Return a model's record, measured unless the folder has it."""
     model, path = MODELS[name], fetch(name, default_cache())
     key = hashlib.sha256(repr((sources, model)).encode() + path.read_bytes()).hexdigest()
     kept = folder / f"{name}.json"
@@ -153,7 +162,7 @@ def _written(records: dict[str, Any]) -> str:
 
 
 def outcome(model: Model, record: dict[str, Any]) -> tuple[bool, str]:
-    """Return whether a record is as it should be, and a line about it."""
+    """Return whether a record is as expected, with a line."""
     if "failed" in record:
         return False, f"failed: {record['failed']}"
     if "refused" in record:

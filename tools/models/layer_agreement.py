@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs each layer of a quantised model alone, on what CpuRef gives it in the model.
+"""Compares each layer of a quantised model with CpuRef.
 
-From layer to layer differences of a step grow, so outputs of a whole model say little of what its
-layers compute.
+A layer runs alone, on its inputs in the model on CpuRef. From layer to layer differences of a step
+grow, so outputs of a whole model are no measure of its layers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array: TypeAlias = "NDArray[Any]"
 def largest_step(
     network: armnn.Network, feed: Mapping[str, Array], backend: str
 ) -> tuple[int, str]:
-    """Return how many steps a layer is off at most, and the name of that layer.
+    """Return the largest error in steps, and its layer.
 
     Args:
         network: A model; only layers that make quantised values are run.
@@ -63,7 +63,7 @@ def _fed(layer: Layer) -> Iterator[Value]:
 
 
 def _values(network: armnn.Network, feed: Mapping[str, Array]) -> dict[Value, Array]:
-    """What every value of a network is on CpuRef."""
+    """Return every value of a network on CpuRef."""
     probe = network.clone()
     asked: dict[str, Value] = {}
     for layer, twin in zip(network.topological_order(), probe.layers, strict=True):
@@ -78,7 +78,7 @@ def _values(network: armnn.Network, feed: Mapping[str, Array]) -> dict[Value, Ar
 
 
 def _alone(network: armnn.Network, layer: Layer, known: Mapping[Value, Array]) -> armnn.Network:
-    """A network of one layer, with the constants that it reads."""
+    """Return a network of one layer with its constants."""
     alone = armnn.Network(layer.name)
     alone.quantized_arithmetic = network.quantized_arithmetic
     replacements = {}

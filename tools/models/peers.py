@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs a model on CpuRef, and on the run time of its format as the oracle and the yardstick.
+"""Runs a model on CpuRef, its oracle and its yardsticks.
 
-The oracle is what computes a model as its format means it: onnxruntime and LiteRT's reference
-kernels; for quantised ONNX models onnxruntime without its optimisations, which compute them in
-other steps. The yardsticks are the same run times' optimised kernels.
+The oracle computes a model as its format means it: onnxruntime and LiteRT's reference kernels; for
+quantised ONNX models onnxruntime without its optimisations, which compute them in other steps. The
+yardsticks are the same runtimes' optimised kernels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before LiteRT is imported:
 
 
 def make_feeds(model: Model, inputs: Mapping[str, armnn.TensorInfo], count: int) -> Feeds:
-    """Return inputs as the catalogue says them: noise from seeds 0, 1, 2 and so on.
+    """Return inputs as the catalogue declares them.
+
+    Noise is from seeds 0, 1, 2 and so on.
 
     Args:
         model: What the catalogue says.
@@ -64,7 +66,7 @@ def _noise(model: Model, name: str, info: armnn.TensorInfo, random: np.random.Ge
 
 
 def states_of(loaded: armnn.LoadedNetwork) -> dict[str, Array]:
-    """Return the variables that a model hands on from run to run, and what they begin with."""
+    """Return the variables between runs, with initial values."""
     states = {}
     for name, info in loaded.inputs.items():
         if name in loaded.outputs:
@@ -74,7 +76,7 @@ def states_of(loaded: armnn.LoadedNetwork) -> dict[str, Array]:
 
 
 def run_ours(loaded: armnn.LoadedNetwork, feeds: Feeds) -> Outputs:
-    """Return what our run time computes, one feed after the other."""
+    """Return armnn's outputs, one feed after the other."""
     states, made = states_of(loaded), []
     for feed in feeds:
         results = loaded.run({**feed, **states})
@@ -84,14 +86,14 @@ def run_ours(loaded: armnn.LoadedNetwork, feeds: Feeds) -> Outputs:
 
 
 def oracle(path: Path, content: bytes, feeds: Feeds, *, quantized: bool) -> Outputs:
-    """Return what the model means, by the run time of its format."""
+    """Return the outputs of the format's own runtime."""
     if path.suffix == ".onnx":
         return _onnxruntime("ORT_DISABLE_ALL" if quantized else "ORT_ENABLE_ALL")(content, feeds)
     return _litert("BUILTIN_REF")(content, feeds)
 
 
 def yardsticks(path: Path) -> dict[str, Callable[[bytes, Feeds], Outputs]]:
-    """Return the optimised kernels of the run time of a format, by name."""
+    """Return the format's optimised kernels, by name."""
     if path.suffix == ".onnx":
         return {"onnxruntime, optimised": _onnxruntime("ORT_ENABLE_ALL")}
     return {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Gives a "light" model of the onnx wheel real weights in place of its constant ones.
+"""Gives a "light" ONNX model random weights.
 
-The light models replace each large weight by a ConstantOfShape node. All channels are equal then,
-which hides most mistakes that an implementation can make.
+They replace its constant ones. The light models replace each large weight by a ConstantOfShape
+node. All channels are equal then, which hides most mistakes that an implementation can make.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLASSIFIER_GAIN = 0.2
 
 
 def fill_with_random_weights(source: bytes) -> bytes:
-    """The model with each ConstantOfShape node replaced by a seeded random initializer."""
+    """Return the model with a seeded initializer per ConstantOfShape."""
     model = onnx.load_model_from_string(source)
     graph = model.graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
@@ -49,7 +49,10 @@ def fill_with_random_weights(source: bytes) -> bytes:
 
 
 def _distribution_per_weight(graph: onnx.GraphProto) -> dict[str, Distribution]:
-    """What each weight is drawn from, by the operator that reads it, in its shape or another."""
+    """Return each weight's distribution, by the operator reading it.
+
+    The operator may read it in another shape.
+    """
     roles: dict[str, tuple[Distribution, ...]] = {
         "Conv": (_kernel, _offset),
         "BatchNormalization": (_factor, _offset, _offset, _factor),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What makes a model of another one: random weights, other number formats, quantisation."""
+"""Makes models of others: random weights, number formats, quantisation."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def _onnx_static(source: bytes, model: Model, *, form: str, kind: str, per_chann
 
 
 def _with_fixed_shapes(source: bytes, model: Model) -> onnx.ModelProto:
-    """Return the model with the shapes of the catalogue, in an opset that has scales per axis."""
+    """Return the model with the catalogue's shapes.
+
+    Its opset has scales per axis.
+    """
     given = onnx.load_model_from_string(source)
     for value in given.graph.input:
         sizes = model.feed(value.name).shape or ()
@@ -118,7 +121,10 @@ def _tflite_real(source: bytes, _: Model) -> bytes:
 
 
 def _tflite_quantized(source: bytes, model: Model, *, recipe: str) -> bytes:
-    """Quantise with one of LiteRT's recipes, ranges from noise where it asks for them."""
+    """Quantise with a recipe of LiteRT.
+
+    Ranges are from noise where it needs them.
+    """
     quantizer = importlib.import_module("litert_quantizer.quantizer")
     recipes = importlib.import_module("litert_quantizer.recipe")
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +148,7 @@ def _litert_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 def _samples(
     shapes: Mapping[str, tuple[int, ...]], model: Model
 ) -> list[dict[str, NDArray[np.float32]]]:
-    """Return the noise that the catalogue says, by the names of the inputs."""
+    """Return the catalogue's noise by input names."""
     random = np.random.default_rng(0)
     samples = []
     for _ in range(SAMPLES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Changes TensorFlow Lite models so that quantisers take them and LiteRT runs them."""
+"""Changes TensorFlow Lite models for quantisers and for LiteRT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 
 
 def _opened(source: bytes) -> tuple[Any, Any]:
-    """Return the module of the schema and the model, all its data within its tables."""
+    """Return the schema's module and the model.
+
+    All data of the model is within its tables.
+    """
     schema = importlib.import_module("ai_edge_litert.schema_py_generated")
     model = schema.ModelT.InitFromPackedBuf(source, 0)
     for buffer in model.buffers:
@@ -28,7 +31,7 @@ def _packed(model: Any) -> bytes:
 
 
 def plain_weights(source: bytes) -> bytes:
-    """The model with every DEQUANTIZE of a float16 constant done, and with a signature.
+    """Return the model with float16 constants dequantised, and a signature.
 
     Quantisers want plain weights, and a signature by whose name they feed the model.
     """
@@ -46,7 +49,10 @@ def plain_weights(source: bytes) -> bytes:
 
 
 def _was_folded(schema: Any, model: Any, subgraph: Any, operator: Any) -> bool:
-    """Store what a DEQUANTIZE makes of a constant as the data of its output."""
+    """Store a DEQUANTIZE of a constant as its output's data.
+
+    Return whether that was done.
+    """
     code = model.operatorCodes[operator.opcodeIndex]
     if max(code.builtinCode, code.deprecatedBuiltinCode) != schema.BuiltinOperator.DEQUANTIZE:
         return False
@@ -97,9 +103,10 @@ def _entry(schema: Any, subgraph: Any, index: int) -> Any:
 
 
 def with_builtin_transposed_convolutions(source: bytes) -> bytes:
-    """The model with TRANSPOSE_CONV in place of MediaPipe's operator, which LiteRT does not know.
+    """Return the model with TRANSPOSE_CONV for MediaPipe's operator.
 
-    Both have the same options in the same order, the builtin one as a table.
+    LiteRT does not know the latter. Both have the same options in the same order, the builtin one
+    as a table.
     """
     schema, model = _opened(source)
     for code in model.operatorCodes:
@@ -135,10 +142,11 @@ def _make_builtin(schema: Any, model: Any, subgraph: Any, operator: Any) -> None
 
 
 def with_real_weights(source: bytes) -> bytes:
-    """The model with 8-bit weights under floating point activations made float32.
+    """Return the model with 8-bit weights made float32.
 
-    LiteRT rounds the activations of such operators to 8 bits while it runs; real weights keep it
-    from that, so that it computes what the model was made of.
+    They are those under floating point activations. LiteRT rounds the activations of such operators
+    to 8 bits while it runs; real weights keep it from that, so that it computes what the model was
+    made of.
     """
     schema, model = _opened(source)
     for subgraph in model.subgraphs:

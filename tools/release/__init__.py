@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What is released: its contents, its record and a folder to install from."""
+"""Releases: contents, records and a folder to install from."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that wheels and source distributions hold what they should and nothing else.
+"""Checks the contents of wheels and source distributions.
 
 python -m tools.release.check_distributions dist
 """
@@ -24,7 +24,7 @@ BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py"}
 
 
 def wheel_problems(path: Path) -> list[str]:
-    """What is wrong with a wheel: one sentence each."""
+    """Return the defects of a wheel, one sentence each."""
     with zipfile.ZipFile(path) as archive:
         names = [PurePosixPath(name) for name in archive.namelist()]
     inside = [name for name in names if not name.parts[0].endswith(".dist-info")]
@@ -39,7 +39,7 @@ def wheel_problems(path: Path) -> list[str]:
 
 
 def sdist_problems(path: Path) -> list[str]:
-    """What is wrong with a source distribution: one sentence each."""
+    """Return the defects of a source distribution, one sentence each."""
     with tarfile.open(path) as archive:
         files = [PurePosixPath(member.name) for member in archive.getmembers() if member.isfile()]
     names = [name.relative_to(name.parts[0]) for name in files]
@@ -67,7 +67,10 @@ def _missing(names: Iterable[PurePosixPath], required: Iterable[str]) -> list[st
 
 
 def main() -> None:
-    """Check the folder on the command line; the exit status is 1 if anything is wrong."""
+    """Check the folder on the command line.
+
+    The exit status is 1 if there is a defect.
+    """
     folder = Path(sys.argv[1])
     wheels, sdists = sorted(folder.glob("*.whl")), sorted(folder.glob("*.tar.gz"))
     problems = [problem for wheel in wheels for problem in wheel_problems(wheel)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Release one distribution: check that everything agrees, build it, record commit and version.
+"""Release one distribution: check, build, record commit and version.
 
 ``python -m tools.release.release armnn-core 1.1.0``; ``nox -s "release(armnn-core)" -- 1.1.0`` does
-that in an environment of its own. What is refused is refused before anything is built or written.
-The record goes to the end of compat.toml and is committed by hand, as is the upload.
+that in an environment of its own. Refusals come before anything is built or written. The record is
+appended to compat.toml and is committed by hand, as is the upload.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def release(root: Path, package: str, version: str, output: Path) -> list[str]:
 
 
 def problems(root: Path, package: str, version: str) -> Iterator[str]:
-    """Yield what stands in the way of a release, before anything is built."""
+    """Yield the reasons against a release, before building."""
     yield from _tree_problems(root)
     yield from _version_problems(root, package, version)
     yield from _change_log_problems(root, package, version)
@@ -88,7 +88,7 @@ def problems(root: Path, package: str, version: str) -> Iterator[str]:
 
 
 def packages(root: Path) -> dict[str, dict[str, Any]]:
-    """Return the ``[project]`` table of each distribution by name, with its version and awaits."""
+    """Return each distribution's ``[project]`` table, version and awaits."""
     found = {}
     for path in sorted((root / "packages").glob("*/pyproject.toml")):
         description = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Put all our wheels into one folder that pip installs from, without a compiler and an index.
+"""Put all our wheels into one folder for pip.
+
+pip installs from it without a compiler and an index.
 
     python -m tools.release.wheelhouse [--folder dist/wheelhouse] [--this-machine-only]
 
@@ -35,7 +37,7 @@ EXTRAS = ("cpu", "dynamic", "image")
 
 
 def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
-    """Make the folder anew, of the wheels in dist/ and some more.
+    """Make the folder anew, of dist/'s wheels and more.
 
     Raises:
         FileNotFoundError: A distribution has no wheel in dist/.
@@ -55,7 +57,10 @@ def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
 
 
 def others_needed(name: str, extras: Iterable[str] = ()) -> Iterator[str]:
-    """Yield what a distribution of ours, and those of ours that it needs, need of others."""
+    """Yield a distribution's third-party requirements.
+
+    Those of our distributions that it needs are included.
+    """
     project = tomllib.loads((PACKAGES / name / "pyproject.toml").read_text())["project"]
     needed = list(project["dependencies"])
     for extra in extras:
@@ -69,7 +74,7 @@ def others_needed(name: str, extras: Iterable[str] = ()) -> Iterator[str]:
 
 
 def commands(folder: Path) -> list[str]:
-    """Return what a user types; only the first command may ask an index."""
+    """Return the user's commands; only the first uses an index."""
     if folder.is_relative_to(Path.cwd()):
         folder = folder.relative_to(Path.cwd())
     return [

@@ -176,7 +176,7 @@ def _assertions(abi: Abi) -> Iterable[str]:
 
 
 def field_text(field: Field) -> str:
-    """What is said about a field: meaning, results, owner, threads, age."""
+    """Return a field's comment: meaning, results, owner, threads, age."""
     text = [field.doc]
     if field.parameters is not None and field.outs and field.outs != (field.name,):
         text.append(f"Written: {', '.join(field.outs)}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the ctypes mirror of armnn/backend.h from the description of the Backend API."""
+"""Writes the ctypes mirror of armnn/backend.h."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def mirror(abi: Abi) -> str:
 
 
 def _sort_key(name: str) -> tuple[bool, list[str | int]]:
-    """Constants before classes and 8 before 16, as ruff sorts them."""
+    """Return ruff's order: constants before classes, 8 before 16."""
     parts = re.split(r"(\d+)", name)
     return not name.isupper(), [int(part) if part.isdigit() else part for part in parts]
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The Backend API in C as read from abi.toml, and its layout on LP64 machines."""
+"""The Backend API in C, read from abi.toml, with layout.
+
+The layout is that of LP64 machines.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Struct:
         return bool(self.id)
 
     def last_field(self, minor: int) -> Field:
-        """The last field that a minor knows."""
+        """Return the last field that a minor knows."""
         return [field for field in self.fields if field.since <= minor][-1]
 
 
@@ -130,7 +133,10 @@ def _field(row: dict[str, Any]) -> Field:
 
 
 def layout(abi: Abi) -> dict[str, Any]:
-    """Return a row per struct and enumeration, with the offset and size of each field on LP64."""
+    """Return a row per struct and enumeration.
+
+    It has the offset and size of each field on LP64.
+    """
     shapes: dict[str, tuple[int, int]] = {name: (size, size) for name, size in SCALARS.items()}
     structs: dict[str, Any] = {}
     for struct in abi.structs:
@@ -157,7 +163,7 @@ def layout(abi: Abi) -> dict[str, Any]:
 
 
 def breaks(old: dict[str, Any], new: dict[str, Any], minor: int) -> list[str]:
-    """Return what a layout takes away from, or alters in, the layout of an earlier minor.
+    """Return a layout's removals and changes since an earlier minor.
 
     Args:
         old: The layout of the earlier minor.

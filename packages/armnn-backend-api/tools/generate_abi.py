@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Write the C form of the Backend API from abi.toml; with ``--check``, fail when a file is stale.
+"""Write the C form of the Backend API from abi.toml.
 
-Written are the header, the ctypes mirror, the golden layout and the reference part of
-docs/backend-api-c.md. While a golden layout says ``"released": false``, run this script and review
-the difference. At the release of that Backend API version, set it to true by hand; from then on a
-changed row is refused, and an addition needs the next minor.
+``--check`` fails if a file is stale. The files are the header, the ctypes mirror, the golden layout
+and the reference part of docs/backend-api-c.md. While a golden layout says ``"released": false``,
+run this script and review the difference. At the release of that Backend API version, set it to
+true by hand; from then on a changed row is refused, and an addition needs the next minor.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def golden_files(folder: Path) -> dict[tuple[int, int], dict[str, Any]]:
 
 
 def golden_problems(abi: Abi, golden: dict[tuple[int, int], dict[str, Any]]) -> list[str]:
-    """Return how the description breaks what was released; empty if it does not."""
+    """Return the description's breaks of released layouts; empty without any."""
     now = layout(abi)
     problems = []
     for (major, minor), document in golden.items():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Breaks CpuRef on purpose, one kernel at a time, and asks the conformance kit whether it notices.
+"""Breaks CpuRef kernel by kernel, to test the kit.
+
+The conformance kit has to notice every mutant.
 
 python packages/armnn-backend-ref/tools/kit_mutants.py            all of kit_mutants.toml
 python packages/armnn-backend-ref/tools/kit_mutants.py Softmax    those of one layer type
@@ -77,13 +79,13 @@ class Mutant:
 
 
 def read_mutants(path: Path = RECORDS) -> list[Mutant]:
-    """Read the mutants; the TOML file groups them by the source file."""
+    """Read the mutants, which the file groups by source."""
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     return [Mutant(file=file, **row) for file, rows in document.items() for row in rows]
 
 
 def inapplicable(mutants: Sequence[Mutant], sources: Path = SOURCES) -> list[str]:
-    """Say which mutants do not apply to the sources, one sentence each."""
+    """Return a sentence for each mutant that does not apply."""
     problems = []
     for mutant in mutants:
         count = (sources / mutant.path).read_text(encoding="utf-8").count(mutant.old)
@@ -95,7 +97,9 @@ def inapplicable(mutants: Sequence[Mutant], sources: Path = SOURCES) -> list[str
 
 
 def is_caught(mutant: Mutant, scratch: Path) -> bool:
-    """Apply a mutant to a copy of the sources, run the kit there, and take the mutant back.
+    """Return whether the kit catches a mutant.
+
+    It is applied to a copy of the sources, and taken back.
 
     Raises:
         RuntimeError: The kit did not come to a verdict.
@@ -112,7 +116,7 @@ def is_caught(mutant: Mutant, scratch: Path) -> bool:
 
 
 def run_kit(layer: str, sources: Path) -> bool:
-    """Say whether the kit finds fault with the CpuRef of these sources.
+    """Return whether the kit finds faults in these sources.
 
     Raises:
         RuntimeError: It did not come to a verdict.
@@ -161,7 +165,7 @@ def caught_by_kit(mutants: Sequence[Mutant], jobs: int = JOBS) -> list[bool]:
 
 
 def report(mutants: Sequence[Mutant], caught: Sequence[bool]) -> bool:
-    """Print what came of it; return whether that is good enough."""
+    """Print the result; return whether it is good enough."""
     surprises = 0
     for mutant, was_caught in zip(mutants, caught, strict=True):
         if was_caught and not mutant.survives:

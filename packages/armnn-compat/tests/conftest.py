@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of stand-ins share: a process with two backends and a parser made here."""
+"""Fixtures of the stand-ins: a process with backends and parser."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ Seen = dict[str, dict[str, OptionValue]]
 
 @pytest.fixture
 def install_stand_ins(tmp_path: Path) -> Iterator[Callable[[Plugin], Seen]]:
-    """Returns what installs a parser and the backends First and Second, of which one takes threads.
+    """Install a parser and the backends First and Second.
 
-    It gives the options that a backend was given, by its id.
+    One of the two takes threads. The result of the installer gives the options that a backend was
+    given, by its id.
     """
     with ExitStack() as stack:
 
@@ -93,20 +94,20 @@ def install_stand_ins(tmp_path: Path) -> Iterator[Callable[[Plugin], Seen]]:
 
 @pytest.fixture
 def onnx_parser() -> Plugin:
-    """A parser of ONNX files that hold one Add."""
+    """Return a parser of ONNX files that hold one Add."""
     entry = {"armnn.parsers": {"onnx": "armnn_parser_fake:parse"}}
     return Plugin("armnn-parser-fake", "1", (), entry, {"armnn_parser_fake": PARSER})
 
 
 @pytest.fixture
 def options_seen(install_stand_ins: Callable[[Plugin], Seen], onnx_parser: Plugin) -> Seen:
-    """The options that backends were given, in a process with a parser of ONNX."""
+    """Return the backends' options in a process with ONNX parser."""
     return install_stand_ins(onnx_parser)
 
 
 @pytest.fixture
 def session(options_seen: Seen) -> ort.InferenceSession:
-    """A session of the model that adds ``x`` and ``y``."""
+    """Return a session of the model adding ``x`` and ``y``."""
     return ort.InferenceSession(_sum_model())
 
 
@@ -121,7 +122,10 @@ def _tensor(name: str, shape: list[int | str | None] | None = None) -> onnx.Valu
 
 
 def _sum_model(operator: str = "Add", outputs: list[onnx.ValueInfoProto] | None = None) -> bytes:
-    """``z = x + y`` with an initialiser that is an input, too, and with all kinds of metadata."""
+    """Return ``z = x + y`` with all kinds of metadata.
+
+    An initialiser is an input, too.
+    """
     graph = helper.make_graph(
         [helper.make_node(operator, ["x", "y"], ["z"])],
         "sum",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The interpreter over a parser and a backend that are made here: arguments, state, refusals."""
+"""The interpreter over a local parser and backend.
+
+Arguments, state and refusals are tested.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ def signature(builder: Any, key: str, subgraph: int) -> Any:
 
 
 def model_bytes(signatures: dict[str, int] | None = None, *, with_state: bool = False) -> bytes:
-    """``y = x + x`` with x of [1,2]; the parser above reads nothing else of it."""
+    """Return ``y = x + x`` with x of [1,2].
+
+    The parser above reads nothing else of it.
+    """
     builder = flatbuffers.Builder(256)
     buffer = (tflite.BufferStart(builder), tflite.BufferEnd(builder))[1]
     tensors = [tensor(builder, name, (1, 2)) for name in "xy"]
@@ -112,7 +118,7 @@ def model_bytes(signatures: dict[str, int] | None = None, *, with_state: bool = 
 def options_seen(
     install_stand_ins: Callable[[Plugin], dict[str, dict[str, OptionValue]]],
 ) -> dict[str, dict[str, OptionValue]]:
-    """The options that backends were given, in a process with a parser of TFLite."""
+    """Return the backends' options in a process with TFLite parser."""
     entry = {"armnn.parsers": {"tflite": "armnn_parser_fake:parse"}}
     parser = Plugin("armnn-parser-fake", "1", (), entry, {"armnn_parser_fake": PARSER})
     return install_stand_ins(parser)

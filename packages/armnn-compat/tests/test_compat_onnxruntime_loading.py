@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a session loads, what it refuses to load, and what is left when it is gone."""
+"""What a session loads, refuses, and leaves behind."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names that programs import: kept where they only describe, refused where they would compute."""
+"""Names that programs import: descriptive ones kept, computing ones refused."""
 
 from __future__ import annotations
 

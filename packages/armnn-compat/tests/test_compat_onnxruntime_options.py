@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options of sessions and runs take what onnxruntime's take, and refuse what those refuse."""
+"""Options of sessions and runs match onnxruntime's, refusals included."""
 
 from __future__ import annotations
 

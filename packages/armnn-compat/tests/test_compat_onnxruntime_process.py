@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The functions of the process say what is there, and do little else."""
+"""The process functions describe the process and little else."""
 
 from __future__ import annotations
 

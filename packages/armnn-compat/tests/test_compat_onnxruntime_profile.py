@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profiles are JSON lists of sessions' and nodes' events, where the options say."""
+"""Profiles are JSON lists of events, at the options' path."""
 
 from __future__ import annotations
 

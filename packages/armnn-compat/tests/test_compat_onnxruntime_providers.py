@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Providers are backends: which there are, which are chosen, and what reaches them."""
+"""Providers are backends: available ones, chosen ones, their options."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions over a parser and backends that are made here: what is asked for, given and refused."""
+"""Sessions over local parsers and backends: requests, results, refusals."""
 
 from __future__ import annotations
 

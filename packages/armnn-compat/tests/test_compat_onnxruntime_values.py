@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values share the memory of the arrays that they are made from, and say what they are."""
+"""Values share their arrays' memory and describe it."""
 
 from __future__ import annotations
 

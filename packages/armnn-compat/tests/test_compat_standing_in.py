@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Modules under other names: found by imports, taken away again, refused where one is taken."""
+"""Modules under other names: found, removed, refused if taken."""
 
 from __future__ import annotations
 

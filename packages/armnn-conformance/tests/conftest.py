@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the kit share: backends that are installed for one test, and built from C."""
+"""Fixtures of the kit's tests: installed and compiled backends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisib
 
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[[str], Path]:
-    """Return what compiles a backend from the text of a C file."""
+    """Return a function that compiles C source to a backend."""
 
     def make(source: str) -> Path:
         path = tmp_path / "backend.c"
@@ -40,7 +40,10 @@ def build(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def install_backend(tmp_path: Path) -> Iterator[Callable[[type[Backend]], str]]:
-    """Return what installs a backend of a module that can be imported, and returns its id."""
+    """Return a function that installs a backend class.
+
+    It returns the backend's id.
+    """
     with ExitStack() as stack:
 
         def install(kind: type[Backend]) -> str:
@@ -54,7 +57,7 @@ def install_backend(tmp_path: Path) -> Iterator[Callable[[type[Backend]], str]]:
 
 @pytest.fixture
 def make_subject(tmp_path: Path) -> Iterator[Callable[[type[Backend]], Subject]]:
-    """Return what installs a backend and makes it the subject of the conformance kit."""
+    """Return a function that makes a backend the subject."""
     with ExitStack() as stack:
 
         def make(kind: type[Backend]) -> Subject:

@@ -21,7 +21,7 @@ CELL = {"layer": "Softmax", "passed": ["a"], "not_supported": {}}
 
 @pytest.fixture
 def two_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backends are asked about two layer types: about all it takes seconds."""
+    """Limit the questions to two layer types, for speed."""
     name = "armnn_conformance.support_table.layers_with_kernels"
     monkeypatch.setattr(name, lambda: ("Softmax", "Pad"))
 

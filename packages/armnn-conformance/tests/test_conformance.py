@@ -22,7 +22,7 @@ KIT = ["--pyargs", "armnn_conformance", "-p", "no:cacheprovider"]
 
 @pytest.fixture(autouse=True)
 def metadata_library() -> None:
-    """Import importlib_metadata for good: it takes the standard library's place when imported.
+    """Import importlib_metadata for good, as it replaces the standard library's.
 
     A run inside of pytester that imported it first would take it back and leave nothing.
     """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Mutate backend tables and answers; the core must refuse each or get through, never crash.
+"""Fuzzes backend tables and answers against the core.
 
-A backend in memory is mutated (sizes, ids, pointers to NULL, counts, versions) and its functions
-answer at random within what C can express: any code, texts and arrays that are NULL with a size,
-counts that are too large. Every mutant is opened, queried, compiled and run as the runtime does::
+The core must refuse each mutant or run it, and never crash. A backend in memory is mutated (sizes,
+ids, pointers to NULL, counts, versions) and its functions answer at random within what C can
+express: any code, texts and arrays that are NULL with a size, counts that are too large. Every
+mutant is opened, queried, compiled and run as the runtime does::
 
     python packages/armnn-core/tools/fuzz_native.py [--tables 10000] [--seed 0]
 
@@ -51,7 +52,7 @@ class MutatedLibrary(NativeLibrary):
 
 
 class Mutant:
-    """A backend that answers at random; all of its memory lives as long as it."""
+    """A backend that answers at random and owns its memory."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -65,7 +66,7 @@ class Mutant:
         self._mutate()
 
     def exports(self) -> dict[str, Any]:
-        """Return what a file would export; each may lie."""
+        """Return a file's exports, each with a possibly false answer."""
         name = ctypes.create_string_buffer(self.rarely(b"", b"Mutant"))
         self.arena.hold(name)
 
@@ -85,7 +86,7 @@ class Mutant:
         return made
 
     def rarely(self, odd: Any, usual: Any) -> Any:
-        """Return one thing in fifty cases, the other in the rest."""
+        """Return ``odd`` in one of fifty cases, else ``usual``."""
         return odd if self.random.random() < 0.02 else usual
 
     def _mutate(self) -> None:
@@ -97,7 +98,7 @@ class Mutant:
                 setattr(value, field, self.random.choice(HUGE) & 0xFFFFFFFF)
                 continue
             if isinstance(value, abi.String):
-                # A size that memory does not back is a wild read, which nobody can refuse.
+                # A size that memory does not back is a wild read, which the core cannot refuse.
                 value.data, value.size = self.random.choice(
                     ((None, 0), (None, 5), (value.data, 0), (value.data, 3), (value.data, 1 << 40))
                 )
@@ -135,7 +136,7 @@ class Mutant:
         return code
 
     def text(self) -> abi.String:
-        """Return a text that may be NULL, empty, long or not UTF-8."""
+        """Return a text: NULL, empty, long or invalid UTF-8."""
         kind = self.random.randrange(4)
         if kind == 0:
             return abi.String(None, self.random.choice(HUGE))
@@ -228,7 +229,7 @@ class Mutant:
 
 
 def play(seed: int) -> str:
-    """Open, ask, compile and run a mutant; return how far it got."""
+    """Open, query, compile and run a mutant; return the stage."""
     mutant = Mutant(seed)
     stage = "refused"
     try:

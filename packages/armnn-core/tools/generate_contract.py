@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Write the golden file of the Backend API in Python; with ``--check``, fail when it is stale.
+"""Write the golden file of the Backend API in Python.
+
+``--check`` fails if it is stale.
 
 Run it with an environment that has armnn-core::
 
@@ -8,7 +10,7 @@ Run it with an environment that has armnn-core::
 The file lists what backends may rely on: the public names of ``armnn.backends`` with signatures,
 fields, defaults and members, and the enumerations of ``armnn.types``. Its name carries the Backend
 API version, which is the version of ``armnn-backend-api``. A change of the contract shows up as a
-change of the file, so that nobody makes one without noticing:
+change of the file, which a review sees:
 
 * while the file says ``"released": false``, run this script and review the difference;
 * at the release of that Backend API version, set it to true by hand; from then on the script
@@ -60,7 +62,7 @@ def main() -> int:
 
 
 def update(path: Path, rows: dict[str, Any], *, check: bool) -> str:
-    """Bring the golden file up to date, or only compare it.
+    """Update the golden file, or only compare it.
 
     Args:
         path: The file.
@@ -99,7 +101,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def breaks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Return what a contract takes away from, or alters in, that of an earlier minor version."""
+    """Return a contract's removals and changes since an earlier minor."""
     found = []
     old, new = _without_version(old), _without_version(new)
     for name, row in old.items():
@@ -111,7 +113,7 @@ def breaks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def _without_version(rows: dict[str, Any]) -> dict[str, Any]:
-    """Return a contract without the one number that is there to grow."""
+    """Return a contract without its version number."""
     text = re.sub(r"BackendVersion\(major=\d+, minor=\d+\)", "its version", json.dumps(rows))
     made: dict[str, Any] = json.loads(text)
     return made
@@ -143,7 +145,10 @@ def _row_breaks(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 def _extends(old: Any, new: Any) -> bool:
-    """Whether a row is as it was, or a signature with further parameters that have defaults."""
+    """Return whether a row is compatible with the old one.
+
+    It is the same, or a signature with further parameters that have defaults.
+    """
     if old == new or not (isinstance(old, str) and isinstance(new, str)):
         return bool(old == new)
     before, _, returned = old.rpartition(") -> ")
@@ -162,7 +167,7 @@ def contract() -> dict[str, Any]:
 
 
 def describe(found: Any) -> Any:
-    """Return the row of a class, a function, an alias or a constant."""
+    """Return the row of a class, function, alias or constant."""
     if isinstance(found, enum.EnumMeta):
         members: dict[str, enum.Enum] = dict(found.__members__)
         return {
@@ -216,7 +221,7 @@ def _attribute(found: type, name: str, annotation: str) -> str:
 
 
 def _method(member: Any) -> str:
-    """Return the signature of a method or property; empty for what is neither."""
+    """Return a method's or property's signature, else ""."""
     if isinstance(member, property):
         returns = inspect.signature(member.fget).return_annotation if member.fget else ""
         return f"property -> {returns}"

@@ -45,7 +45,10 @@ def samples(folder: Path) -> None:
 
 
 def adapter(arguments: list[str]) -> None:
-    """Run the adapter's tests; leaks are counted by the tests, as Python itself keeps memory."""
+    """Run the adapter's tests.
+
+    Leaks are counted by the tests, as Python itself keeps memory.
+    """
     found = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Run the node tests of the installed onnx on a backend and report passed, failed and refused."""
+"""Run the installed onnx's node tests on a backend.
+
+It reports passed, failed and refused ones.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Outcome:
 
 
 def load_cases() -> list[Any]:
-    """Return the node tests; seeded before they are made, so that they are always the same."""
+    """Return the node tests, seeded for the same data."""
     os.environ["ONNX_HOME"] = tempfile.mkdtemp(prefix="onnx_standard_")
     np.random.seed(0)
     with warnings.catch_warnings():
@@ -55,7 +58,10 @@ def load_cases() -> list[Any]:
 
 
 def exclusion(model: Any) -> str:
-    """Return why a test is not counted, "" if it is: its operators and types decide."""
+    """Return why a test is not counted, else "".
+
+    Its operators and types decide.
+    """
     import onnx
 
     for node in _all_nodes(model.graph):
@@ -78,14 +84,17 @@ def exclusion(model: Any) -> str:
 
 
 def _random_kind(node: Any) -> str:
-    """Dropout is random in training mode only, which an input of its own asks for."""
+    """Return whether a Dropout is random.
+
+    It is in training mode only, which an input enables.
+    """
     if node.op_type == "Dropout":
         return "training" if len(node.input) > 2 and node.input[2] else ""
     return "random"
 
 
 def _excluded_by_schema(model: Any) -> str:
-    """Exclude what works on sequences, optionals, maps or strings inside of a graph."""
+    """Exclude sequences, optionals, maps and strings within a graph."""
     import onnx
 
     for node in _all_nodes(model.graph):
@@ -194,7 +203,10 @@ def _report(outcomes: list[Outcome], details: bool) -> None:
 
 
 def main() -> int:
-    """Run all tests; fewer passed than the floor, or a crash, is a failure."""
+    """Run all tests; return 1 on crashes or low counts.
+
+    A count is low if fewer tests passed than the floor.
+    """
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--backend", action="append", help="default: CpuRef")
     arguments.add_argument("--json", type=Path, help="where to write every outcome")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Write the schema of TensorFlow Lite files as the parser reads it; ``--check`` fails if stale.
+"""Write the schema of TensorFlow Lite files for the parser.
+
+``--check`` fails if it is stale.
 
     python packages/armnn-parser-tflite/tools/generate_tflite_schema.py [--check]
 
@@ -60,7 +62,7 @@ def main() -> int:
 
 
 def bindings() -> Path:
-    """Return the folder of the installed bindings, which need not be imported."""
+    """Return the folder of the installed, unimported bindings."""
     spec = find_spec("tflite")
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit("the bindings are not installed: pip install tflite")
@@ -88,7 +90,7 @@ def generated(folder: Path) -> Iterator[str]:
 
 
 def fields(source: str) -> Iterator[tuple[str, tuple[int, str, float]]]:
-    """Yield the fields of a table's class, each with place, kind and default."""
+    """Yield the fields of a table, with place, kind, default."""
     methods = [match for match in METHOD.finditer(source) if SLOT.search(match[3])]
     names = [match[1] for match in methods]
     for match in methods:

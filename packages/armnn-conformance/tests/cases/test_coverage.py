@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The conformance cases leave no parameter alone: each is off its default somewhere.
+"""Every parameter is off its default in some case.
 
-Each value of an enumeration occurs, too. What does not is listed here with the reason.
+Each value of an enumeration occurs, too. Exceptions are listed here with the reason.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _descriptors(layer: str) -> tuple[Descriptor, ...]:
 
 
 def _seen(layer: str, field: str) -> tuple[Descriptor, set[Any]]:
-    """Return the parameters of one case, and what the field is in all cases."""
+    """Return a case's parameters and all values of a field."""
     descriptors = _descriptors(layer)
     return descriptors[0], {getattr(each, field) for each in descriptors}
 

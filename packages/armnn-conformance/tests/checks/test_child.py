@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A backend that crashes fails the case that crashed it; the kit goes on, and doctor remembers."""
+"""A crash fails its case; kit and doctor go on.
+
+doctor remembers it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ CRASHING_CASE = "Softmax-Float32-middle axis with beta"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which crashes are kept."""
+    """Return the folder in which crashes are kept."""
     # It takes the standard library's place when imported; a run inside of pytester that did so
     # first would take it back and leave nothing.
     importlib.import_module("importlib_metadata")
@@ -98,7 +101,7 @@ def test_an_ending_has_a_name(status: int, ending: str) -> None:
 
 
 def findings(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What the doctor finds wrong with Small."""
+    """Return the doctor's findings about Small."""
     capsys.readouterr()
     main(["doctor", "--json"])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)

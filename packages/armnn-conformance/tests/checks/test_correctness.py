@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The level *correct*: good backends pass, those that break the contract are caught."""
+"""The level *correct*: good backends pass, bad ones fail."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_an_open_output_has_its_shape_and_the_others_their_values() -> None:
 
 
 class ForgetsNaN(misbehaving.SmallBackend):
-    """Runs what SmallBackend runs, and says that NaN may get lost."""
+    """Runs SmallBackend's layers, and reports that NaN may vanish."""
 
     @property
     def capabilities(self) -> dict[str, bool]:

@@ -17,7 +17,7 @@ Build = Callable[[str], Path]
 
 
 def with_defect(right: str, wrong: str) -> str:
-    """The sample with one thing in it that it should not do."""
+    """Return the sample with one defect."""
     assert right in SAMPLE
     return SAMPLE.replace(right, wrong)
 

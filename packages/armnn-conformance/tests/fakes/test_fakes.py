@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The fake backends do what tests rely on, and are backends."""
+"""The fake backends behave as tests need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fake plug-ins look like what pip installs, and leave nothing behind."""
+"""Fake plug-ins look installed by pip, and leave nothing."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Reads ONNX files as networks, and writes networks as ONNX files."""
+"""Reads and writes ONNX files as networks."""

@@ -147,7 +147,10 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         return found(record, self._opset)
 
     def convert_part(self, record: onnx.NodeProto) -> None:
-        """Add the layers of a node; a tensor needs no schema, and models have many of them."""
+        """Add a node's layers; a tensor needs no schema.
+
+        Models have many tensors.
+        """
         if is_tensor(record):
             self._add_tensor(record)
         else:
@@ -174,7 +177,7 @@ class _NodeConversion(Conversion[onnx.NodeProto, Found, str]):
         self._bind(operation, values_of(operation, converter.convert))
 
     def defer(self, record: onnx.NodeProto, found: Found, unknown: NotKnownYetError) -> None:
-        """Add a StandIn layer for a node that cannot be converted yet.
+        """Add a StandIn layer for a node not yet convertible.
 
         Raises:
             RefusedError: Nothing more will be known, or the types of its outputs are not.
@@ -269,7 +272,9 @@ def note_operators(
 
 
 def found(proto: onnx.NodeProto, opset: int) -> Found:
-    """Return the schema and the converter of a node; without the latter, ONNX defines it by others.
+    """Return a node's schema and converter.
+
+    Without a converter, ONNX defines it by other operators.
 
     Raises:
         RefusedError: Layers cannot compute the operator.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensor data in files beside the model, bounded by the size of its tensors."""
+"""Tensor data beside the model, bounded by its tensors' size."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class DerivedArrays:
 
 
 class Graph(ValueTable[str]):
-    """Values by name. Initialisers are read when the first node asks for them.
+    """Values by name; initialisers are read on first use.
 
     Attributes:
         external_data: Reads the tensors that stand in other files.

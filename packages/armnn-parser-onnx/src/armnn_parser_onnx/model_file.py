@@ -54,7 +54,7 @@ def read_model(source: str | os.PathLike[str] | bytes) -> ModelFile:
 
 
 def read_message(source: str | os.PathLike[str] | bytes) -> tuple[onnx.ModelProto, ExternalData]:
-    """Return the message of a model, and what reads the data that is not in it.
+    """Return a model's message and the reader of external data.
 
     Raises:
         ModelFileNotFoundError: There is no such file.

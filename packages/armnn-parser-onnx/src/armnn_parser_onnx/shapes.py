@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reshapes by groups of axes, also where dimensions are not known yet."""
+"""Reshapes by groups of axes, also with unknown dimensions."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class _OperatorConversion(Conversion[OperatorRecord, Converter, int]):
         return record.outputs
 
     def convert(self, record: OperatorRecord) -> None:
-        """Add the layers of an operator, or note why that cannot be done."""
+        """Add an operator's layers, or record why that is impossible."""
         if self.survey is not None:
             self.survey.operators[self.operator_of(record)] = ""
         super().convert(record)

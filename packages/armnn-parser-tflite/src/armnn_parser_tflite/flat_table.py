@@ -164,7 +164,7 @@ class FlatTable:
         return array
 
     def vector_place(self, name: str) -> tuple[int, int]:
-        """Return where the elements of a vector begin in the file, and how many there are."""
+        """Return a vector's place in the file and length."""
         found = self._read(self._fields[name][0], name, _vector_place)
         return (0, 0) if found is None else found
 
@@ -270,7 +270,7 @@ def _vector_place(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
-    """Return the elements of a vector where they lie."""
+    """Return the elements of a vector as a view."""
     start, count = _vector_place(data, place)
     return np.frombuffer(data, dtype, count, start) if count else _NOTHING
 

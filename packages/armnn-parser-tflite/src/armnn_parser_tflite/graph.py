@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Graph(ValueTable[int]):
-    """Values by the indices of tensors. Constants are read when the first operator asks for them.
+    """Values by tensor index; constants are read on first use.
 
     Attributes:
         subgraph: What it is made from.

@@ -101,7 +101,7 @@ def _metadata(model: ModelFile, buffers: Buffers) -> dict[str, str]:
 def _named(
     graph: Graph, indices: Sequence[int], signature: Mapping[str, int]
 ) -> list[tuple[int, str]]:
-    """Return tensors with their names, numbered where several have the same one."""
+    """Return tensors with names, numbered where names repeat."""
     names = {index: name for name, index in signature.items() if name}
     taken: dict[str, None] = {}
     named = []

@@ -121,7 +121,7 @@ def read_subgraph(model: ModelFile, index: int) -> Subgraph:
 
 
 class Signature(NamedTuple):
-    """A name for a subgraph, and names for its inputs and outputs.
+    """A subgraph's name, with names for inputs and outputs.
 
     Attributes:
         key: Its own name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that drop and insert axes, also where dimensions are not known yet."""
+"""Layers that drop and insert axes, also of unknown dimensions."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ INDEX = DataType.SIGNED32
 
 @cases(GatherDescriptor, types=ANY)
 def gather(data_type: DataType) -> Iterator[LayerCase]:
-    """Each axis, indices of rank two and zero, some counted from the end, both index types."""
+    """Cover each axis, index ranks, negative indices, index types."""
     x = values(data_type, (3, 4, 2), 0, 9, seed=1)
     for axis, places, kind in (
         (0, [[2, 0], [1, 1]], INDEX),
@@ -56,7 +56,7 @@ def gather(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(GatherNdDescriptor, types=ANY)
 def gather_nd(data_type: DataType) -> Iterator[LayerCase]:
-    """Whole slices, rows, single elements, some counted from the end."""
+    """Cover slices, rows, elements, and negative indices."""
     x = values(data_type, (3, 4, 2), 0, 9, seed=2)
     for places in ([[2], [0]], [[1, 3], [-1, -4]], [[[2, 3, 1]], [[0, -1, 0]]]):
         indices = tensor(INDEX, np.array(places))
@@ -88,7 +88,7 @@ _COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
 
 @cases(ScatterNdDescriptor, types=NUMBERS)
 def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function with an element that is met twice, slices, and no tensor to begin with."""
+    """Cover every function with repeated elements, slices, no base."""
     for function, combine in _COMBINE.items():
         repeated = function is not ScatterNdFunction.UPDATE
         x = values(data_type, (2, 4), 5, 9, seed=3)
@@ -121,7 +121,7 @@ def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(SliceDescriptor, types=ANY)
 def slice_(data_type: DataType) -> Iterator[LayerCase]:
-    """A box inside, all that is left, nothing."""
+    """Cover an inner box, the rest, and nothing."""
     x = values(data_type, (3, 4, 5), 0, 9, seed=6)
     for name, begin, size, shape in (
         ("inside", (1, 0, 2), (2, 3, 1), (2, 3, 1)),
@@ -145,7 +145,7 @@ def slice_(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(StridedSliceDescriptor, types=ANY)
 def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
-    """Steps both ways, masks, an axis that goes, counted from the end."""
+    """Cover both directions, masks, dropped axes, negative bounds."""
     x = values(data_type, (3, 4, 5), 0, 9, seed=7)
     rows: dict[str, tuple[dict[str, Any], tuple[range, ...], tuple[int, ...]]] = {
         "steps": (
@@ -208,7 +208,7 @@ def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(NonZeroDescriptor, types=ANY)
 def non_zero(data_type: DataType) -> Iterator[LayerCase]:
-    """Some, none, all; negative numbers are not zero."""
+    """Cover some, no and all elements; negative ones count."""
     some = [[0, 1, 0], [2, 0, 1]]
     if np.array(-1).astype(data_type.numpy_dtype) < 0:
         some[1][0] = -2

@@ -32,7 +32,10 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 @cases(FullyConnectedDescriptor, types=REAL)
 def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
-    """Square and other weights both ways round, an input of rank four, no bias, per axis."""
+    """Cover weights both ways, rank four, no bias, per axis.
+
+    Weights are square and others.
+    """
     for transpose in (False, True):
         for name, shape, inner, outer, axis in (
             ("rectangular", (2, 5), 5, 3, None),
@@ -67,7 +70,10 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FullyConnectedDescriptor, types=QUANTIZED)
 def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[LayerCase]:
-    """A bias that has a scale of its own, in place of one in 32 bits."""
+    """Cover a bias with a scale of its own.
+
+    Other biases have 32 bits and no scale.
+    """
     x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 2), -1, 1, seed=2)
     b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)
     expected = _product(x.real, w.real) + b.real
@@ -77,7 +83,7 @@ def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[Layer
 
 @cases(BatchMatMulDescriptor, types=NUMBERS)
 def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
-    """Batches that broadcast, either side transposed, channels last."""
+    """Cover broadcast batches, either side transposed, channels last."""
     rows: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
         "matrices": ((2, 3), (3, 4), {}),
         "broadcast batch": ((2, 1, 2, 3), (3, 3, 2), {}),
@@ -98,7 +104,10 @@ def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(BatchMatMulDescriptor, types=REAL)
 def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
-    """NHWC, where the matrices lie before the channels, and the adjoint of Arm NN."""
+    """Cover NHWC matrices, and the adjoint of Arm NN.
+
+    In NHWC the matrices are before the channels.
+    """
     nhwc = DataLayout.NHWC
     x, y = values(data_type, (1, 2, 3, 4), seed=1), values(data_type, (1, 3, 2, 4), seed=2)
     product = _product(np.moveaxis(x.real, -1, 1), np.moveaxis(y.real, -1, 1))
@@ -131,7 +140,7 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(EinsumDescriptor, types=REAL)
 def einsum(data_type: DataType) -> Iterator[LayerCase]:
-    """A product of matrices, a trace-like sum over a shared axis, an outer product, one operand."""
+    """Cover matrix, trace-like and outer products, and one operand."""
     x, y = values(data_type, (2, 3), seed=1), values(data_type, (4, 3), seed=2)
     z = values(data_type, (3,), seed=3)
     rows = {
@@ -151,7 +160,7 @@ def einsum(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(MatMulIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
 def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
-    """Zero points of both sides, one for all and one per row."""
+    """Cover zero points of both sides, shared and per row."""
     low = 0 if data_type is DataType.UNSIGNED8 else -100
     x = values(data_type, (2, 3), low, 100, seed=1)
     y = values(data_type, (3, 4), low, 100, seed=2)
@@ -171,7 +180,7 @@ def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DeterminantDescriptor, types=REAL)
 def determinant(data_type: DataType) -> Iterator[LayerCase]:
-    """One matrix, several, matrices of one element and of none."""
+    """Cover one matrix, several, and one or no elements."""
     for name, shape, tags in (
         ("one matrix", (3, 3), []),
         ("several", (2, 1, 2, 2), []),

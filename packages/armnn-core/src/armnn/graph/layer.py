@@ -41,7 +41,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """The producer's name, with the output's number if it has several."""
+        """The producer's name, with a number among several outputs."""
         if len(self.producer.outputs) == 1:
             return self.producer.name
         return f"{self.producer.name}:{self.index}"

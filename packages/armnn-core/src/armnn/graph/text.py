@@ -20,7 +20,7 @@ _VALUE_LIMIT = 60
 def network_text(
     summary: str, inputs: Iterable[Layer], layers: Iterable[Layer], outputs: Iterable[Layer]
 ) -> str:
-    """Return the inputs, layers and outputs of a network, one per line.
+    """Return a network's inputs, layers and outputs, one per line.
 
     A layer is shown with its type, what it reads, those parameters that differ from their
     defaults, what it makes, and its backend if it has one. Constants are shown where they are read.
@@ -47,7 +47,10 @@ def network_text(
 
 
 def layer_lines(layers: Iterable[Layer]) -> list[str]:
-    """Return a line for each layer that is neither input, output nor constant."""
+    """Return a line for each layer.
+
+    Inputs, outputs and constants have none.
+    """
     return [_line(layer) for layer in layers if _has_a_line(layer)]
 
 
@@ -67,7 +70,7 @@ def tensors_text(infos: Mapping[str, TensorInfo]) -> list[str]:
 def summary_of(
     name: str, inputs: Sequence[Layer], layers: Iterable[Layer], outputs: Sequence[Layer]
 ) -> str:
-    """Return the name of a network and its numbers of inputs, layers and outputs."""
+    """Return a network's name and counts of inputs, layers, outputs."""
     shown = sum(map(_has_a_line, layers))
     counts = [(len(inputs), "input"), (shown, "layer"), (len(outputs), "output")]
     text = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)

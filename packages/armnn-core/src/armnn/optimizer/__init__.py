@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a network to the backends that run it; :mod:`armnn.optimizer.phases` has the order."""
+"""From a network to its backends; :mod:`armnn.optimizer.phases` has the order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Choosing a backend for each layer: the caller's choice, the layer's hint, then preference."""
+"""The choice of backends: caller, then hint, then preference."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Assignment:
         return None
 
     def refuse(self, layer: Layer, backend_id: str, reason: str) -> None:
-        """Note that a backend does not run a layer; it is not asked about it again."""
+        """Record a refusal; the backend is not asked again."""
         self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason or "gave no reason"))
 
     def refused_by(self, layer: Layer) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def check_layer_names(network: Network, layer_backends: Mapping[str, str]) -> No
 def assign_backends(
     layers: Iterable[Layer], assignment: Assignment, options: OptimizerOptions
 ) -> None:
-    """Set ``layer.backend`` for each layer that has none and needs one.
+    """Set ``layer.backend`` for each layer without one.
 
     Raises:
         OptimizationError: No backend runs some layers, or in strict mode the first one that was

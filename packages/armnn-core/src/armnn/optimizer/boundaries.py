@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Where each tensor lies, and the layers that carry tensors from one kind of memory to another.
+"""The placement of tensors, and the layers that copy them.
 
-The strategy is Arm NN's (``SelectTensorHandleStrategy``): a tensor lies in the kind of memory that
-its producer offers and most of its readers accept; a reader that does not accept it gets an
-import of the memory if both sides can, else a copy.
+The strategy is Arm NN's (``SelectTensorHandleStrategy``): a tensor is in the kind of memory that
+its producer offers and most of its readers accept; a reader that does not accept it gets an import
+of the memory if both sides can, else a copy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HOST_SOURCES = frozenset({MemorySource.MALLOC})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """Where the tensors of a network lie.
+    """The memory of each of a network's tensors.
 
     Attributes:
         factories: The id of the tensor-handle factory of each value that layers make; constants
@@ -42,7 +42,7 @@ def place_tensors(
     preferences_of_backend: Mapping[str, Sequence[str]],
     registered: TensorHandleFactories,
 ) -> Placement:
-    """Choose the memory of every value and insert MemImport and MemCopy layers where it changes.
+    """Choose each value's memory and insert MemImport and MemCopy.
 
     Args:
         network: Its layers are assigned to backends.
@@ -64,7 +64,10 @@ def place_tensors(
 
 
 def _readers(value: Value) -> list[tuple[Layer, int]]:
-    """Output layers are no readers: the runtime maps whatever they read."""
+    """Return a value's readers without Output layers.
+
+    The runtime maps whatever those read.
+    """
     return [(layer, index) for layer, index in value.uses if layer.type != "Output"]
 
 
@@ -85,7 +88,7 @@ def _carry(
     preferences: Callable[[Layer], Sequence[str]],
     registered: TensorHandleFactories,
 ) -> None:
-    """Insert one import or copy for each other kind of memory in which the value is read."""
+    """Insert one import or copy per other kind of memory."""
     carried: dict[str, Value] = {}
     for layer, index in _readers(value):
         wanted = preferences(layer)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Control flow by Switch and Merge, resolved once the condition is known.
+"""Control flow by Switch and Merge, resolved by its condition.
 
-A Switch hands its input to one of two branches, a Merge hands on what the branch that was taken
-makes (TensorFlow: Switch and Merge). With the condition known, both go, and so does the other
-branch.
+A Switch passes its input to one of two branches, a Merge passes on the output of the branch that
+was taken (TensorFlow: Switch and Merge). With the condition known, both are removed, and so is the
+other branch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONTROL_FLOW = ("Switch", "Merge")
 
 
 def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> bool:
-    """Resolve a layer that decides about branches or lies on one that is not taken.
+    """Resolve a branching layer, or one on an untaken branch.
 
     Args:
         network: Is changed: readers of what is taken read the value itself.
@@ -31,7 +31,7 @@ def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> b
         Whether the layer needs nothing more.
 
     Raises:
-        GraphError: An output of the network lies on a branch that is not taken.
+        GraphError: An output of the network is on a branch that is not taken.
     """
     alive = [value for value in layer.inputs if value is not None and value not in dead]
     is_dead = len(alive) < sum(value is not None for value in layer.inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backends that take part in preparing a network, and their answers."""
+"""The backends that prepare a network, and their answers."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ class Candidate:
         return self.backend.id
 
     def supports(self, layer: Layer) -> Support:
-        """Return the backend's answer, or the host's on behalf of an older backend.
+        """Return the backend's answer, or the host's for younger layers.
 
-        A backend is never offered what is younger than the Backend API that it declares: it could
-        not understand it, and so might compute it wrongly.
+        The host answers on behalf of an older backend. A backend is never offered what is younger
+        than the Backend API that it declares: it could not understand it, and so might compute it
+        wrongly.
 
         Raises:
             BackendError: The backend failed instead of answering.
@@ -61,7 +62,9 @@ class Candidate:
             ) from error
 
     def query(self, network: Network, layers: Sequence[Layer]) -> dict[Layer, Support]:
-        """Return the answers about layers of a network; empty if the backend takes them one by one.
+        """Return the answers about layers of a network.
+
+        They are empty if the backend takes layers one by one.
 
         Raises:
             BackendError: The backend failed instead of answering.
@@ -82,7 +85,10 @@ class Candidate:
         return {layer: answer for layer, answer in answers.items() if answer is not None}
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
-        """Return the refusal of a layer that the backend is too old for, None if it is not."""
+        """Return the refusal of a too young layer, else None.
+
+        It is younger than the backend.
+        """
         need = required_api(layer.spec, layer.descriptor, (*layer.input_infos, *layer.output_infos))
         version = self.backend.api_version
         if (version.major, version.minor) < need.version:
@@ -94,7 +100,7 @@ class Candidate:
 
 
 class NetworkAnswers:
-    """The answers of backends about the layers of one network, each given once.
+    """Backends' answers about a network's layers, each given once.
 
     A backend that answers for a whole network is asked about all layers when it is first asked
     about one of them. An answer holds as long as the layer has the parameters, the kinds of inputs
@@ -148,7 +154,7 @@ def _offer_of(layer: Layer) -> _Offer:
 
 
 class Evaluator:
-    """Computes layers whose inputs are constant while a network is prepared.
+    """Computes layers with constant inputs during preparation.
 
     The first backend that supports a layer computes it: CpuRef if it is there, as the definition
     of right, then the backends of the network.
@@ -158,7 +164,7 @@ class Evaluator:
         self._candidates = tuple(candidates)
 
     def __call__(self, layer: Layer) -> Sequence[NDArray[Any]] | None:
-        """Return the data of the outputs, None if no backend computes the layer.
+        """Return the outputs' data, None if no backend computes them.
 
         Args:
             layer: Its inputs are constant or absent, the shapes of its outputs are known.
@@ -170,14 +176,14 @@ class Evaluator:
 
 
 class FoldPermission:
-    """Whether a layer may replace another one on the backend that would run that one."""
+    """Whether a backend accepts a layer in place of another."""
 
     def __init__(self, candidates: Sequence[Candidate], named: Sequence[Candidate] = ()) -> None:
         self._candidates = tuple(candidates)
         self._named = {candidate.id: candidate for candidate in (*named, *candidates)}
 
     def __call__(self, successor: Layer, present: Callable[[], Layer]) -> bool:
-        """Whether the backend that would compute the present layer computes its successor.
+        """Return whether the present layer's backend computes its successor.
 
         Args:
             successor: The layer that would come; its hint is that of the present one.

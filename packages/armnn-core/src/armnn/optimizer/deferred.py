@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Deferred operators: what they wait for, and the layers that they become."""
+"""Deferred operators: awaited data and the layers they become."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def deferred_operator(layer: Layer) -> DeferredOperator | None:
-    """Return the operator that a layer stands in for, None if it is a layer of its own."""
+    """Return a StandIn layer's operator, None for other layers."""
     return layer.compiled if isinstance(layer.compiled, DeferredOperator) else None
 
 
 def awaited_values(layer: Layer) -> tuple[Value, ...]:
-    """Return the inputs of a layer whose data a deferred operator must know and does not yet."""
+    """Return the inputs whose data a deferred operator still awaits."""
     operator = deferred_operator(layer)
     if operator is None:
         return ()
@@ -27,7 +27,7 @@ def awaited_values(layer: Layer) -> tuple[Value, ...]:
 
 
 def resolve_deferred(network: Network, layer: Layer) -> tuple[Layer, ...]:
-    """Let the readers of a deferred operator read the layers that it becomes, if it can be.
+    """Replace a deferred operator by layers, if possible.
 
     Args:
         network: Is changed.

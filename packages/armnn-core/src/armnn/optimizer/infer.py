@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def infer_shapes(network: Network) -> None:
-    """Infer the info of every value again, in topological order.
+    """Infer the info of every value in topological order.
 
-    Values of inputs that stand for descriptor fields move there where they are known.
+    Values of inputs that fill descriptor fields move there where they are known.
 
     Raises:
         ShapeError: The inputs of a layer do not fit; the first such layer is named.
@@ -27,13 +27,13 @@ def infer_shapes(network: Network) -> None:
 
 
 def update_outputs(layer: Layer) -> None:
-    """Infer the infos of the outputs of one layer from its inputs as they are now."""
+    """Infer the output infos of a layer from its inputs."""
     for value, info in zip(layer.outputs, layer.infer_output_infos(), strict=True):
         value.info = info
 
 
 def fill_descriptor(network: Network, layer: Layer) -> None:
-    """Move the known values of inputs that stand for descriptor fields into the descriptor.
+    """Move known values of inputs into the descriptor fields.
 
     Raises:
         ShapeError: A value is not one that the field can take; the layer is named.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network that was prepared for its backends and can be loaded into a runtime."""
+"""A network prepared for its backends, ready to be loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OptimizedNetwork:
-    """A network and the backends that run it (Arm NN: ``IOptimizedNetwork``).
+    """A network with its backends (Arm NN: ``IOptimizedNetwork``).
 
     A network whose shapes are fixed is prepared at once. One with unknown dimensions is prepared
     for each set of input shapes when it is met.
@@ -54,7 +54,7 @@ class OptimizedNetwork:
             participants: The backends that take part.
             options: The caller's decisions.
             constants: Those of the network that this one is a later segment of.
-            may_change: Whether nobody else has the network: it is rewritten where it is then, so
+            may_change: Whether no other object has the network: it is rewritten where it is then, so
                 that weights that a pass replaces go at once.
         """
         self.participants = participants
@@ -86,12 +86,15 @@ class OptimizedNetwork:
 
     @property
     def is_static(self) -> bool:
-        """Whether there is only one set of input shapes, and no value decides about others."""
+        """Whether there is only one set of input shapes.
+
+        No value decides about others then.
+        """
         return not self.value_inputs and all(info.is_static for info in self.inputs.values())
 
     @property
     def network(self) -> Network:
-        """The layers: with their backends if the shapes are fixed, as rewritten if they are not."""
+        """The layers: with backends if shapes are fixed, else rewritten."""
         return self._source if self._static is None else self._static.network
 
     @property
@@ -116,7 +119,7 @@ class OptimizedNetwork:
 
     @property
     def report(self) -> Report:
-        """Which layer runs where, and why; empty as long as the shapes are not known.
+        """Each layer's backend with reasons; empty for unknown shapes.
 
         ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
         """
@@ -172,7 +175,10 @@ class OptimizedNetwork:
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:
-    """Return input shapes and values as people read them: "x=[1,3,224,224], n=4"."""
+    """Return input shapes and values as text.
+
+    An example is "x=[1,3,224,224], n=4".
+    """
     parts = [f"{name}={format_shape(shape)}" for name, shape in shapes.items()]
     parts += [f"{name}={value.tolist()}" for name, value in values.items()]
     return ", ".join(parts)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class OptimizerOptions:
-    """How a network is prepared for its backends (Arm NN: ``OptimizerOptions``).
+    """Options of the preparation.
+
+    Counterpart of Arm NN's ``OptimizerOptions``.
 
     Attributes:
         strict: Whether a layer that its first backend refuses is an error; without it the layer

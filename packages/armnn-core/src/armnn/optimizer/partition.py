@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Cutting a network into the fewest subgraphs that can each be handed to one backend.
+"""Partition of a network into the fewest subgraphs per backend.
 
-Layers with the same key (a backend) are put together as long as no path between two of them leads
-outside and back: otherwise the subgraph would have to wait for itself. The result is maximal: no
-two subgraphs of the same key can be merged without making such a cycle.
+Each can be handed to one backend. Layers with the same key (a backend) are put together as long as
+no path between two of them leads outside and back: otherwise the subgraph would have to wait for
+itself. The result is maximal: no two subgraphs of the same key can be merged without making such a
+cycle.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Key: TypeAlias = Callable[["Layer"], "Hashable | None"]
 
 
 def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
-    """Return the maximal subgraphs of the layers with the same key.
+    """Return the maximal subgraphs of layers with one key.
 
     Args:
         network: Is not changed.
@@ -42,7 +43,10 @@ def partition(network: Network, key: Key) -> list[tuple[Layer, ...]]:
 
 
 class _Cluster:
-    """Layers that go together; ``after`` and ``before`` are bit sets of cluster positions."""
+    """Layers of one subgraph.
+
+    ``after`` and ``before`` are bit sets of cluster positions.
+    """
 
     __slots__ = ("after", "before", "consumers", "key", "layers")
 
@@ -55,7 +59,7 @@ class _Cluster:
 
 
 def _clusters_by_level(order: list[Layer], key: Key) -> list[_Cluster]:
-    """Put layers of a key together whose paths change keys equally often.
+    """Return clusters of a key whose paths change keys equally.
 
     The level never falls along an edge and rises wherever the key changes, so the clusters form
     no cycle. This finds nearly all of the partition in one walk.
@@ -82,7 +86,7 @@ def _clusters_by_level(order: list[Layer], key: Key) -> list[_Cluster]:
 
 
 def _merge(clusters: list[_Cluster]) -> None:
-    """Merge pairs of the same key until no pair can be merged without making a cycle."""
+    """Merge pairs of a key until all others make cycles."""
     _reach(clusters)
     changed = True
     while changed:
@@ -100,7 +104,7 @@ def _merge(clusters: list[_Cluster]) -> None:
 
 
 def _mergeable(first: _Cluster, second: _Cluster) -> bool:
-    """Whether no third cluster lies on a path between the two."""
+    """Return whether no third cluster is between the two."""
     return not (first.after & second.before or second.after & first.before)
 
 
@@ -116,7 +120,7 @@ def _absorb(first: _Cluster, second: _Cluster, clusters: list[_Cluster]) -> None
 
 
 def _reach(clusters: list[_Cluster]) -> None:
-    """Compute for each cluster which clusters come before it and after it."""
+    """Compute the clusters before and after each cluster."""
     bit = {cluster: 1 << index for index, cluster in enumerate(clusters)}
     for cluster in clusters:
         cluster.before = cluster.after = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The phases that take a network to its backends, in their order.
+"""The phases from a network to its backends, in order.
 
 The first three happen once per network, the others once per set of input shapes.
 """
@@ -68,11 +68,11 @@ class Participants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A network, or the part of it that can be prepared, ready to be loaded.
+    """A network, or its head, ready to be loaded.
 
     Attributes:
         network: Every layer knows its backend.
-        placement: Where the tensors lie.
+        placement: The memory of the tensors.
         report: Which layer runs where, and why.
         segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
     """
@@ -86,7 +86,9 @@ class Prepared:
 def prepare_network(
     network: Network, participants: Participants, options: OptimizerOptions
 ) -> Network:
-    """Check and rewrite a network, for any input shapes; return it, or what stands for it.
+    """Check and rewrite a network for any input shapes.
+
+    Return it, or its replacement.
 
     Raises:
         GraphError: It is not well formed.
@@ -136,8 +138,8 @@ def prepare_specialisation(
         options: The caller's decisions.
         constants: Those of the other specialisations.
         label: Names the specialisation in the report; "" if there is only one.
-        may_change: Whether there is only this specialisation and nobody else has the network: its
-            layers go, and constants while they are compiled.
+        may_change: Whether there is only this specialisation and no other user of the network: its
+            layers are freed, and constants while they are compiled.
 
     Raises:
         ShapeError: The shapes do not fit.
@@ -176,9 +178,9 @@ def layers_before_backends(
     participants: Participants,
     options: OptimizerOptions,
 ) -> Segments:
-    """Return the layers of a network as backends are handed them, none of them assigned.
+    """Return a network's layers before assignment to backends.
 
-    They bear the names of the rows of the report. Backends put compiled parts in their places.
+    They have the names of the report's rows. Backends replace them by compiled parts.
 
     Raises:
         ArmnnError: The network cannot be prepared; see :func:`prepare_network`.
@@ -211,7 +213,7 @@ def _rewrite_head(
 
 
 def _hint(network: Network, options: OptimizerOptions) -> None:
-    """Let the caller's choices be known to the passes, which part no layer from its hint."""
+    """Store the caller's choices as hints, which passes respect."""
     for layer in network.layers:
         if layer.backend_hint is None:
             layer.backend_hint = options.layer_backends.get(layer.name)
@@ -227,7 +229,10 @@ def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
 
 
 def _check_progress(network: Network, segments: Segments) -> None:
-    """Check that the head brings the rest closer, so that cutting comes to an end."""
+    """Check that the head brings the rest closer.
+
+    So cutting comes to an end.
+    """
     if segments.rest is None or any(layer.type not in UNASSIGNED for layer in segments.head.layers):
         return
     if _awaits_more(network, segments.head, value_inputs(segments.rest)):
@@ -251,7 +256,10 @@ def _check_progress(network: Network, segments: Segments) -> None:
 
 
 def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) -> bool:
-    """Whether the rest awaits data of inputs that the network itself was not known to await."""
+    """Return whether the rest awaits further inputs' data.
+
+    The network itself was not known to await it.
+    """
     known = value_inputs(network)
     handed_on = {
         layer.name: layer.inputs[0].producer.name
@@ -287,6 +295,6 @@ def _report(
 
 
 def _footprint_of(layer: Layer | None) -> Footprint | None:
-    """Return the memory of what a PreCompiled layer holds, if that says it."""
+    """Return a PreCompiled layer's memory, if its backend reports it."""
     found = None if layer is None else getattr(layer.compiled, "footprint", None)
     return found if isinstance(found, Footprint) else None

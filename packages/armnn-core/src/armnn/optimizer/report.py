@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layer runs where, and why: the record that the optimizer leaves behind."""
+"""The optimizer's report: each layer's backend, with reasons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a backend that was asked does not run a layer.
+    """Why a backend refuses a layer.
 
     Attributes:
         backend: Its id.
@@ -29,7 +29,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """What became of one layer in one specialisation of a network.
+    """The outcome of one layer in one specialisation.
 
     Attributes:
         layer: Its name.
@@ -56,7 +56,7 @@ class ReportRow:
 
     @property
     def reason(self) -> str:
-        """Why the layer is not on the backend that was asked first; "" if it is."""
+        """Why the first backend refused the layer; "" without refusal."""
         return "; ".join(f"{refusal.backend}: {refusal.reason}" for refusal in self.refusals)
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class CompiledPart:
-    """A part of a network that a backend compiled, and the memory that it takes.
+    """A compiled part of a network, with its memory.
 
     Attributes:
         name: The name of the layer that stands in its place.
@@ -109,7 +109,9 @@ class CompiledPart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One row per layer that a backend runs, in the order in which they run, per specialisation.
+    """One row per layer that a backend runs.
+
+    Rows are in running order, per specialisation.
 
     Attributes:
         rows: The rows.
@@ -130,7 +132,7 @@ class Report:
 
     @property
     def fallbacks(self) -> tuple[ReportRow, ...]:
-        """The layers that are not on the backend that was asked first."""
+        """The layers that the first backend does not run."""
         return tuple(row for row in self.rows if row.is_fallback)
 
     @property
@@ -143,7 +145,7 @@ class Report:
 
     @property
     def compiled_parts(self) -> tuple[CompiledPart, ...]:
-        """The compiled parts of which the memory is known, in the order of their first layers."""
+        """The compiled parts of known memory, by first layers."""
         counts: dict[tuple[str, str, str, Footprint], int] = {}
         for row in self.rows:
             if row.footprint is not None:
@@ -155,7 +157,7 @@ class Report:
         )
 
     def texts(self) -> dict[str, list[str]]:
-        """Return lines about the layers below a heading for each specialisation."""
+        """Return lines about layers, headed by specialisation."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             heading = f"layers for {row.specialisation}" if row.specialisation else "layers"
@@ -173,14 +175,14 @@ def prepared_text(
     outputs: Mapping[str, TensorInfo],
     layers: Iterable[str] = ("known when they are first run",),
 ) -> str:
-    """Return a prepared network as people read it: which layer runs where, between its tensors.
+    """Return a prepared network as text, with backends.
 
     Args:
         title: The first line.
         inputs: By name.
         report: Where the layers run.
         outputs: By name.
-        layers: What stands for them as long as no set of shapes is prepared.
+        layers: The text in place of layers as long as no set of shapes is prepared.
     """
     sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
     return sections_text(

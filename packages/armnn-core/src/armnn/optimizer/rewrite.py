@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Running the passes: quantisation first, then constant folding and what knows no backends."""
+"""Running the passes: quantisation, constant folding, then the others.
+
+The others know no backends.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:
-    """Rewrite a network in place; return how many changes were made.
+    """Rewrite a network in place; return the number of changes.
 
     Args:
         network: What is rewritten; it computes the same before and after.
         evaluate: Computes a layer whose inputs are constant.
-        accepts: Whether a layer on quantised values may stand for one on floats.
+        accepts: Whether a layer on quantised values may replace one on floats.
     """
     changes = 0
     if any(layer.type == "Quantize" for layer in network.layers):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cutting a network where a shape depends on data that only a run computes."""
+"""Cutting a network behind layers of data-dependent shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Segments:
 
 
 def split(network: Network) -> Segments:
-    """Cut a specialised network behind the layers whose inputs are known in full.
+    """Cut a specialised network behind the layers of known inputs.
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,
     or if its outputs are the data-dependent ones that the rest waits for (NonZero). Branches wait

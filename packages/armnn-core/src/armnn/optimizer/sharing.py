@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Equal constants of all specialisations of a network are one array."""
+"""Equal constants of a network's specialisations, as one array."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALLEST_SHARED = 1024
 
 
 class SharedConstants:
-    """The constants of the specialisations of one network, held as long as one of them is.
+    """The constants of a network's specialisations, while one holds them.
 
     Weights that the network itself holds are shared as they are. What is made of them for a
     specialisation (another layout, a batch normalisation folded in) is compared by content.
@@ -32,13 +32,13 @@ class SharedConstants:
         self._by_content: WeakValueDictionary[object, NDArray[Any]] = WeakValueDictionary()
 
     def add(self, network: Network) -> None:
-        """Make the constants of a network known, so that none of them is compared later."""
+        """Register a network's constants, without comparing them."""
         for layer in network.layers:
             if layer.data is not None:
                 self._shared[id(layer.data)] = layer.data
 
     def share(self, network: Network) -> None:
-        """Let the constants of a network be those arrays that are there already, if equal."""
+        """Replace a network's constants by equal, registered arrays."""
         for layer in network.layers:
             data = layer.data
             if data is not None and data.nbytes >= SMALLEST_SHARED:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A network for one set of input shapes: shapes inferred, shape arithmetic computed away."""
+"""A network for one set of input shapes.
+
+Shapes are inferred, and shape arithmetic is computed away.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ INDIRECT_VALUE_LIMIT = 64
 
 
 def value_inputs(network: Network) -> dict[str, int]:
-    """Return the inputs whose values decide about shapes, each with the elements it may have.
+    """Return the inputs whose values decide about shapes.
 
-    They are the integer and Boolean inputs from which a path of layers leads to an input slot that
-    a shape function reads, to a condition, or to the data that a deferred operator awaits, and the
-    inputs of any type that are such data themselves. Layers that look only at the shape of their
-    input (Shape, Rank) end such a path.
+    Each has the number of elements that it may have. They are the integer and Boolean inputs from
+    which a path of layers leads to an input slot that a shape function reads, to a condition, or to
+    the data that a deferred operator awaits, and the inputs of any type that are such data
+    themselves. Layers that look only at the shape of their input (Shape, Rank) end such a path.
     """
     found: dict[str, int] = {}
     direct = [
@@ -74,9 +77,9 @@ def specialise(
 ) -> Network:
     """Return a copy of a network for given input shapes.
 
-    Every layer whose inputs are known is computed away, every value that stands for a descriptor
-    field moves into the descriptor, deferred operators become layers, and shapes are inferred as
-    far as they can be. What stays unknown depends on data that only a run computes.
+    Every layer whose inputs are known is computed away, every value that fills a descriptor field
+    moves into the descriptor, deferred operators become layers, and shapes are inferred as far as
+    they can be. Shapes that stay unknown depend on data that only a run computes.
 
     Args:
         network: Is not changed.
@@ -86,7 +89,7 @@ def specialise(
 
     Raises:
         ShapeError: The shapes do not fit; the first layer that disagrees is named.
-        GraphError: An output lies on a branch that is not taken.
+        GraphError: An output is on a branch that is not taken.
         ParseError: A deferred operator cannot be computed with these shapes and values.
     """
     copy = network.clone()
@@ -141,7 +144,10 @@ _SHAPE_LAYERS: dict[str, Callable[[tuple[int, ...]], Any]] = {"Shape": list, "Ra
 
 
 def state_target_shape(layer: Layer) -> None:
-    """Let kernels of Reshape see the shape itself, not the rule (-1, 0) that it was made from."""
+    """Give Reshape the target shape instead of its rule.
+
+    The rule is (-1, 0), for example.
+    """
     if layer.type == "Reshape" and layer.output.info.is_static:
         shape = layer.output.info.static_shape
         stated: dict[str, Any] = {"target_shape": shape, "zero_copies": False}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Letting each backend optimise its subgraphs, and carrying out what it says."""
+"""Optimisation of subgraphs by their backends."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def optimize_subgraphs(
 def _refused_since(
     candidate: Candidate, layers: Sequence[Layer], assignment: Assignment
 ) -> dict[Layer, str]:
-    """Return why a backend refuses layers that are not what it was asked about any more.
+    """Return why a backend refuses layers that changed meanwhile.
 
-    What another backend put in its layers' places may be constant, for example.
+    A compiled part of another backend may be constant, for example.
     """
     answers = {layer: assignment.answers.of(candidate, layer) for layer in layers}
     return {layer: answer.reason for layer, answer in answers.items() if not answer}
@@ -82,7 +82,10 @@ def _hand_on(
 
 
 def _turn(layer: Layer, done: dict[Layer, None]) -> tuple[str, bool] | None:
-    """Layers go to a backend together if it is theirs and none of them has been there before."""
+    """Return the layer's backend and whether it was there before.
+
+    Layers go to a backend together if these agree.
+    """
     return None if layer.backend is None else (layer.backend, layer in done)
 
 
@@ -107,7 +110,10 @@ def _ask(candidate: Candidate, view: SubgraphView) -> OptimizationViews:
 
 
 def _check(candidate: Candidate, view: SubgraphView, views: OptimizationViews) -> None:
-    """Check that every layer is in at most one list and every replacement fits (Arm: Validate)."""
+    """Check a backend's views: each layer once, replacements that fit.
+
+    Counterpart of Arm NN's Validate.
+    """
     parts = [*(s.pattern for s in views.substitutions), *views.failed, *views.untouched]
     seen: dict[Layer, None] = {}
     for part in [*parts, *views.deleted]:
@@ -175,7 +181,7 @@ def _apply(
 
 
 def _splice(network: Network, substitution: Substitution) -> list[Layer]:
-    """Put a replacement into the network and take the pattern out; return the new layers."""
+    """Replace a pattern in the network; return the new layers."""
     pattern, replacement = substitution.pattern, substitution.replacement
     outside: dict[Value, Value] = {
         layer.output: value for layer, value in zip(replacement.inputs, pattern.inputs, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ONNX graph that is being written: nodes, constants and names."""
+"""The ONNX graph being written: nodes, constants and names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NotExportableError(ArmnnError, ValueError):
 
 
 class GraphWriter:
-    """The nodes and constants of a graph that is being written.
+    """The nodes and constants of a graph being written.
 
     Attributes:
         names: The name of each value that has one so far.
@@ -65,7 +65,10 @@ class GraphWriter:
         outputs: int,
         attributes: Mapping[str, Any],
     ) -> tuple[str, ...]:
-        """Add a node with new outputs and return their names; trailing absent inputs go."""
+        """Add a node and return its new outputs' names.
+
+        Trailing absent inputs are dropped.
+        """
         given = list(inputs)
         while given and not given[-1]:
             given.pop()
@@ -98,7 +101,9 @@ class GraphWriter:
         return self._model(name, inputs, outputs, self._constants)
 
     def check(self, inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
-        """Let ONNX check the types and shapes; large constants stand as inputs in what it sees.
+        """Let ONNX check types and shapes.
+
+        It sees large constants as inputs.
 
         Raises:
             NotExportableError: An operator does not take what a layer does.
@@ -145,7 +150,7 @@ class GraphWriter:
         )
 
     def name_of(self, value: Value) -> str:
-        """Return the name of a value; one without gets its own."""
+        """Return a value's name, made if it has none."""
         if value not in self.names:
             if value.constant is not None:
                 self._constants[value.name] = value.constant

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Casts from one type to another, with what ONNX says of types of 8 bits and less."""
+"""Casts between types, with ONNX's rules for small ones.
+
+These are of 8 bits and less.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,10 @@ def bit_cast(operation: Operation) -> Value:
 
 
 def _cast(operation: Operation, data_type: DataType) -> Value:
-    """Cast; what is too large for a float of 8 bits becomes the largest one, if it is to saturate.
+    """Cast, with saturation of 8-bit floats on request.
 
-    From real numbers to integers of less than 8 bits, the lower bits of a wider integer are kept.
+    Saturation makes the largest float of values beyond it. From real numbers to integers of less
+    than 8 bits, the lower bits of a wider integer are kept.
     """
     value = operation.input()
     if data_type is DataType.FLOAT8_E8M0FNU and value.info.data_type is not data_type:
@@ -61,7 +65,10 @@ def _cast(operation: Operation, data_type: DataType) -> Value:
 def saturated_cast(
     operation: Operation, value: Value, data_type: DataType, saturate: bool
 ) -> Value:
-    """Cast real numbers to a floating point type; those of four bits always saturate."""
+    """Cast real numbers to a float type.
+
+    Those of four bits always saturate.
+    """
     if value.info.data_type is data_type:
         return value
     if data_type.bits < 8:
@@ -76,9 +83,10 @@ def saturated_cast(
 
 
 def _cast_to_powers(operation: Operation, value: Value) -> Value:
-    """Round to a power of two as ``round_mode`` says, then cast, which is exact.
+    """Round to a power of two by ``round_mode``, then cast.
 
-    A number is a power of two times one from 1 up to 2: from how much on is the next power taken?
+    The cast is exact. A number is a power of two times one from 1 up to 2, and the mode says from
+    which factor on the next power is taken.
     """
     mode = operation.text("round_mode", _FROM, "up") if operation.has("round_mode") else "up"
     real = cast(operation, value, DataType.FLOAT32, "real")

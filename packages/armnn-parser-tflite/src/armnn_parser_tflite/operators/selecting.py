@@ -44,7 +44,7 @@ def top_k(operation: Operation) -> Sequence[Value]:
 
 @operator("UNIQUE")
 def unique(operation: Operation) -> Sequence[Value]:
-    """Add Unique; the values are in the order in which they first occur."""
+    """Add Unique; values are in order of first occurrence."""
     if operation.input().info.is_quantized:
         raise RefusedError("its input is quantised")
     values, _, places, _ = operation.network.add_unique(
