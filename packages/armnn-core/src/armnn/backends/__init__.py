@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Backend API: what a backend is made of, which ones are there, and why others are not."""
+"""The Backend API: parts of backends, registry, reasons for refusals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Import paths that released distributions use for what lives elsewhere now; core 2.0 drops them.
+"""Import paths of released distributions; core 2.0 drops them.
 
-A module that is named here holds nothing but what this table says. Nothing is imported but the new
+A module that is named here holds nothing but this table's names. Nothing is imported but the new
 place: the probe of armnn-dynamic-loader 1.0 imports these modules without the core.
 """
 
@@ -25,7 +25,7 @@ MOVED: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def moved_names(module: str) -> dict[str, Any]:
-    """Return the names that an old module re-exports, with their objects."""
+    """Return an old module's names with their objects."""
     place, names = MOVED[module]
     found = import_module(place)
     return {name: getattr(found, name) for name in names}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The Backend API in Python: what a backend is, and what the runtime does with it.
+"""The Backend API in Python: backends and their use.
 
-A backend needs an id, the Backend API version that it needs, an answer to "do you support this
-layer?" and workloads; everything else has a default that works. A method may be added here in a
-minor version of the Backend API only with a default, so that older backends go on working.
+The runtime calls it. A backend needs an id, the Backend API version that it needs, an answer to "do
+you support this layer?" and workloads; everything else has a default that works. A method may be
+added here in a minor version of the Backend API only with a default, so that older backends go on
+working.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ class ModelContext:
         self._lock = threading.RLock()
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return the value of a key, made by ``make`` unless a workload still holds it.
+        """Return a key's value, made by ``make`` unless still held.
 
-        Specialisations of a network for different shapes share its weights; a workload that packs
-        them asks here, with the identity of the array in the key, so that they are packed once. It
-        holds the value, and the array too, so that no other array gets its identity. The value is
-        freed with the last workload that holds it: a network that meets ever new shapes does not
-        grow.
+        Workloads hold values. Specialisations of a network for different shapes share its weights;
+        a workload that packs them asks here, with the identity of the array in the key, so that
+        they are packed once. It holds the value, and the array too, so that no other array gets its
+        identity. The value is freed with the last workload that holds it: a network that meets ever
+        new shapes does not grow.
 
         Raises:
             TypeError: ``make`` returned what takes no weak references, such as a tuple or a number.
@@ -74,7 +75,7 @@ class ModelContext:
 
 
 class Workload(ABC):
-    """One layer, prepared to be run by a backend (Arm NN: ``IWorkload``).
+    """One layer, prepared by a backend (Arm NN: ``IWorkload``).
 
     A workload does not change after it was made; any number of execution contexts share it.
     """
@@ -98,25 +99,31 @@ class BackendContext:
     """
 
     def before_load_network(self, network_id: int) -> None:
-        """Called before a network is loaded; raises to refuse it.
+        """Accept or refuse a network before it is loaded.
 
-        The events of unloading follow if the loading fails later.
+        An exception refuses it. The events of unloading follow if the loading fails later.
         """
 
     def after_load_network(self, network_id: int) -> None:
-        """Called after a network was loaded."""
+        """Take note that a network was loaded."""
 
     def before_unload_network(self, network_id: int) -> None:
-        """Called before a network is unloaded, when nothing runs any more."""
+        """Take note that a network is being unloaded.
+
+        No run is going on any more.
+        """
 
     def after_unload_network(self, network_id: int) -> None:
-        """Called after a network was unloaded."""
+        """Take note that a network was unloaded."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """Called after each run of a network; may come from several threads at once."""
+        """Take note of a run's end, from any thread.
+
+        Several threads may call it at once.
+        """
 
     def close(self) -> None:
-        """Called once, when the runtime closes."""
+        """Close the context, once, with the runtime."""
 
 
 class Backend(ABC):
@@ -134,7 +141,7 @@ class Backend(ABC):
 
     @abstractmethod
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        """Say whether the backend runs a layer; its shapes are known in full.
+        """Return whether the backend runs a layer of known shape.
 
         (Arm NN: ``GetLayerSupport``.) A refusal names the offending input and what is supported.
         """
@@ -148,7 +155,10 @@ class Backend(ABC):
         """
 
     def score(self) -> int:
-        """Say how much the backend should be preferred when the user names none; 0 for never."""
+        """Return the backend's default preference; 0 is never.
+
+        It counts when the user names no backend.
+        """
         return 1
 
     @property
@@ -181,26 +191,29 @@ class Backend(ABC):
         return None
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Say what shall become of layers that were assigned to the backend.
+        """Return what becomes of layers assigned to the backend.
 
         By default they stay as they are.
         """
         return OptimizationViews(untouched=[view])
 
     def create_memory_manager(self) -> MemoryManager | None:
-        """Return what owns the backend's tensors in one execution context; None for host memory."""
+        """Return the owner of a context's tensors, None without one.
+
+        None is for tensors in host memory.
+        """
         return None
 
     @property
     def handle_factory_preferences(self) -> Sequence[str]:
-        """The ids of the tensor-handle factories that it can work with; empty for host memory."""
+        """The ids of usable tensor-handle factories; empty for host memory."""
         return ()
 
     def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
         """Register the factories that the backend brings."""
 
     def accepts_allocator(self, allocator: Allocator) -> Support:
-        """Say whether its working memory may come from a custom allocator.
+        """Return whether working memory may have a custom allocator.
 
         By default it may if the backend works in host memory, as the runtime allocates that.
         """
@@ -209,16 +222,21 @@ class Backend(ABC):
         return Support(True)
 
     def default_allocator(self) -> Allocator:
-        """Return where the working memory comes from unless the user says otherwise."""
+        """Return the allocator of working memory, by default.
+
+        The user may name another one.
+        """
         return HostAllocator()
 
     @property
     def cache_file_count(self) -> int:
-        """How many files one compiled network takes in a cache folder."""
+        """The files that a compiled network takes in caches."""
         return 0
 
     def extension(self, name: str) -> object | None:
-        """Return an optional feature, None if the backend lacks it. Since Backend API 1.1.
+        """Return an optional feature, None if the backend lacks it.
+
+        Since Backend API 1.1.
 
         Args:
             name: Name and version. armnn knows "armnn.async/1" (:class:`AsyncExecution`) and
@@ -228,11 +246,11 @@ class Backend(ABC):
 
 
 class NetworkBackend(Backend):
-    """A backend that answers for all layers of a network at once."""
+    """A backend that answers for all layers of a network."""
 
     @abstractmethod
     def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
-        """Return one answer per layer of the view, in its order.
+        """Return one answer per layer of the view, in order.
 
         Raises:
             ArmnnError: The backend failed instead of answering.

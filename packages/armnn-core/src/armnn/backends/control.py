@@ -24,23 +24,28 @@ class ProfilingContext:
     """A backend's own events and counters (Arm NN: ``IBackendProfilingContext``)."""
 
     def begin_run(self, network_id: int) -> None:
-        """Called before a run that is being profiled."""
+        """Take note that a profiled run begins."""
 
     def end_run(self, network_id: int) -> None:
-        """Called after a run that was profiled; device events can be reported now."""
+        """Take note that a profiled run ended.
+
+        Events of a device can be reported now.
+        """
 
 
 class CancelToken(Protocol):
-    """Anything that can say that a run shall stop; ``threading.Event`` is one."""
+    """Anything that can cancel a run; ``threading.Event`` is one."""
 
     def is_set(self) -> bool:
-        """Whether the run shall stop."""
+        """Return whether the run shall stop."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunControl:
-    """What a caller watches or limits in one run; runs without it take the short way.
+    """A caller's controls of one run.
+
+    Runs without them take the short way.
 
     Attributes:
         deadline_ns: When the run must have ended (``time.perf_counter_ns``), if ever.

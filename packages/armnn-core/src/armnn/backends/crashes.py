@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Crashes of backends in the conformance kit, for ``armnn doctor``."""
+"""Crashes of backends in the kit, kept for ``armnn doctor``."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Crash:
         return self.case.split("-")[0]
 
     def is_of(self, entry: BackendEntry) -> bool:
-        """Whether this backend, in this version, crashed."""
+        """Return whether a backend crashed, in the same version."""
         mine = (self.backend, self.origin, self.version)
         return mine == (entry.id, entry.origin, entry.version)
 
 
 def remembered_crashes(entries: Iterable[BackendEntry]) -> list[str]:
-    """Return the messages about remembered crashes of some backends."""
+    """Return messages about backends' crashes, and how to forget them."""
     crashes = remembered()
     return [
         f"The conformance kit saw backend {entry.id!r} ({entry.owner}) crash on {crash.day}: "
@@ -91,7 +91,7 @@ def crash_file() -> Path | None:
 
 
 def remembered() -> tuple[Crash, ...]:
-    """Return remembered crashes, none from unreadable or untrusted files."""
+    """Return the crashes kept; unreadable or untrusted ones are none."""
     path = crash_file()
     try:
         if path is None or not _is_ours_alone(path):
@@ -106,7 +106,7 @@ def remembered() -> tuple[Crash, ...]:
 
 
 def remember(entry: BackendEntry, case: str, ending: str) -> None:
-    """Remember a crash, if the file can be written."""
+    """Store a crash; an unwritable file is no error."""
     day = time.strftime("%Y-%m-%d")
     crash = Crash(entry.id, entry.origin, entry.version, case, ending, day)
     others = [row for row in remembered() if not (row.is_of(entry) and row.case == case)]

@@ -52,9 +52,10 @@ def static_backends(api_version: BackendVersion) -> tuple[FoundBackend, ...]:
 
 
 def refresh() -> None:
-    """Look again for what is installed: a new backend is found, a repaired one gets a new chance.
+    """Search installed distributions again.
 
-    Backends that are loaded stay as they are.
+    A new backend is found, a repaired one gets a new chance. Backends that are loaded stay as they
+    are.
     """
     _metadata.refresh()
     with _lock:
@@ -86,7 +87,7 @@ def _found_backend(entry_point: _metadata.EntryPoint, api_version: BackendVersio
 def _verdict(
     entry_point: _metadata.EntryPoint, declared: DeclaredRange | None, api_version: BackendVersion
 ) -> tuple[BackendState, str, str]:
-    """Return the state, the reason and the remedy, from what is known without an import."""
+    """Return state, reason and remedy, known without an import."""
     distribution = entry_point.distribution
     if not VALID_ID.fullmatch(entry_point.name):
         return (
@@ -113,14 +114,14 @@ def _verdict(
 
 
 def _provided(api_version: BackendVersion) -> str:
-    """Return the version of the contract's distribution that provides a Backend API version."""
+    """Return the contract's distribution version for a Backend API version."""
     return __version__ if api_version == BACKEND_API_VERSION else f"{api_version}.0"
 
 
 def dynamic_backends(
     options: CreationOptions, api_version: BackendVersion, owner: object, locked: Lock | None = None
 ) -> Iterator[FoundBackend]:
-    """Yield what the sources find, in their order; what cannot be used is logged.
+    """Yield the sources' backends in order; unusable ones are logged.
 
     Args:
         options: What to scan.
@@ -158,7 +159,10 @@ def _scan(source: FoundSource, options: CreationOptions) -> Sequence[SourceRecor
 def _locked_or_refused(
     records: Sequence[SourceRecord], locked: Lock | None
 ) -> Iterator[SourceRecord]:
-    """Yield the records; a source that does not heed the lock file itself changes nothing."""
+    """Yield the records, with the lock file's refusals.
+
+    A source that ignores the lock file changes nothing.
+    """
     for record in records:
         reason, remedy = "", ""
         if locked is not None and not record.reason:
@@ -185,7 +189,7 @@ def _entry(source: FoundSource, record: SourceRecord, api_version: BackendVersio
 def _verdict_on_file(
     record: SourceRecord, api_version: BackendVersion
 ) -> tuple[BackendState, str, str, str]:
-    """Return the state, the stage, the reason and the remedy, from what is known unopened."""
+    """Return state, stage, reason and remedy of an unopened file."""
     if record.reason:
         return BackendState.FAILED, record.stage, record.reason, record.remedy
     if not VALID_ID.fullmatch(record.id):

@@ -85,12 +85,12 @@ class BackendEntry:
 
     @property
     def owner(self) -> str:
-        """The distribution with its version, or the origin of a backend that has none."""
+        """The distribution with version, or the origin without one."""
         return f"{self.distribution} {self.version}" if self.distribution else self.origin
 
     @property
     def message(self) -> str:
-        """Why it cannot be used and what to do, in one sentence; empty if nothing is wrong."""
+        """The reason and the remedy in one sentence, or ""."""
         if not self.reason:
             return ""
         remedy = f"; {self.remedy}" if self.remedy else ""
@@ -98,7 +98,7 @@ class BackendEntry:
         return f"{subject} {self.reason}{remedy}."
 
     def error(self) -> BackendUnavailableError:
-        """Return a new exception that says why it cannot be used."""
+        """Return a new exception with the reason."""
         if self.state is BackendState.INCOMPATIBLE:
             return IncompatibleBackendError(self.message)
         return BackendUnavailableError(self.message)
@@ -128,7 +128,9 @@ def unknown_backend(backend_id: str, entries: Sequence[BackendEntry]) -> Unknown
 
 
 def none_usable(entries: Sequence[BackendEntry]) -> BackendUnavailableError:
-    """Return the error for a runtime that is to choose backends itself and has none.
+    """Return the error for a runtime without usable backends.
+
+    The runtime is to choose the backends itself.
 
     Args:
         entries: What was found, in the states that the attempt to use them left them in.

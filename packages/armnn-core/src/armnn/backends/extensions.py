@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optional features of backends, by name and version: ``Backend.extension`` gives them."""
+"""Optional features of backends, returned by ``Backend.extension``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["KINDS", "AsyncExecution", "SharedBuffer", "SharedMemory", "Task"]
 
 
 class Task(ABC):
-    """A step that was submitted. For one thread at a time."""
+    """A submitted step, for one thread at a time."""
 
     @abstractmethod
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the step has ended, and say whether it has.
+        """Wait for the step's end; return whether it has ended.
 
         Args:
             timeout: Seconds to wait at most; None for as long as it takes.
@@ -37,7 +37,7 @@ class Task(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give the task back; a step that runs is stopped and waited for."""
+        """Release the task; a running step is stopped first."""
 
     def __enter__(self) -> Task:
         return self
@@ -52,7 +52,7 @@ class Task(ABC):
 
 
 class AsyncExecution(ABC):
-    """The extension ``armnn.async/1``: steps that run while their caller does something else.
+    """The extension ``armnn.async/1``: steps that run asynchronously.
 
     A step that is submitted ends at its deadline, whatever it is doing. So the runtime submits the
     steps of runs with a timeout, a token or a profiler.
@@ -74,16 +74,19 @@ class AsyncExecution(ABC):
 
 
 class SharedBuffer(ABC):
-    """Host memory that others can share; close it when no step works on it any more."""
+    """Host memory that others can share.
+
+    It is closed when no step uses it any more.
+    """
 
     @property
     @abstractmethod
     def array(self) -> NDArray[np.uint8]:
-        """Its bytes; a view of them in a tensor handle is what a step works on, without a copy."""
+        """The bytes; views in tensor handles avoid copies."""
 
     @abstractmethod
     def export_fd(self) -> tuple[int, int]:
-        """Return a file descriptor of the memory and where in the file it starts, in bytes.
+        """Return the memory's file descriptor and offset in bytes.
 
         The caller closes the descriptor; what is mapped from it stays valid after :meth:`close`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much memory a compiled part of a network takes, as its backend says."""
+"""The memory of a compiled part, as its backend reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Footprint:
 
     @classmethod
     def from_details(cls, details: Mapping[str, object]) -> Footprint | None:
-        """Return what the details of a compile event say, None if they do not say it."""
+        """Return a compile event's footprint, None without one."""
         sizes: list[int] = []
         for name in ("arena_bytes", "scratch_bytes", "weight_bytes"):
             size = details.get(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Loads one backend, once, with every check that stands between a name and a usable object."""
+"""Loads one backend, once, with all checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class FoundBackend:
-    """A backend that was found, how to obtain it, and what came of that.
+    """A found backend, its loader and the outcome.
 
     The first outcome stays: a backend is made once, and a failure is never retried. Any number of
     threads may ask for it.
@@ -181,7 +181,7 @@ class FoundBackend:
 
 
 class _RefusedError(Exception):
-    """A check that a backend did not pass, with what its entry shall say."""
+    """A failed check of a backend, with its entry's texts."""
 
     def __init__(self, state: BackendState, reason: str, remedy: str, stage: str = "") -> None:
         super().__init__(reason)
@@ -194,7 +194,7 @@ class _RefusedError(Exception):
 def incompatibility(
     distribution: str, needed: str, provided: BackendVersion, *, core_is_older: bool
 ) -> tuple[str, str]:
-    """Return the reason and the remedy for a backend that needs another Backend API.
+    """Return reason and remedy for an incompatible Backend API.
 
     Args:
         distribution: The backend's distribution, empty for a file that belongs to none.

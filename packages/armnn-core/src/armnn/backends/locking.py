@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lock file: which backends may be loaded, by the sha256 of what they are.
+"""The lock file: loadable backends, by sha256.
 
 It is JSON: ``files`` has the sha256 of shared libraries by path, ``distributions`` the version of
 each distribution of backends and the sha256 of its RECORD, which lists the hashes of its files.
@@ -61,7 +61,7 @@ class Lock:
 
     @classmethod
     def of(cls, options: CreationOptions) -> Lock | None:
-        """Return the lock that the options ask for, None if they ask for none.
+        """Return the lock of the options, None without one.
 
         A lock file that is missing lists nothing.
 
@@ -99,7 +99,7 @@ class Lock:
 
     @classmethod
     def made_now(cls, path: Path, files: Iterable[str]) -> Lock:
-        """Return the lock that lists these files and every installed distribution of backends."""
+        """Return a lock of these files and all installed backends."""
         distributions = {entry.distribution for entry in _metadata.entry_points(GROUP)}
         return cls(
             path,
@@ -127,7 +127,7 @@ class Lock:
         temporary.replace(self.path)
 
     def refusal_of_file(self, path: str, sha256: str | None) -> tuple[str, str]:
-        """Return the reason and the remedy if a shared library is not as it was locked.
+        """Return reason and remedy for a changed shared library.
 
         The same file at another path counts as locked; both texts are empty then.
         """
@@ -141,7 +141,7 @@ class Lock:
         )
 
     def refusal_of_distribution(self, name: str, location: str) -> tuple[str, str]:
-        """Return the reason and the remedy if a distribution is not as it was locked.
+        """Return reason and remedy for a changed distribution.
 
         It is looked at once; both texts are empty if nothing is wrong with it.
 
@@ -183,7 +183,7 @@ class Lock:
 
 
 def _command_for(path: Path) -> str:
-    """Return the command that writes a lock file to that path."""
+    """Return the command that writes a lock file."""
     is_default = path == default_lock_file()
     return COMMAND if is_default else f"{COMMAND} --output {shlex.quote(str(path))}"
 
@@ -218,7 +218,7 @@ def _object(value: Any, what: str) -> dict[str, Any]:
 
 
 def _changed_file(record: str, location: Path) -> str:
-    """Return the first file that differs from what the RECORD says of it; empty if none does."""
+    """Return the first file that differs from RECORD, or ""."""
     for row in csv.reader(record.splitlines()):
         algorithm, _, expected = row[1].partition("=") if len(row) > 1 else ("", "", "")
         if algorithm == "sha256":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where tensors lie: allocators, tensor handles and the factories that make them."""
+"""The memory of tensors: allocators, handles and their factories."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Allocator(ABC):
 
 
 class HostAllocator(Allocator):
-    """NumPy's memory; it goes when the last array on it goes."""
+    """NumPy's memory, freed with the last array on it."""
 
     def allocate(self, size: int, alignment: int) -> NDArray[np.uint8]:
         """Return ``size`` bytes of a larger array."""
@@ -53,7 +53,9 @@ class HostAllocator(Allocator):
 
 
 class TensorHandle(ABC):
-    """The memory of one tensor of one execution context (Arm NN: ``ITensorHandle``).
+    """The memory of one tensor in one context.
+
+    Counterpart of Arm NN's ``ITensorHandle``.
 
     Attributes:
         info: Shape, data type and quantisation.
@@ -63,17 +65,17 @@ class TensorHandle(ABC):
 
     @abstractmethod
     def map(self) -> NDArray[Any]:
-        """Return the tensor as an array in host memory; it stays valid until :meth:`unmap`.
+        """Return the tensor as an array, valid until :meth:`unmap`.
 
-        For host memory the array is valid as long as the handle, so a workload may map once, when
-        it is bound.
+        It is in host memory. For host memory the array is valid as long as the handle, so a
+        workload may map once, when it is bound.
         """
 
     def unmap(self) -> None:
-        """End what :meth:`map` began; writes to the array have reached the tensor afterwards."""
+        """End a :meth:`map`; writes have reached the tensor then."""
 
     def assign(self, array: NDArray[Any]) -> None:
-        """Set a tensor whose shape is known only when it was computed.
+        """Set a tensor whose shape was unknown before computation.
 
         Raises:
             BackendError: The shape of this tensor is fixed.
@@ -98,7 +100,7 @@ class ArrayHandle(TensorHandle):
 
 
 class MemoryManager(ABC):
-    """Owns the memory of the handles that a backend makes (Arm NN: ``IMemoryManager``).
+    """Owns the memory of a backend's handles (``IMemoryManager``).
 
     One per execution context. The runtime calls :meth:`acquire` before a run and :meth:`release`
     after it; a manager may give its memory away in between.
@@ -126,7 +128,7 @@ class MemoryManager(ABC):
 
 
 class TensorHandleFactory(ABC):
-    """Makes tensor handles of one kind of memory (Arm NN: ``ITensorHandleFactory``).
+    """Makes tensor handles of one memory kind (``ITensorHandleFactory``).
 
     Attributes:
         id: Its name. Backends that name the same factory share tensors without a copy.
@@ -149,18 +151,24 @@ class TensorHandleFactory(ABC):
         """
 
     def import_memory(self, info: TensorInfo, handle: TensorHandle) -> TensorHandle | None:
-        """Return a handle on the memory of another factory's handle, None if that is impossible."""
+        """Return a handle on another factory's memory, or None.
+
+        None is for memory that cannot be imported.
+        """
         return None
 
 
 class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
-    """The factories that the backends of a runtime registered, by id."""
+    """The tensor-handle factories of a runtime's backends, by id."""
 
     def __init__(self) -> None:
         self._factories: dict[str, TensorHandleFactory] = {}
 
     def register(self, factory: TensorHandleFactory) -> None:
-        """Add a factory; the first of an id stays (Arm NN: ``RegisterFactory``)."""
+        """Add a factory; the first of an id stays.
+
+        Counterpart of Arm NN's ``RegisterFactory``.
+        """
         self._factories.setdefault(factory.id, factory)
 
     def __getitem__(self, factory_id: str) -> TensorHandleFactory:

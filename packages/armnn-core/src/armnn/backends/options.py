@@ -51,7 +51,7 @@ class CreationOptions:
     plan_limit: int = 16
 
     def __post_init__(self) -> None:
-        """Raise InvalidArgumentError if an option is of another kind than its field."""
+        """Raise InvalidArgumentError for options of a wrong kind."""
         for name, convert in _OPTIONS.items():
             object.__setattr__(self, name, convert(getattr(self, name), f"the option {name}"))
         if self.plan_limit < 1:
@@ -66,13 +66,19 @@ def _or_none(convert: Callable[[object, str], _T]) -> Callable[[object, str], _T
 
 
 def _seconds(value: object, what: str) -> object:
-    """Keep the number as it is: a message about its range shows it."""
+    """Return the number unchanged.
+
+    A message about its range shows it.
+    """
     real(value, what)
     return value
 
 
 def _ids(value: object, what: str) -> object:
-    """Leave a text to those who know what to say of it."""
+    """Return a text unchanged.
+
+    Its checks are elsewhere.
+    """
     return value if isinstance(value, str) else texts(value, what, "a list of ids")
 
 

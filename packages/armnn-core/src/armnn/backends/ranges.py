@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The range of Backend API versions that a distribution declares that it works with.
+"""The Backend API versions that a distribution declares.
 
-``packaging`` knows what requirements mean; importing it takes longer than all else that is read of
-a distribution, so ranges of the usual kind, ``>=1.0,<2``, are compared here.
+They are those that it works with. ``packaging`` knows what requirements mean; importing it takes
+longer than all else that is read of a distribution, so ranges of the usual kind, ``>=1.0,<2``, are
+compared here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _PLAIN_VERSION = re.compile(r"\d+(?:\.\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredRange:
-    """A range of versions, as the clauses that must all hold.
+    """A range of versions: clauses that must all hold.
 
     Attributes:
         clauses: Each an operator with a version, as in ``Requires-Dist``.
@@ -28,7 +29,7 @@ class DeclaredRange:
     clauses: tuple[str, ...]
 
     def admits(self, version: str) -> bool:
-        """Whether a version is in the range."""
+        """Return whether a version is in the range."""
         plain = [_PLAIN_CLAUSE.fullmatch(clause) for clause in self.clauses]
         if _PLAIN_VERSION.fullmatch(version) and all(plain):
             return all(_holds(version, found[1], found[2]) for found in plain if found)
@@ -37,7 +38,7 @@ class DeclaredRange:
         return SpecifierSet(",".join(self.clauses)).contains(version, prereleases=True)
 
     def begins_after(self, version: str) -> bool:
-        """Whether a lower bound of the range is above a version."""
+        """Return whether a lower bound is above a version."""
         from packaging.specifiers import SpecifierSet  # late: for what does not fit
         from packaging.version import Version
 
@@ -49,12 +50,12 @@ class DeclaredRange:
         return any(Version(bound) > Version(version) for bound in lower_bounds)
 
     def __str__(self) -> str:
-        """As an author would write it: the lower bound first."""
+        """Return the range as text, lower bound first."""
         return ",".join(sorted(self.clauses, key=lambda text: (text.startswith(("<", "!")), text)))
 
 
 def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange | None:
-    """Return which versions of a distribution some requirements admit, None if they do not say.
+    """Return the versions admitted by requirements, None if unspecified.
 
     Args:
         requirements: Each as in ``Requires-Dist``; what is malformed is passed over.
@@ -73,7 +74,7 @@ def declared_range(requirements: Iterable[str], contract: str) -> DeclaredRange 
 
 
 def _clauses(text: str, rest: str) -> list[str] | None:
-    """Return the clauses of a requirement; None if it is malformed or does not apply here."""
+    """Return a requirement's clauses, None if malformed or inapplicable."""
     parts = [part.strip() for part in rest.split(",")]
     if all(_PLAIN_CLAUSE.fullmatch(part) for part in parts):
         return [re.sub(r"\s", "", part) for part in parts]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backends that a runtime can use: which there are, in what state, and how to get one."""
+"""A runtime's backends: available ones, states, and access."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class BackendRegistry:
-    """One entry per backend that was found, and the backends themselves once they are loaded.
+    """One entry per found backend, and the loaded backends.
 
     Static backends belong to the process and are made once, whatever the number of registries;
     dynamic ones belong to the registry. Of several backends of one id the first wins that may be
@@ -43,7 +43,9 @@ class BackendRegistry:
         options: CreationOptions | None = None,
         api_version: BackendVersion = BACKEND_API_VERSION,
     ) -> None:
-        """Make a registry; folders are scanned now, packages are read when they are needed.
+        """Make a registry; folders are scanned now, packages later.
+
+        Packages are read when they are needed.
 
         Args:
             options: Which backends take part; the defaults if left out.
@@ -64,7 +66,7 @@ class BackendRegistry:
             self._dynamic_backends()
 
     def entries(self) -> tuple[BackendEntry, ...]:
-        """Return what is known of every backend, in order of precedence; loads none."""
+        """Return every backend's entry by precedence, loading none."""
         return tuple(entry for _, entry in self._rows())
 
     def get(self, backend_id: str) -> Backend:
@@ -108,7 +110,7 @@ class BackendRegistry:
         return tuple(self.get(backend_id) for backend_id in dict.fromkeys(ids))
 
     def leave_out(self, backend_id: str, error: BaseException) -> None:
-        """Note that a loaded backend cannot be used in this runtime after all.
+        """Exclude a loaded backend from this runtime.
 
         :meth:`get` raises from now on. The first error stays.
 
@@ -123,12 +125,12 @@ class BackendRegistry:
         self._left_out.setdefault(backend_id, error)
 
     def close(self) -> None:
-        """Drop the dynamic backends; static ones stay, as they belong to the process."""
+        """Drop the dynamic backends; static ones belong to the process."""
         with self._lock:
             self._dynamic = ()
 
     def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
-        """Return the backend of that id; the reason in the entry if it may not be loaded."""
+        """Return an id's backend, or its entry with the reason."""
         text(backend_id, "the id of a backend")
         rows = [(found, entry) for found, entry in self._rows() if entry.id == backend_id]
         if not rows:
@@ -141,7 +143,7 @@ class BackendRegistry:
         return None, (admitted or [rows[0][1]])[0]
 
     def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
-        """Yield what was found with its entry as this registry sees it."""
+        """Yield found backends with entries as this registry sees them."""
         winners: dict[str, BackendEntry] = {}
         for found in (*static_backends(self._api_version), *self._dynamic_backends()):
             entry = found.entry
@@ -158,7 +160,10 @@ class BackendRegistry:
             yield found, entry
 
     def _lock_refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
-        """Return the reason and the remedy if the lock file keeps a static backend out."""
+        """Return reason and remedy if the lock excludes a backend.
+
+        It is a static one.
+        """
         if self._locked is None or not entry.is_static:
             return None
         refusal = self._locked.refusal_of_distribution(entry.distribution, entry.location)

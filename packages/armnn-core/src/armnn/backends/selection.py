@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which backends may be loaded at all: the user's switches, in options and in the environment."""
+"""The user's switches for backends, in options and environment."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ VARIABLE = "ARMNN_BACKENDS"
 
 
 def environment(name: str) -> str | None:
-    """Return a variable of the environment; None if it is unset, empty or must not count."""
+    """Return an environment variable, None if unset, empty or ignored."""
     return (os.environ.get(name) or None) if is_environment_honoured() else None
 
 
 def is_environment_honoured() -> bool:
-    """Whether the environment counts.
+    """Return whether the environment counts.
 
-    It does not under ``python -I`` and ``python -E``, nor in a process that runs with the rights
-    of another user than the one who started it.
+    It does not under ``python -I`` and ``python -E``, nor in a process that runs with the rights of
+    another user than the one who started it.
     """
     return not (sys.flags.ignore_environment or sys.flags.isolated or is_elevated())
 
 
 def is_elevated() -> bool:
-    """Whether the process runs with the rights of another user or group than who started it."""
+    """Return whether the process has another user's rights.
+
+    It may be those of another group as well.
+    """
     if os.name != "posix":
         return False
     return os.getuid() != os.geteuid() or os.getgid() != os.getegid()
@@ -95,7 +98,7 @@ class Selection:
         return self.option is not None or bool(self.admitted or self.excluded)
 
     def refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
-        """Return the reason and the remedy if a backend may not be loaded, else None."""
+        """Return reason and remedy against a backend, else None."""
         if entry.is_static and not self.enable_static:
             return (
                 "is blocked: it is a static backend, and these are switched off",
@@ -118,6 +121,6 @@ class Selection:
 
 
 def _instead(backend_id: str, written: tuple[str, ...]) -> str:
-    """Return the remedy if one of the ids that were written may stand for another."""
+    """Return the remedy for a probably misspelt id."""
     meant = closest(backend_id, written)
     return f"did you mean it by {meant!r}? Then write {backend_id!r}" if meant else ""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Backend sources: distributions that bring backends by other ways than an entry point each.
+"""Backend sources: distributions that find backends in other ways.
 
-A source is an entry point of the group ``armnn.backend_sources``. The one named ``dynamic`` scans
-folders for shared libraries. A source is imported only when there is something for it to do.
+Their backends have no entry point each. A source is an entry point of the group
+``armnn.backend_sources``. The one named ``dynamic`` scans folders for shared libraries. A source is
+imported only when there is something for it to do.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A backend that a source found, or a file that it turned down.
+    """A backend that a source found, or a refused file.
 
     Attributes:
         id: Its id; of a file that was turned down, as far as it is known.
@@ -99,7 +100,7 @@ class SearchedFolder:
 
 
 class BackendSource(ABC):
-    """Brings backends that are found in another way than by an entry point of their own."""
+    """Finds backends without entry points of their own."""
 
     @abstractmethod
     def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
@@ -110,11 +111,11 @@ class BackendSource(ABC):
 
     @abstractmethod
     def load(self, record: SourceRecord, runtime: object) -> Backend:
-        """Load what :meth:`scan` found.
+        """Load a result of :meth:`scan`.
 
         Args:
             record: One of its records, not turned down.
-            runtime: Stands for the runtime that the backend will belong to: the same object for
+            runtime: A token of the runtime that the backend will belong to: the same object for
                 all loads of one runtime. Two runtimes may load the same record.
 
         Raises:
@@ -122,16 +123,16 @@ class BackendSource(ABC):
         """
 
     def folders(self, options: CreationOptions) -> Sequence[SearchedFolder]:
-        """Return the folders that :meth:`scan` would look into, and those that it would not."""
+        """Return the folders, those not scanned with their reasons."""
         return ()
 
     def files(self, options: CreationOptions) -> Sequence[str]:
-        """Return the canonical paths of the files that :meth:`scan` would try out; run nothing."""
+        """Return the files that :meth:`scan` would probe, running nothing."""
         return ()
 
     @abstractmethod
     def lint(self, path: str) -> Sequence[str]:
-        """Return what is wrong with a file or folder, one sentence each; empty if nothing is."""
+        """Return a file's or folder's defects, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,10 @@ def installed_sources() -> tuple[_metadata.EntryPoint, ...]:
 
 
 def asked_by(options: CreationOptions) -> str:
-    """Return what there is for sources to do; empty if nothing, and then none is imported."""
+    """Return the request for sources, "" without one.
+
+    Without one, none is imported.
+    """
     if not options.enable_dynamic_backends:
         return ""
     if options.dynamic_backends_path is not None:
@@ -166,7 +170,7 @@ def asked_by(options: CreationOptions) -> str:
 
 
 def declared_folders() -> tuple[SearchedFolder, ...]:
-    """Return the folders of backends that installed distributions declare; nothing is imported.
+    """Return the folders that distributions declare, importing nothing.
 
     A folder is found by the files that the distribution's RECORD lists, or where there are none
     of it, as in an editable install, by where the package would be imported from.
@@ -189,7 +193,7 @@ def _declared_folder(entry: _metadata.EntryPoint) -> SearchedFolder:
 
 
 def sources_for(options: CreationOptions) -> tuple[FoundSource, ...]:
-    """Import the sources if there is something for them to do.
+    """Import the sources if there is work for them.
 
     What the user asks for by ``dynamic_backends_path`` must work; otherwise a source that is
     missing or broken is logged and left out.

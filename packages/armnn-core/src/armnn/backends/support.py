@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A backend's answer to "can you run this layer?": yes, or no with a reason."""
+"""A backend's answer about a layer: yes, or a reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a backend sees of a network, and what it says about it."""
+"""Backends' views of a network, and their results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SubgraphView:
         return SubgraphView.of(self.network, layers)
 
     def replacement(self) -> Network:
-        """Return a new network with one Input layer per input of this view, in the same order.
+        """Return a new network with the view's inputs.
 
         A backend adds its layers and then one output per output of the view, in the same order;
         :class:`Substitution` takes the result.
@@ -75,7 +75,7 @@ def _positions(network: Network) -> dict[Layer, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Substitution:
-    """One part of a subgraph and what shall stand in its place.
+    """A part of a subgraph and its replacement.
 
     Attributes:
         pattern: The layers that go.

@@ -54,7 +54,7 @@ class OptimizedNetwork:
             participants: The backends that take part.
             options: The caller's decisions.
             constants: Those of the network that this one is a later segment of.
-            may_change: Whether no other object has the network: it is rewritten where it is then, so
+            may_change: Whether no other object has the network: it is rewritten in place then, so
                 that weights that a pass replaces go at once.
         """
         self.participants = participants

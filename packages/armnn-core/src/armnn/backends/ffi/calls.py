@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls into a backend: what a caller watches in them, and what went wrong in host callbacks.
+"""Calls into a backend: caller's controls and callbacks' exceptions.
 
 An exception must not travel through C. A callback of the host stores it for the call that its
 thread is in; the adapter raises it when that call has returned. So Ctrl-C works during execute.
@@ -43,7 +43,7 @@ _compiling: Final[dict[int, dict[str, object]]] = {}
 
 @contextmanager
 def watched_call() -> Iterator[tuple[int, int]]:
-    """Give a call a number under which callbacks find its control.
+    """Give a call a number by which callbacks find it.
 
     Yields:
         The call_id and the deadline_ns (0: none); both 0 without a control.
@@ -61,12 +61,12 @@ def watched_call() -> Iterator[tuple[int, int]]:
 
 
 def control_of(call_id: int) -> RunControl | None:
-    """Return what the caller of a running call watches, if anything."""
+    """Return the control of a running call, if any."""
     return _watched.get(call_id)
 
 
 def is_profiled() -> bool:
-    """Whether anybody reads profiling events."""
+    """Return whether profiling events are read."""
     if threading.get_ident() in _compiling:
         return True
     return any(control.profiler is not None for control in tuple(_watched.values()))
@@ -74,7 +74,7 @@ def is_profiled() -> bool:
 
 @contextmanager
 def compile_details() -> Iterator[dict[str, object]]:
-    """Collect what a backend says, on this thread, of the program that it makes.
+    """Collect the backend's details of a program on this thread.
 
     Yields:
         The details of its compile events; they are complete when the call has returned.
@@ -92,12 +92,15 @@ def compile_details() -> Iterator[dict[str, object]]:
 
 
 def note_compiled(details: Mapping[str, object]) -> None:
-    """Take the details of a compile event, if this thread collects them."""
+    """Store the details of a compile event, if collected here."""
     _compiling.get(threading.get_ident(), {}).update(details)
 
 
 def must_stop(call_id: int) -> bool:
-    """Whether a running call shall stop: cancelled, out of time, or interrupted by the user."""
+    """Return whether a running call shall stop.
+
+    It is cancelled, out of time, or interrupted by the user.
+    """
     if threading.get_ident() in stored:
         return True
     control = _watched.get(call_id)
@@ -107,7 +110,7 @@ def must_stop(call_id: int) -> bool:
 
 
 def is_late() -> bool:
-    """Whether this thread's run is to stop because of its deadline alone."""
+    """Return whether this thread's run exceeds its deadline."""
     control = current_control.get()
     return control is not None and _is_late(control) and not _is_cancelled(control)
 
@@ -121,7 +124,7 @@ def _is_late(control: RunControl) -> bool:
 
 
 def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
-    """Make a callback that never raises: it stores the exception and returns ``safe``."""
+    """Make a callback that stores exceptions and returns ``safe``."""
 
     def decorate(function: Callable[_P, _T]) -> Callable[_P, _T | _S]:
         def callback(*args: _P.args, **kwargs: _P.kwargs) -> _T | _S:
@@ -138,7 +141,7 @@ def guarded(safe: _S) -> Callable[[Callable[_P, _T]], Callable[_P, _T | _S]]:
 
 
 def raise_stored() -> None:
-    """Raise what a callback stored during this thread's last call, if anything."""
+    """Raise the exception stored during this thread's last call."""
     if stored:
         error = stored.pop(threading.get_ident(), None)
         if error is not None:
@@ -146,7 +149,7 @@ def raise_stored() -> None:
 
 
 class _UnraisableHook:
-    """Catches what Python raises at the entrance of a callback, before its ``try``: Ctrl-C.
+    """Catches Ctrl-C at a callback's entrance, before its ``try``.
 
     ctypes hands it to ``sys.unraisablehook`` and returns zero; everything else goes on to the hook
     that was there.
@@ -164,7 +167,7 @@ class _UnraisableHook:
 
 
 def catch_interrupts() -> None:
-    """See to it that Ctrl-C in a callback is not lost; others set that hook as well."""
+    """Keep Ctrl-C in callbacks, although other hooks are set."""
     if not isinstance(sys.unraisablehook, _UnraisableHook):
         sys.unraisablehook = _UnraisableHook()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Constants by reference: a backend that keeps one needs no copy of the weights.
+"""Constants by reference, so that backends need no copies.
 
 A constant is known by a number that its array has for life and no other one ever gets. It is lent
 while a graph exists, and kept as long as a backend says so (``armnn_graph.keep`` and ``drop``). One
@@ -81,12 +81,12 @@ class Constants:
     def lend(
         self, array: NDArray[Any], let_go: Callable[[], None] | None = None
     ) -> tuple[int, ctypes._Pointer[abi.Tensor]]:
-        """Hold an array once more; return its reference and its description.
+        """Hold an array once more; return reference and description.
 
         Args:
             array: The constant.
             let_go: Takes it out of the network. Called when the last of those who kept it since
-                drops it, if nobody held it before; the array is held no longer then.
+                drops it, if it was not held before; the array is held no longer then.
         """
         with self._lock:
             reference = self._number_of(array)
@@ -96,7 +96,7 @@ class Constants:
             return reference, ctypes.pointer(self._held[reference].tensor)
 
     def take_back(self, reference: int) -> None:
-        """Hold a constant once less that was lent: it stays for those who kept it."""
+        """Release a lent constant; it stays for its keepers."""
         with self._lock:
             self._find(reference).let_go = None
             self.drop(reference)
@@ -105,16 +105,18 @@ class Constants:
         """Hold a constant once more.
 
         Raises:
-            LookupError: Nobody holds it.
+            LookupError: It is not held.
         """
         with self._lock:
             self._find(reference).count += 1
 
     def drop(self, reference: int | None) -> None:
-        """Hold a constant once less; after the last time it may go, or the last but the lender's.
+        """Release a constant once.
+
+        After the last time it may be freed, or after the last but the lender's.
 
         Raises:
-            LookupError: Nobody holds it.
+            LookupError: It is not held.
         """
         with self._lock:
             held = self._find(reference)
@@ -125,7 +127,10 @@ class Constants:
                 held.release()
 
     def _number_of(self, array: NDArray[Any]) -> int:
-        """Return the number of an array: unlike its id, it does not come back after its death."""
+        """Return an array's number, which is never used again.
+
+        Its id may be.
+        """
         address = id(array)
         known = self._numbers.get(address)
         if known is not None and known[0]() is array:

@@ -65,7 +65,7 @@ def code_of(error: Exception) -> int:
 
 
 class Failure:
-    """A call that failed, as the callee tells it; the callee's memory is given back.
+    """A failed call, copied; the callee's memory is released.
 
     Attributes:
         code: What the function returned.
@@ -104,7 +104,7 @@ class Failure:
 def call(
     library: Library, name: str, action: str, *args: object, names: Sequence[str] = ()
 ) -> None:
-    """Call a function of the table that takes an error as its last argument.
+    """Call a function with an error as its last argument.
 
     Raises:
         ArmnnError: It failed; the kind is that of its code.
@@ -116,7 +116,7 @@ def call(
 
 
 def attempt(function: Callable[..., int], *args: object) -> Failure | None:
-    """Call a function that takes an error as its last argument; return how it failed, if it did.
+    """Call such a function; return its failure, if any.
 
     Raises:
         BaseException: A host callback failed during the call.

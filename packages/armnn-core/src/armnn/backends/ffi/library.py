@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A shared library of the Backend API: its table, checked, and its extensions."""
+"""A shared library of the Backend API: table and extensions.
+
+The table is checked.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class NativeLoadError(BackendUnavailableError):
 
 
 class Library:
-    """The table of a file, and what the file says of itself.
+    """A file's table and its own description.
 
     Attributes:
         path: The canonical path of the file.
@@ -69,13 +72,16 @@ class Library:
 
     @functools.cached_property
     def execute(self) -> Callable[..., int]:
-        """``execute`` of its table, for arguments that are made once: none is converted."""
+        """``execute`` of the table, for arguments made once.
+
+        None of them is converted.
+        """
         function: Any = self.required("execute")
         return ctypes.cast(function, _Execute)
 
     @functools.cached_property
     def tasks(self) -> abi.Async | None:
-        """The extension by which its programs run beside their caller, if it has that.
+        """The extension for asynchronous programs, if it has one.
 
         Raises:
             BackendError: Its table is not what the header describes.
@@ -84,7 +90,7 @@ class Library:
         return table
 
     def function(self, name: str) -> Callable[..., Any] | None:
-        """Return a function of the table, None if the backend lacks it."""
+        """Return a function of the table, None if missing."""
         return self._functions[name]
 
     def required(self, name: str) -> Callable[..., Any]:
@@ -101,7 +107,7 @@ class Library:
         return Exports(open_library(self.path))
 
     def _read(self) -> None:
-        """Open the file and read what it says of itself, check by check."""
+        """Open the file and read its description, check by check."""
         exports = self._open()
         self.id = exports.id()
         check_id(self.id)
@@ -118,14 +124,14 @@ class Library:
 
 
 def extension_address(library: Library, name: str) -> int | None:
-    """Return where the table of an extension is, None if the backend lacks it."""
+    """Return the address of an extension's table, None if missing."""
     get_extension = library.function("get_extension")
     address: int | None = None if get_extension is None else get_extension(name.encode())
     return address
 
 
 def extension_table(library: Library, name: str, kind: type[Any]) -> Any:
-    """Return a copy of the table of an extension, None if the backend lacks it.
+    """Return a copy of an extension's table, None if missing.
 
     Raises:
         BackendError: It is not what the header describes.

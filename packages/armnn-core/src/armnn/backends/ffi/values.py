@@ -32,7 +32,7 @@ _CODES: Final = {"i": _INT, "u": _UINT, "f": _FLOAT, "b": _BOOL}
 
 
 def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena) -> Any:
-    """Return the attributes of a layer that a backend of that version knows.
+    """Return a layer's attributes for a backend of that version.
 
     A younger field has its default value here (the layer is not offered otherwise), which is what a
     backend does that does not know the field. What the attributes point to lives in the arena.
@@ -50,7 +50,7 @@ def attributes_of(descriptor: Descriptor, version: BackendVersion, arena: Arena)
 
 
 def _fields(kind: type[Descriptor], version: BackendVersion) -> tuple[tuple[str, int, int], ...]:
-    """Return name, minor version and attribute type of each field that a backend knows."""
+    """Return name, minor version and type of known fields."""
     key = (kind, version)
     if key not in _known_fields:
         _known_fields[key] = tuple(
@@ -65,7 +65,7 @@ _known_fields: dict[tuple[type[Descriptor], BackendVersion], tuple[tuple[str, in
 
 
 def attribute_type(annotation: str) -> int:
-    """Return the attribute type of a descriptor field, by its declared type.
+    """Return a descriptor field's attribute type, from its declared type.
 
     The value will not do: 1 is a float in a field of floats, and an empty tuple says nothing.
     """
@@ -82,7 +82,7 @@ def _flattened(value: Any) -> tuple[Any, ...]:
 
 
 def value_of(text: str) -> OptionValue:
-    """Return the value that a text spells: a Boolean, a number, or the text."""
+    """Return a text's value: Boolean, number or text."""
     if text in ("true", "false"):
         return text == "true"
     if _INTEGER.fullmatch(text):
@@ -91,14 +91,14 @@ def value_of(text: str) -> OptionValue:
 
 
 def spelling_of(value: OptionValue) -> str:
-    """Return an option as text: numbers in decimal, Booleans as true or false."""
+    """Return an option as text: decimal numbers, true or false."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
 
 
 def option_array(options: Mapping[str, OptionValue], arena: Arena) -> Any:
-    """Return options as ``armnn_option[]``, in the order in which they were given."""
+    """Return options as ``armnn_option[]``, in the given order."""
     return arena.filled(
         abi.Option,
         (
@@ -109,10 +109,11 @@ def option_array(options: Mapping[str, OptionValue], arena: Arena) -> Any:
 
 
 def tensor_of(array: NDArray[Any], arena: Arena) -> abi.Tensor:
-    """Return the description of an array, which must be contiguous and stay where it is.
+    """Return an array's description.
 
-    DLPack says how elements are stored: a type of less than eight bits takes a byte here, and what
-    DLPack 1.0 does not know is stored as unsigned integers.
+    The array must be contiguous and stay in place. DLPack says how elements are stored: a type of
+    less than eight bits takes a byte here, and what DLPack 1.0 does not know is stored as unsigned
+    integers.
     """
     tensor = abi.Tensor()
     tensor.data = array.ctypes.data

@@ -51,7 +51,7 @@ class NativeBackend(NetworkBackend):
     """
 
     def __init__(self, library: NativeLibrary, *, source: str = "") -> None:
-        """Stand for the backend of a library.
+        """Wrap a library as a backend.
 
         Args:
             library: It was opened and checked.
@@ -93,7 +93,7 @@ class NativeBackend(NetworkBackend):
             return self._backend
 
     def devices(self) -> tuple[NativeDevice, ...]:
-        """Return the devices that it can run on, the best first; empty if it does not say.
+        """Return its devices, best first; empty if it reports none.
 
         Raises:
             ArmnnError: It failed to tell.
@@ -106,7 +106,7 @@ class NativeBackend(NetworkBackend):
         return read_capabilities(self.start())
 
     def score(self) -> int:
-        """Return the score of its table; one that is not above 0 takes it out."""
+        """Return its table's score; at most 0 excludes it."""
         return max(0, self.library.table.score)
 
     @property
@@ -115,7 +115,7 @@ class NativeBackend(NetworkBackend):
         return 0 if self.library.function("serialize") is None else 1
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
-        """Ask it about a layer; the reason for a no is its own."""
+        """Query a layer; a refusal has the backend's own reason."""
         known = self._answer_of_host(layer)
         if known is not None:
             return known
@@ -124,7 +124,7 @@ class NativeBackend(NetworkBackend):
         return answer
 
     def query(self, view: SubgraphView, model: ModelContext) -> tuple[Support, ...]:
-        """Ask it about layers of a network, all in one call.
+        """Query layers of a network in one call.
 
         Raises:
             ArmnnError: It failed to answer.
@@ -139,7 +139,7 @@ class NativeBackend(NetworkBackend):
         return tuple(answer for answer in answers.values() if answer is not None)
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
-        """Compile a layer, or take the program that a PreCompiled layer holds.
+        """Compile a layer, or use a PreCompiled layer's program.
 
         Raises:
             ArmnnError: It cannot be compiled.
@@ -154,7 +154,9 @@ class NativeBackend(NetworkBackend):
         return NativeWorkload(layer.compiled, range(len(layer.inputs)), layer)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
-        """Compile the subgraph into PreCompiled layers; what it refuses goes to the next backend.
+        """Compile the subgraph into PreCompiled layers.
+
+        Refused layers are tried on the next backend.
 
         Raises:
             ArmnnError: It failed.
@@ -172,7 +174,7 @@ class NativeBackend(NetworkBackend):
         return stored_program(self.start(), _own(model), fingerprint, names)
 
     def create_context(self, options: CreationOptions) -> BackendContext:
-        """Create the C backend with the runtime's options, and give it the user's allocator.
+        """Create the C backend with the runtime's options and allocator.
 
         Raises:
             BackendUnavailableError: The hardware or driver is not there.
@@ -185,7 +187,7 @@ class NativeBackend(NetworkBackend):
         return NativeBackendContext(self._with_allocator(allocator), self._leave_allocator)
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
-        """Return the options of one network; ``Device`` selects a device by its id.
+        """Return one network's options; ``Device`` is a device's id.
 
         Raises:
             NotFoundError: It has no such device.
@@ -204,7 +206,7 @@ class NativeBackend(NetworkBackend):
         )
 
     def extension(self, name: str) -> object | None:
-        """Return an optional feature; the address of its table where only a vendor knows it.
+        """Return an optional feature, or its vendor table's address.
 
         Raises:
             BackendError: The table is not what the header describes.
@@ -244,7 +246,7 @@ class NativeBackend(NetworkBackend):
         return NativeObject(library, pointer.value, library.required("destroy"), None)
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
-        """Return the answer about a layer that C is not asked about, None if it is."""
+        """Return the host's answer, None if C is queried."""
         if layer.type == "PreCompiled":
             program = layer.compiled
             if isinstance(program, NativeProgram) and program.library is self.library:
@@ -259,7 +261,10 @@ class NativeBackend(NetworkBackend):
         return None
 
     def _with_allocator(self, allocator: Allocator) -> NativeObject:
-        """Return a C backend that takes its memory there; nothing was compiled with it before."""
+        """Return a C backend with that allocator.
+
+        Nothing was compiled with it before.
+        """
         with self._lock:
             if self._allocator is None or self._backend is None:
                 made, taken = self._create(self._options or {}), NativeAllocator(allocator)
@@ -275,7 +280,7 @@ class NativeBackend(NetworkBackend):
             return self._backend
 
     def _leave_allocator(self) -> None:
-        """Let what is made from now on have its memory from elsewhere, after the last runtime."""
+        """Use the default memory again, after the last runtime."""
         with self._lock:
             self._allocator_users -= 1
             if not self._allocator_users:
@@ -283,5 +288,5 @@ class NativeBackend(NetworkBackend):
 
 
 def _own(model: ModelContext) -> NativeModelContext:
-    """Return the context as this module made it; a plain one has options only."""
+    """Return this module's context; plain ones have options only."""
     return model if isinstance(model, NativeModelContext) else NativeModelContext(model.options)

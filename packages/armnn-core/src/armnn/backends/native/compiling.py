@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""From layers to programs: one layer as a workload, whole subgraphs as PreCompiled layers."""
+"""From layers to programs: single workloads and PreCompiled layers.
+
+A PreCompiled layer replaces a whole subgraph.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,10 @@ def compile_layer(
 def compile_view(
     backend: NativeObject, version: BackendVersion, view: SubgraphView, model: NativeModelContext
 ) -> OptimizationViews:
-    """Compile a subgraph into as few programs as the backend's refusals allow.
+    """Compile a subgraph into as few programs as possible.
 
-    The backend was asked about the layers and takes each of them; ``compile`` may refuse some.
+    The backend's refusals limit that. The backend was asked about the layers and takes each of
+    them; ``compile`` may refuse some.
 
     Raises:
         ArmnnError: The backend failed for another reason than that it does not support a layer.
@@ -107,7 +111,7 @@ def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tup
 def _program(
     backend: NativeObject, graph: NativeGraph, model: NativeModelContext
 ) -> NativeProgram | Failure:
-    """Return the program, from the cache or compiled, or which layers the backend refuses.
+    """Return the program, cached or compiled, or the refused layers.
 
     Raises:
         ArmnnError: The backend failed for another reason.
@@ -149,7 +153,10 @@ def _compile(backend: NativeObject, graph: NativeGraph, model: NativeModelContex
 
 
 def _replacement(view: SubgraphView, computed: Sequence[Value], program: NativeProgram) -> Network:
-    """Return a network with one PreCompiled layer; constants went into the program."""
+    """Return a network of one PreCompiled layer.
+
+    Constants are in the program.
+    """
     fragment = view.replacement()
     stand_ins = zip(view.inputs, fragment.inputs, strict=True)
     operands = [layer.output for value, layer in stand_ins if value in computed]
@@ -170,7 +177,10 @@ _LEVELS: Final = (abi.NOT_SUPPORTED, abi.SUPPORTED, abi.PREFERRED)
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a backend says of one node, copied before the next query overwrites it."""
+    """A backend's answer about one node, copied.
+
+    The next query overwrites the original.
+    """
 
     node_id: int
     level: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The context of a native backend in a runtime: events, and the user's allocator."""
+"""A native backend's context: events and the user's allocator."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NativeAllocator:
 
 
 class NativeBackendContext(BackendContext):
-    """Tells a native backend what happens to the networks of one runtime."""
+    """Sends a native backend the events of a runtime's networks."""
 
     def __init__(
         self, backend: NativeObject, when_closed: Callable[[], None] | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Devices and capabilities of a backend, and the device of a network."""
+"""Devices and capabilities of a backend, and networks' devices."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NativeModelContext(ModelContext):
 
 
 def read_devices(backend: NativeObject) -> tuple[NativeDevice, ...]:
-    """Return the devices of a backend, the best first; none if it does not tell them.
+    """Return a backend's devices, best first; none if unreported.
 
     Raises:
         ArmnnError: The backend failed to tell.
@@ -96,7 +96,10 @@ def read_capabilities(backend: NativeObject) -> dict[str, OptionValue]:
 
 
 def device_pointer(device: NativeDevice | None) -> ctypes._Pointer[abi.Device] | None:
-    """Return what names a device to the backend; None for its first one."""
+    """Return the backend's reference to a device.
+
+    None is its first one.
+    """
     if device is None:
         return None
     return ctypes.cast(device.address, ctypes.POINTER(abi.Device))

@@ -34,7 +34,7 @@ TRIMMED_BYTES: Final = 1 << 23
 
 
 class NativeGraph:
-    """What a backend is to judge or to compile; use it as a context manager.
+    """A graph for queries or compilation; use it with ``with``.
 
     Attributes:
         layers: The nodes; the id of a node is its position.
@@ -82,7 +82,7 @@ class NativeGraph:
 
     @classmethod
     def of_layer(cls, layer: Layer, version: BackendVersion) -> NativeGraph:
-        """Return the graph of one layer, with all of its outputs."""
+        """Return the graph of one layer, with all outputs."""
         inputs = dict.fromkeys(value for value in layer.inputs if value is not None)
         return cls((layer,), tuple(inputs), layer.outputs, version)
 
@@ -94,7 +94,10 @@ class NativeGraph:
         return cls(view.layers, view.inputs, view.outputs, version, lets_go=lets_go)
 
     def sign(self) -> str:
-        """Write the fingerprint into the graph and return it; it reads all constants."""
+        """Write the fingerprint into the graph; return it.
+
+        It reads all constants.
+        """
         fingerprint = fingerprint_of(self.layers, self._read, self.outputs)
         self.struct.fingerprint = self._arena.text(fingerprint)
         return fingerprint
@@ -190,7 +193,9 @@ class NativeGraph:
 def fingerprint_of(
     layers: Iterable[Layer], inputs: Iterable[Value], outputs: Iterable[Value]
 ) -> str:
-    """Return the fingerprint in hexadecimal; names do not count, constants do.
+    """Return the fingerprint in hexadecimal.
+
+    Names do not count, constants do.
 
     Args:
         layers: In topological order.
@@ -216,7 +221,7 @@ def fingerprint_of(
 
 
 def _add(digest: hashlib._Hash, text: str) -> None:
-    """Add a text whose end can be told from the next one's beginning."""
+    """Add a text with an unambiguous end."""
     raw = text.encode()
     digest.update(len(raw).to_bytes(8, "little"))
     digest.update(raw)

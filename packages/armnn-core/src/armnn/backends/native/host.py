@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The host's services for a backend: the ``armnn_host`` table, one per library.
+"""The host's services for a library: the ``armnn_host`` table.
 
 Callbacks may come from any thread. None of them lets an exception through. ``parallel_for`` serves
 backends that have no threads of their own; a call costs tens of microseconds.
@@ -39,7 +39,9 @@ _free.argtypes, _free.restype = (ctypes.c_void_p,), None
 
 
 class Host:
-    """The host's table for the backend of one library; lives as long as the process.
+    """The host's table for one library's backend, never freed.
+
+    It lives as long as the process.
 
     Attributes:
         table: The ``armnn_host``.
@@ -115,7 +117,10 @@ def _is_profiling(_ctx: int | None) -> int:
 
 
 def _details_of(text: str) -> dict[str, Any]:
-    """Return the details of an event; what is not a flat JSON object is kept as a text."""
+    """Return an event's details; invalid JSON stays a text.
+
+    Only flat JSON objects are valid.
+    """
     if not text:
         return {}
     try:
@@ -136,7 +141,7 @@ def _find_extension(_ctx: int | None, name: bytes | None) -> int | None:
 
 
 def host_extension(name: str) -> int | None:
-    """Return the address of the table of a host's extension, None if there is none."""
+    """Return the address of a host extension's table, or None."""
     if name != HOST_PYTHON:
         return None
     # Imported late: only files that are Python inside ask for it.
@@ -159,7 +164,7 @@ def count_workers(_ctx: int | None = None) -> int:
 
 
 def run_ranges(_ctx: int | None, count: int, grain: int, body: Any, arg: int | None) -> None:
-    """Run ``body(arg, begin, end)`` over [0, count) and return when all ranges are done.
+    """Run ``body(arg, begin, end)`` over [0, count), then return.
 
     Called from within a body, it runs in the same thread: the others are busy.
     """
@@ -203,7 +208,10 @@ def _mark_worker() -> None:
 
 
 def _forget_pool() -> None:
-    """Threads do not survive a fork: the child makes its own."""
+    """Forget the pool after a fork.
+
+    Threads do not survive it: the child makes its own.
+    """
     global _pool
     _pool = None
 

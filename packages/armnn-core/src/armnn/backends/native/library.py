@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Shared libraries as backends: each opened once and kept until the process ends."""
+"""Shared libraries as backends, opened once and kept.
+
+They are kept until the process ends.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _Content: TypeAlias = tuple[int, int, int, int]
 
 
 class NativeLibrary(Library):
-    """A shared library with the three exports of the Backend API.
+    """A shared library with the Backend API's three exports.
 
     Make it with :meth:`open`. The mapping is never closed, since code and static data of it may be
     referred to until the process ends; so any number of runtimes share one object per file.
@@ -27,7 +30,7 @@ class NativeLibrary(Library):
     """
 
     def __init__(self, path: str) -> None:
-        """Open and check a file; :meth:`open` calls this once per file.
+        """Open and check a file, called once by :meth:`open`.
 
         Raises:
             NativeLoadError: It cannot be used.
@@ -38,7 +41,7 @@ class NativeLibrary(Library):
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, id: str | None = None) -> NativeLibrary:
-        """Return the library of a file; the same object each time.
+        """Return a file's library, the same object each time.
 
         The exports are called the first time only, one file at a time. Their outcome is kept, a
         failure as well. The caller trusts the file: opening runs its code.
@@ -59,7 +62,7 @@ class NativeLibrary(Library):
 
 
 class _Libraries:
-    """The files that were opened in this process, each with what came of it."""
+    """The files opened in this process, with their outcomes."""
 
     def __init__(self) -> None:
         self._outcomes: dict[str, tuple[_Content, NativeLibrary | NativeLoadError]] = {}

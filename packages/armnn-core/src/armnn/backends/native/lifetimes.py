@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Objects that a backend made: each is destroyed once, after what depends on it.
+"""Objects of a backend, each destroyed after its dependents.
 
 A context keeps its program, a program its backend, a backend its library. At the end of the
 process what is left is destroyed in the same order, and each file's ``shutdown`` comes last.
@@ -51,16 +51,19 @@ class NativeObject:
         self._finalizer = _keeper.add(self, destroy, parent, self._held)
 
     def hold(self, thing: object) -> None:
-        """Keep something of the host alive until the object was destroyed."""
+        """Keep a host object alive until this one is destroyed."""
         self._held.append(thing)
 
     def end(self) -> None:
-        """Destroy it now, whoever still refers to it; nothing may be done with it afterwards."""
+        """Destroy it now, even if references to it exist.
+
+        It must not be used afterwards.
+        """
         self._finalizer()
 
 
 class _Keeper:
-    """Destroys objects when they are dropped, and what is left when the process ends."""
+    """Destroys dropped objects, and the rest at process exit."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -88,7 +91,7 @@ class _Keeper:
         self._libraries[library] = None
 
     def end(self) -> None:
-        """Destroy what is left, youngest first, then shut every file down."""
+        """Destroy the rest, youngest first, then shut files down."""
         running: dict[Library, None] = {}
         with self._lock:
             for library in self._libraries:
@@ -136,5 +139,5 @@ atexit.register(_keeper.end)
 
 
 def shut_down_at_exit(library: Library) -> None:
-    """Let the library's ``shutdown`` be its last call, when the process ends."""
+    """Call the library's ``shutdown`` last, at process exit."""
     _keeper.add_library(library)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiled graphs: immutable, shared by threads; each execution context has one of its own."""
+"""Compiled graphs: immutable, shared, with a context per execution context."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class NativeProgram(NativeObject):
         return NativeObject(self.library, pointer.value, destroy, self)
 
     def failure(self, code: int, error: abi.Error) -> ArmnnError:
-        """Return the exception of an execute that failed; make the error ready for the next."""
+        """Return a failed execute's exception; reset the error."""
         failure = Failure(code, error)
         reset_error(error)
         raise_stored()

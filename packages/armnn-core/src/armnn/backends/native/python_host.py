@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An import path of released distributions; ``armnn.backends._moved`` says what it holds."""
+"""An import path of released distributions, see ``armnn.backends._moved``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The extension ``armnn.memory/1`` of a backend in C: memory shared by file descriptor."""
+"""The extension ``armnn.memory/1`` in C: memory by file descriptor."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class NativeSharedMemory(SharedMemory):
 
 
 class NativeBuffer(SharedBuffer):
-    """A buffer of a backend in C; it ends when it is closed and no array of it is left."""
+    """A C backend's buffer, freed after its last array."""
 
     def __init__(self, buffer: NativeObject, table: abi.Memory, size: int) -> None:
         self._buffer: NativeObject | None = buffer
@@ -100,7 +100,7 @@ class NativeBuffer(SharedBuffer):
         return np.asarray(_Bytes(buffer, address, self._size))
 
     def export_fd(self) -> tuple[int, int]:
-        """Return a file descriptor of the memory, and where in the file it starts.
+        """Return the memory's file descriptor and offset.
 
         Raises:
             ArmnnError: The backend cannot give one.
@@ -113,7 +113,7 @@ class NativeBuffer(SharedBuffer):
         return fd.value, offset.value
 
     def close(self) -> None:
-        """Give the memory back, once no array of it is left."""
+        """Release the memory after its last array."""
         self._buffer = None
 
     def _open(self) -> NativeObject:
@@ -123,7 +123,7 @@ class NativeBuffer(SharedBuffer):
 
 
 class _Bytes:
-    """Memory of a buffer for NumPy, whose arrays keep it and so the buffer."""
+    """A buffer's memory for NumPy arrays, which keep it."""
 
     def __init__(self, buffer: NativeObject, address: int, size: int) -> None:
         self.buffer = buffer

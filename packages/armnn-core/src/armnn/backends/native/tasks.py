@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The extension ``armnn.async/1`` of a backend in C: programs that run beside their caller."""
+"""The extension ``armnn.async/1`` in C: asynchronous programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SLICE: Final = 0.05
 
 
 class BoundProgram(Protocol):
-    """What a task runs: a program with a context of its own and its tensors."""
+    """A task's program, with its own context and tensors."""
 
     library: Library
     context: NativeObject
@@ -121,7 +121,7 @@ class NativeTask(Task):
         return made
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the program has ended, and say whether it has.
+        """Wait for the program's end; return whether it has ended.
 
         Raises:
             DeadlineExceededError: It was stopped at its deadline.
@@ -154,7 +154,7 @@ class NativeTask(Task):
         return True
 
     def close(self) -> None:
-        """Give the task back; a program that runs is stopped and waited for."""
+        """Release the task; a running program is stopped first."""
         task, self._task = self._task, None
         if task is not None:
             task.end()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A program as a workload: bound once per execution context, then one call per run."""
+"""A program as a workload: one call per run.
+
+It is bound once per execution context.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class NativeWorkload(Workload):
     """Runs a program."""
 
     def __init__(self, program: NativeProgram, positions: Sequence[int], layer: Layer) -> None:
-        """Prepare to run a program in the place of a layer.
+        """Prepare to run a program in place of a layer.
 
         Args:
             program: The program.
@@ -69,7 +72,10 @@ class NativeWorkload(Workload):
         handles: Sequence[TensorHandle | None],
         infos: Sequence[TensorInfo | None],
     ) -> list[TensorHandle]:
-        """C would read or write past the end of what is too small."""
+        """Return the handles, checked for size.
+
+        C would read or write past the end of a small one.
+        """
         present = [handle for handle in handles if handle is not None]
         sizes = [handle.info.size_bytes for handle in present]
         expected = [info.size_bytes for info in infos if info is not None]
@@ -82,7 +88,7 @@ class NativeWorkload(Workload):
 
 
 class _BoundProgram:
-    """A program with a context and its tensors: everything that execute needs, prepared."""
+    """A program with context and tensors, ready for execute."""
 
     __slots__ = (
         "_arena",
@@ -144,7 +150,7 @@ class _BoundProgram:
             raise_stored()
 
     def enter(self) -> None:
-        """Take the context for one call, and bring what does not lie where C can use it.
+        """Take the context, and copy in tensors C cannot use.
 
         Raises:
             ExecutionError: The context is in use.
@@ -154,7 +160,7 @@ class _BoundProgram:
             port.enter()
 
     def leave(self) -> None:
-        """Take away what C could not write where it shall lie, and give the context back."""
+        """Copy out results C could not place; release the context."""
         for port in self._ports:
             port.leave()
         self.context.is_running = False
@@ -175,7 +181,10 @@ class _BoundProgram:
         )
 
     def _run_watched(self) -> None:
-        """Run with a call_id for callbacks, and with tensors whose memory may have moved."""
+        """Run with a call_id and updated tensors.
+
+        Callbacks find the call by it; the memory of tensors may have moved.
+        """
         table = self.library.tasks if current_control.get() is not None else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
@@ -237,7 +246,7 @@ _PADDING_LIMIT: Final = 1 << 21
 
 
 class Port:
-    """A tensor that is copied to memory that execute can use."""
+    """A tensor copied to memory that execute can use."""
 
     def __init__(self, handle: TensorHandle, need: abi.IoRequirement, *, is_output: bool) -> None:
         self._handle = handle
@@ -268,7 +277,7 @@ class Port:
 
 
 def is_sane(need: abi.IoRequirement, size: int) -> bool:
-    """Whether a requirement for a tensor of that many bytes is plausible."""
+    """Return whether a requirement for so many bytes is plausible."""
     align = need.min_align
     return (
         align <= ALIGNMENT_LIMIT
@@ -278,7 +287,7 @@ def is_sane(need: abi.IoRequirement, size: int) -> bool:
 
 
 def fits(array: NDArray[Any], need: abi.IoRequirement) -> bool:
-    """Whether a program can use an array without a copy."""
+    """Return whether a program can use an array uncopied."""
     alignment = max(need.min_align, array.dtype.itemsize, 1)
     return (
         array.flags.c_contiguous

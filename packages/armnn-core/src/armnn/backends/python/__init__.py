@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Backends in Python behind a file whose table is static C."""
+"""Backends in Python behind files with static C tables."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads an ``armnn_graph`` back into a network: what a backend in Python sees of the C interface.
+"""Reads an ``armnn_graph`` back into a network for Python backends.
 
-Only what the header promises is relied on: strides, indices in range, UTF-8. Whatever else is found
-raises, so that a graph of a younger host is refused rather than misread.
+Only what the header promises is relied on: strides, indices in range, UTF-8. Anything else raises,
+so that a graph of a younger host is refused rather than misread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DecodedGraph:
 
     Attributes:
         network: Its layers; the inputs of the graph are Input layers.
-        layers: The layers that stand for nodes, by position.
+        layers: The layers of the nodes, by position.
         node_ids: The ids of the nodes, by position.
         inputs: The values that execute receives, in its order.
         outputs: The values that execute writes, in its order.
@@ -47,7 +47,7 @@ class DecodedGraph:
     """
 
     def __init__(self, graph: abi.Graph) -> None:
-        """Read a graph; its constants are used where they lie.
+        """Read a graph, with constants used in place.
 
         Raises:
             UnimplementedError: It holds something that this version of armnn does not know.
@@ -99,7 +99,7 @@ class DecodedGraph:
 
 
 def array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
-    """Return an array on the memory of a tensor in host memory.
+    """Return an array on a tensor's host memory.
 
     Raises:
         UnimplementedError: It is in other memory, or has strides.
@@ -120,7 +120,7 @@ def array_at(tensor: abi.Tensor, info: TensorInfo) -> NDArray[Any]:
 def _elements(
     kind: type[Any], array: ctypes._Pointer[Any], stride: int, count: int
 ) -> Iterator[Any]:
-    """Yield copies of growable structs that lie ``stride`` bytes apart."""
+    """Yield copies of growable structs, ``stride`` bytes apart."""
     if not count:
         return
     start = ctypes.addressof(array.contents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The extension ``armnn.host.python/1``: Python classes serve files whose table is static C.
+"""The extension ``armnn.host.python/1``: Python backends behind static C files.
 
 Such a file forwards its functions to the table here. Graphs are read back through the C interface,
 so a prototype in Python meets the same contract as a backend in C.
@@ -74,9 +74,10 @@ _RELEASE_ERROR: Final = abi.ErrorRelease(_release_error)
 
 
 def _answering(function: Callable[..., None]) -> _Function:
-    """Make a function of the table: its last argument is the error, an exception becomes a code.
+    """Make a table function that turns exceptions into codes.
 
-    What is no Exception, such as KeyboardInterrupt, is stored for the adapter, which waits above.
+    The last argument is the error. What is no Exception, such as KeyboardInterrupt, is stored for
+    the adapter, which waits above.
     """
 
     @guarded(abi.INTERNAL)
@@ -161,7 +162,7 @@ def _query(
 
 
 def _answers(backend: Backend, graph: abi.Graph) -> list[Support]:
-    """Return one answer per node; what cannot be read back is not supported."""
+    """Return one answer per node; unreadable ones are unsupported."""
     try:
         decoded = DecodedGraph(graph)
     except UnimplementedError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A decoded graph, run by the workloads of a backend in Python."""
+"""A decoded graph, run by a Python backend's workloads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class PythonProgram:
-    """The workloads of a graph's layers; the constants of the graph are kept as long as it lives.
+    """The workloads of a graph's layers, with its constants.
+
+    The constants are kept as long as it lives.
 
     Attributes:
         graph: The graph.
@@ -41,7 +43,10 @@ class PythonProgram:
 
 
 class PythonContext:
-    """The tensors and steps of one execution context; bound when memory is first passed."""
+    """One context's tensors and steps, bound on first use.
+
+    They are bound when memory is first passed.
+    """
 
     def __init__(self, program: PythonProgram) -> None:
         self._program = program
@@ -49,7 +54,7 @@ class PythonContext:
         self._steps: list[Step] = []
 
     def execute(self, inputs: Sequence[abi.Tensor], outputs: Sequence[abi.Tensor]) -> None:
-        """Run the steps; they are bound anew if a tensor has moved."""
+        """Run the steps, bound anew if a tensor moved."""
         places = tuple(tensor.data for tensor in (*inputs, *outputs))
         if not self._steps or places != self._bound_to:
             self._steps = self._bind(inputs, outputs)
