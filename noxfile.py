@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,9 @@ SCRIPTS = sorted(
 EVERYTHING = "armnn-core[cpu,dynamic,image]"
 MORE = ["armnn-backend-custom", "armnn-backend-openvino", "armnn-compat", "armnn-conformance"]
 DIST = Path("dist")
+NATIVE = "armnn-backend-neon"
+# Its wheels for one instruction-set level, which only the demo installs.
+ONE_LEVEL = DIST / "one-level"
 # What building leaves in the folder of a package, and the scripts for the work on it.
 NOT_SHIPPED = {"__pycache__", "build", "dist", "Arm_CpuAcc_backend.so", "tools"}
 # Two workers share the machine, and no result depends on how many cores it has.
@@ -283,20 +286,15 @@ def speed(session: nox.Session) -> None:
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the distributions whose files have changed into dist/."""
-    changed = {
-        package: digest for package in PACKAGES if (digest := _digest(package)) != _built(package)
-    }
-    if not changed:
-        session.log("All distributions are up to date.")
-        return
-    session.install(*nox.project.dependency_groups(PROJECT, "build"))
-    for package, digest in changed.items():
-        for old in DIST.glob(f"{_file_stem(package)}-*"):
-            old.unlink()
-        session.run(
-            "python", "-m", "build", "--no-isolation", "--outdir", DIST, f"packages/{package}"
-        )
-        _stamp(package).write_text(digest)
+    _build(session, PACKAGES, DIST)
+
+
+@nox.session(default=False)
+def build_for_demo(session: nox.Session) -> None:
+    """Build what the demo needs: CpuAcc for this processor alone, unless dist/ has it for all."""
+    _build(session, [package for package in _ours(EVERYTHING) if package != NATIVE], DIST)
+    if _folder_for_demo(NATIVE) == ONE_LEVEL:
+        _build(session, [NATIVE], ONE_LEVEL, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"})
 
 
 @nox.session(default=False)
@@ -326,10 +324,12 @@ def release(session: nox.Session, package: str) -> None:
     _run(session, "tools/release/release.py", package, *session.posargs)
 
 
-@nox.session(requires=["build"], default=False)
+@nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
     """Fetch a page-orientation classifier and ask it which way a picture of a page is turned."""
-    _install(session, EVERYTHING)
+    # Most of what is installed is never imported, so compiling it in advance takes longer.
+    session.env["PIP_NO_COMPILE"] = "1"
+    _install(session, EVERYTHING, folder_of=_folder_for_demo)
     fetch = _run(session, "tools/models/fetch.py", "page_orientation", silent=True)
     model = str(fetch).splitlines()[-1]
     session.run("armnn", "backends")
@@ -352,14 +352,46 @@ def _shared_python(session: nox.Session, environment: str) -> str:
     return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
 
 
-def _install(session: nox.Session, *requirements: str, group: str | None = None) -> None:
+def _build(
+    session: nox.Session,
+    packages: Iterable[str],
+    folder: Path,
+    *options: str,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Build those distributions into a folder whose files have changed since."""
+    changed = [package for package in packages if not _is_built(package, folder)]
+    if not changed:
+        session.log(f"All distributions in {folder}/ are up to date.")
+        return
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    for package in changed:
+        for old in folder.glob(f"{_file_stem(package)}-*"):
+            old.unlink()
+        arguments = ("--no-isolation", *options, "--outdir", str(folder))
+        session.run("python", "-m", "build", *arguments, f"packages/{package}", env=env)
+        _stamp(package, folder).write_text(_digest(package))
+
+
+def _install(
+    session: nox.Session,
+    *requirements: str,
+    group: str | None = None,
+    folder_of: Callable[[str], Path] | None = None,
+) -> None:
     """Install what is required: our own part from dist/, the rest from the index."""
     ours = _ours(*requirements)
-    wheels = [wheel for package in ours for wheel in DIST.glob(f"{_file_stem(package)}-*.whl")]
+    folders = {package: folder_of(package) if folder_of else DIST for package in ours}
+    wheels = [wheel for package, folder in folders.items() for wheel in _wheels(package, folder)]
     # Their version is the same from build to build, so pip has to be told to replace them.
     session.install("--force-reinstall", "--no-deps", *map(str, wheels))
     tools = nox.project.dependency_groups(PROJECT, group) if group else ()
     session.install(*requirements, *tools)
+
+
+def _folder_for_demo(package: str) -> Path:
+    """Where the wheel is that the demo installs: dist/ if that one is for all processors."""
+    return DIST if package != NATIVE or _is_built(package, DIST) else ONE_LEVEL
 
 
 def _install_clients(session: nox.Session) -> None:
@@ -387,15 +419,20 @@ def _file_stem(package: str) -> str:
     return package.replace("-", "_")
 
 
-def _stamp(package: str) -> Path:
+def _wheels(package: str, folder: Path) -> list[Path]:
+    return list(folder.glob(f"{_file_stem(package)}-*.whl"))
+
+
+def _stamp(package: str, folder: Path) -> Path:
     """The file that holds the digest of what was built."""
-    return DIST / f"{package}.sha256"
+    return folder / f"{package}.sha256"
 
 
-def _built(package: str) -> str | None:
-    stamp = _stamp(package)
-    complete = stamp.exists() and list(DIST.glob(f"{_file_stem(package)}-*.whl"))
-    return stamp.read_text() if complete else None
+def _is_built(package: str, folder: Path) -> bool:
+    """Whether a folder has the wheel of a distribution as its files are now."""
+    stamp = _stamp(package, folder)
+    has_wheel = stamp.exists() and _wheels(package, folder)
+    return bool(has_wheel) and stamp.read_text() == _digest(package)
 
 
 def _digest(package: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from tools import ROOT
 from tools.models import catalogue as model_catalogue
 from tools.models import fetch as fetch_models
-from tools.release import check_distributions
+from tools.release import check_distributions, wheelhouse
 
 SCRIPTS = {
     path: path.read_text()
@@ -36,8 +36,8 @@ def test_lint_finds_what_can_be_stale_by_its_name() -> None:
     assert named == {path for path, text in SCRIPTS.items() if re.search("is stale(:| in)", text)}
 
 
-def write_wheel(folder: Path, files: dict[str, bytes]) -> Path:
-    path = folder / "toy-1.0-py3-none-any.whl"
+def write_wheel(folder: Path, files: dict[str, bytes], version: str = "1.0") -> Path:
+    path = folder / f"toy-{version}-py3-none-any.whl"
     information = {
         "METADATA": b"Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
         "WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -141,6 +141,20 @@ def test_an_incomplete_wheel_is_refused(tmp_path: Path, name: str) -> None:
     files = {path: content for path, content in GOOD_WHEEL.items() if not path.endswith(name)}
     path = write_wheel(tmp_path, files)
     assert check_distributions.wheel_problems(path) == [f"{path.name} lacks {name!r}."]
+
+
+def test_a_wheel_for_some_processors_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_wheel(tmp_path, GOOD_WHEEL, "1.0+avx2")
+    (problem,) = check_distributions.wheel_problems(path)
+    assert problem == f"{path.name} has kernels for avx2 only, expected a wheel for all processors."
+    monkeypatch.setattr(wheelhouse, "DIST", tmp_path)
+    monkeypatch.setattr(wheelhouse, "PACKAGES", tmp_path / "packages")
+    (tmp_path / "packages/toy").mkdir(parents=True)
+    (tmp_path / "packages/toy/pyproject.toml").touch()
+    with pytest.raises(ValueError, match="has kernels for avx2 only, expected a wheel for all"):
+        wheelhouse.fill(tmp_path / "house")
 
 
 GOOD_SDIST = [

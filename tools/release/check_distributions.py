@@ -12,6 +12,8 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from packaging.utils import parse_wheel_filename
+
 PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 """The one module beside a package: pytest imports it at every start, so it must not import ours."""
 
@@ -20,7 +22,7 @@ IN_A_PACKAGE = frozenset(
 )
 IN_SOURCES = IN_A_PACKAGE - {".so"} | {".cpp", ".map", ".md"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
-BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py"}
+BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml"}
 
 
 def wheel_problems(path: Path) -> list[str]:
@@ -35,7 +37,15 @@ def wheel_problems(path: Path) -> list[str]:
     if len(packages) != 1:
         problems.append(f"holds {packages!r}, expected one package")
     problems += _missing(names, {"py.typed", "__about__.py", "LICENSE", "METADATA"})
+    if levels := levels_of_wheel(path):
+        problems.append(f"has kernels for {levels} only, expected a wheel for all processors")
     return [f"{path.name} {problem}." for problem in problems]
+
+
+def levels_of_wheel(path: Path) -> str | None:
+    """The instruction-set levels of a wheel that lacks others: the local part of its version."""
+    _, version, _, _ = parse_wheel_filename(path.name)
+    return version.local
 
 
 def sdist_problems(path: Path) -> list[str]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from tools import ROOT
+from tools.release.check_distributions import levels_of_wheel
 
 DIST = ROOT / "dist"
 FOLDER = DIST / "wheelhouse"
@@ -41,15 +42,22 @@ def fill(folder: Path, more_wheels: Iterable[Path] = ()) -> None:
 
     Raises:
         FileNotFoundError: A distribution has no wheel in dist/.
+        ValueError: A wheel there has kernels for some processors only.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     for project in sorted(PACKAGES.glob("*/pyproject.toml")):
         name = project.parent.name
         wheels = list(DIST.glob(f"{name.replace('-', '_')}-*.whl"))
         if not wheels:
             raise FileNotFoundError(f"{DIST} has no wheel of {name}: run ./nox -s build")
+        for wheel in wheels:
+            if levels := levels_of_wheel(wheel):
+                raise ValueError(
+                    f"{wheel} has kernels for {levels} only, expected a wheel for all processors: "
+                    "remove it and run ./nox -s build"
+                )
         more_wheels = [*wheels, *more_wheels]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for wheel in more_wheels:
         shutil.copy2(wheel, folder)
     requirements = sorted(set(others_needed("armnn-core", EXTRAS)))

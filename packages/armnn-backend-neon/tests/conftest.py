@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,21 +19,7 @@ import armnn
 
 Array: TypeAlias = NDArray[Any]
 
-AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}
-X86_FLAGS = {
-    "avx512_bf16": {*AVX512, "avx512_bf16"},
-    "avx512": AVX512,
-    "avx_vnni": {"avx2", "fma", "f16c", "avx_vnni"},
-    "avx2": {"avx2", "fma", "f16c"},
-    "sse2": {"sse2"},
-}
-ARM_FLAGS = {
-    "neon_bf16": {"asimddp", "i8mm", "bf16"},
-    "neon_i8mm": {"asimddp", "i8mm"},
-    "neon_dotprod": {"asimddp"},
-    "neon_fp16": {"asimdhp"},
-    "neon": {"asimd"},
-}
+BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/levels.py"))
 # Where the kernel says what an Arm CPU has: the words of getauxval, and the bits of each.
 AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "bf16": 14}}
 
@@ -45,9 +32,9 @@ def levels() -> list[str]:
 
 def levels_of_cpu() -> list[str]:
     """Return the names of all levels that this machine has, the best first."""
+    every = BUILD["levels_of"](platform.machine())
     if platform.machine() == "x86_64":
-        cpu = set(Path("/proc/cpuinfo").read_text().split())
-        return [name for name, needed in X86_FLAGS.items() if needed <= cpu]
+        return [level.name for level in BUILD["levels_of_processor"](every)]
     # Not from /proc/cpuinfo, which an emulator does not change.
     auxiliary = ctypes.CDLL(None).getauxval
     auxiliary.argtypes, auxiliary.restype = [ctypes.c_ulong], ctypes.c_ulong
@@ -57,7 +44,7 @@ def levels_of_cpu() -> list[str]:
         for flag, bit in bits.items()
         if auxiliary(word) >> bit & 1
     }
-    return [name for name, needed in ARM_FLAGS.items() if needed <= cpu]
+    return [level.name for level in every if cpu.issuperset(level.cpu)]
 
 
 @pytest.fixture
@@ -78,8 +65,11 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 @pytest.fixture
 def computes_in_float16(level: str) -> bool:
-    """Whether the level has arithmetic on Float16, as those above ``neon`` if the CPU has it."""
-    return level.startswith("neon_") and "neon_fp16" in levels_of_cpu()
+    """Whether the level has arithmetic on Float16, of its own or because the CPU has it."""
+    by_name = {each.name: each for each in BUILD["levels_of"](platform.machine())}
+    own = by_name[level]
+    whole = by_name[own.adds_to or level]
+    return "pointwise_float16" in own.sources or whole.adds_if_there in levels_of_cpu()
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import platform
+import runpy
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -21,7 +23,13 @@ from armnn.tensor import info_of
 Array: TypeAlias = NDArray[Any]
 Run: TypeAlias = Callable[..., Array]
 
-WITH_BFLOAT16 = ("avx512_bf16", "neon_bf16")
+BUILD = runpy.run_path(str(Path(__file__).resolve().parents[1] / "native_build/levels.py"))
+# The levels that multiply in bfloat16, each with the one that it adds this to.
+WITH_BFLOAT16 = {
+    level.name: level.adds_to
+    for level in BUILD["levels_of"](platform.machine())
+    if "gemm_bfloat16" in level.sources
+}
 LEAST_DEPTH, LEAST_COLUMNS = 4, 8
 """Smaller products are computed in float32."""
 
@@ -277,7 +285,7 @@ def test_the_last_level_computes_what_the_one_below_does_without_the_option(
     monkeypatch: pytest.MonkeyPatch, best_level: str
 ) -> None:
     """A level that adds bfloat16 differs by nothing else."""
-    below = {"avx512_bf16": "avx512", "neon_bf16": "neon_i8mm"}.get(best_level, best_level)
+    below = WITH_BFLOAT16.get(best_level, best_level)
     case = convolution((1, 20, 23, 32), 40, (3, 3))
     results = []
     for level in (best_level, below):

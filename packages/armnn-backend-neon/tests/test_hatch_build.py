@@ -5,24 +5,31 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.metadata.spec import get_core_metadata_constructors
+from hatchling.plugin.manager import PluginManager
 
 import armnn_backend_neon
 
 ROOT = Path(__file__).resolve().parents[1]
 SPEC = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
 hatch_build = importlib.util.module_from_spec(SPEC)
-sys.modules["hatch_build"] = hatch_build
-SPEC.loader.exec_module(hatch_build)
+SPEC.loader.exec_module(hatch_build)  # makes its own modules importable
 
-MACHINE = hatch_build.machine_of_compiler()
+from native_build import library as build  # noqa: E402  # as above
+from native_build.compiler import Unit, machine_of_compiler  # noqa: E402
+from native_build.levels import dispatch_table, levels_of, selected  # noqa: E402
+from native_build.platform_tag import platform_tag  # noqa: E402
+
+MACHINE = machine_of_compiler()
 
 
 def compiled(source: Path, folder: Path, *arguments: str) -> Path:
@@ -49,12 +56,12 @@ def symbols(path: Path) -> list[tuple[str, str, bool]]:
         ]
 
 
-@pytest.mark.parametrize("level", hatch_build.LEVELS[MACHINE], ids=lambda level: level.name)
+@pytest.mark.parametrize("level", levels_of(MACHINE), ids=lambda level: level.name)
 def test_the_linker_finds_nothing_to_merge_between_levels(level: Any, tmp_path: Path) -> None:
     # Without optimisation nothing is inlined, so whatever has linkage shows.
     own = f"_ZN6cpuacc{len(level.name)}{level.name}"
-    units = [u for u in hatch_build.units(tmp_path, MACHINE, "0") if f"_{level.name}.o" in str(u)]
-    assert len(units) == len(level.additions) if level.additions else len(units) > 5
+    units = [unit for unit in build.units(tmp_path, [level], "0") if level.name in unit.object.name]
+    assert len(units) == len({source.rpartition("/")[0] for source in level.sources})
     for unit in units:
         made = compiled(unit.source, tmp_path, *unit.arguments, "-O0", "-c")
         for name, binding, is_defined in symbols(made):
@@ -63,12 +70,10 @@ def test_the_linker_finds_nothing_to_merge_between_levels(level: Any, tmp_path: 
             assert of_level or of_c, f"{unit.source.name}: {name} ({binding})"
 
 
-@pytest.mark.parametrize(
-    "name", ["int8_gemm", "int8_accumulators", "int8_direct", "int8_depthwise"]
-)
-def test_avx_vnni_asks_for_nothing_of_avx512(name: str, tmp_path: Path) -> None:
-    units = {unit.object.name: unit for unit in hatch_build.units(tmp_path, "x86_64", "0")}
-    unit = units[f"kernels_{name}_avx_vnni.o"]
+def test_avx_vnni_asks_for_nothing_of_avx512(tmp_path: Path) -> None:
+    (level,) = (level for level in levels_of("x86_64") if level.name == "avx_vnni")
+    units = {unit.object.name: unit for unit in build.units(tmp_path, [level], "0")}
+    unit = units[f"kernels_int8_{level.name}.o"]
     made = compiled(unit.source, tmp_path, *unit.arguments, "-c")
     listing = subprocess.run(
         ["objdump", "-d", made], check=True, stdout=subprocess.PIPE, text=True
@@ -103,12 +108,12 @@ def test_the_platform_tag_follows_the_youngest_symbol(
     tmp_path: Path, code: str, expected: str
 ) -> None:
     library = linked(code, tmp_path)
-    assert hatch_build.platform_tag(library) == f"{expected}_{MACHINE}"
+    assert platform_tag(library) == f"{expected}_{MACHINE}"
 
 
 def test_the_library_asks_for_nothing_younger_than_glibc_2_27() -> None:
-    library = Path(armnn_backend_neon.__file__).with_name(hatch_build.LIBRARY.name)
-    family, major, minor, _ = hatch_build.platform_tag(library).split("_", 3)
+    library = Path(armnn_backend_neon.__file__).with_name(build.LIBRARY.name)
+    family, major, minor, _ = platform_tag(library).split("_", 3)
     assert (family, int(major)) == ("manylinux", 2)
     assert int(minor) <= 27
 
@@ -117,7 +122,7 @@ def test_what_is_compiled_anew_is_what_changed(tmp_path: Path) -> None:
     source, header = tmp_path / "f.cpp", tmp_path / "f.h"
     source.write_text('#include "f.h"\n')
     header.touch()
-    unit = hatch_build.Unit(source, tmp_path / "f.o", ("-DX=1",))
+    unit = Unit(source, tmp_path / "f.o", ("-DX=1",))
     assert unit.is_stale()
     unit.compile()
     assert not unit.is_stale()
@@ -129,7 +134,7 @@ def test_what_is_compiled_anew_is_what_changed(tmp_path: Path) -> None:
 def test_a_library_of_the_compiler_is_refused(tmp_path: Path) -> None:
     code = "#include <iostream>\nvoid f() { std::cout << 1; }"
     with pytest.raises(ValueError, match=r"needs GLIBCXX_3.*expected versions of glibc's symbols"):
-        hatch_build.platform_tag(linked(code, tmp_path))
+        platform_tag(linked(code, tmp_path))
 
 
 def test_a_compiler_for_a_machine_without_levels_is_refused(
@@ -139,8 +144,8 @@ def test_a_compiler_for_a_machine_without_levels_is_refused(
     other.write_text("#!/bin/sh\necho riscv64-linux-gnu\n")
     other.chmod(0o755)
     monkeypatch.setenv("CXX", str(other))
-    with pytest.raises(ValueError, match="is for 'riscv64-linux-gnu', expected x86_64 or aarch64"):
-        hatch_build.machine_of_compiler()
+    with pytest.raises(ValueError, match="the machine 'riscv64', expected x86_64 or aarch64"):
+        build.build_library("0")
 
 
 @pytest.mark.parametrize("missing", ["backend.h", "layers.h"])
@@ -149,25 +154,79 @@ def test_a_folder_without_one_of_the_headers_is_refused(
 ) -> None:
     bundled = tmp_path / "include"
     (bundled / "armnn").mkdir(parents=True)
-    monkeypatch.setattr(hatch_build, "BUNDLED_HEADERS", bundled)
-    for header in hatch_build.HEADERS:
+    monkeypatch.setattr(build, "BUNDLED_HEADERS", bundled)
+    for header in build.HEADERS:
         (bundled / header).touch()
-    assert hatch_build.header_directory() == bundled
+    assert build.header_directory() == bundled
     (bundled / "armnn" / missing).unlink()
-    monkeypatch.setattr(hatch_build, "SIBLING_HEADERS", tmp_path)
+    monkeypatch.setattr(build, "SIBLING_HEADERS", tmp_path)
     with pytest.raises(FileNotFoundError, match=r"armnn/backend.h and armnn/layers.h are neither"):
-        hatch_build.header_directory()
+        build.header_directory()
 
 
 def test_a_change_of_either_header_is_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "armnn").mkdir()
-    monkeypatch.setattr(hatch_build, "BUNDLED_HEADERS", tmp_path)
+    monkeypatch.setattr(build, "BUNDLED_HEADERS", tmp_path)
     stated = set()
-    for changed in ("", *hatch_build.HEADERS):
-        for header in hatch_build.HEADERS:
+    for changed in ("", *build.HEADERS):
+        for header in build.HEADERS:
             (tmp_path / header).write_text(header if header == changed else "")
-        hatch_build.state_build(tmp_path, "flags")
+        build.state_build(tmp_path, "flags")
         stated.add((tmp_path / "build.h").read_text())
     assert len(stated) == 3
+
+
+def test_sources_of_a_folder_are_compiled_together(tmp_path: Path) -> None:
+    _, levels = selected(MACHINE, "")
+    sources = [unit.source for unit in build.units(tmp_path, levels, "0")]
+    joined = {path.stem: path.read_text() for path in sources if path.parent == tmp_path}
+    assert '#include "graph/program.cpp"\n#include "graph/shape.cpp"\n' in joined["graph"]
+    included = {name for text in joined.values() for name in re.findall('"(.+)"', text)}
+    compiled = included | {
+        str(path.relative_to(build.CPP)) for path in sources if path.parent != tmp_path
+    }
+    assert compiled == {str(path.relative_to(build.CPP)) for path in build.CPP.rglob("*.cpp")} - {
+        # What only levels of the other machine have.
+        *(f"kernels/{name}.cpp" for name in ("pointwise_float16",) if MACHINE == "x86_64")
+    }
+
+
+@pytest.mark.parametrize("levels", ["", "some.levels"])
+def test_a_wheel_of_some_levels_has_their_names_in_its_version(levels: str) -> None:
+    metadata = ProjectMetadata(str(ROOT), PluginManager())
+    read = metadata.version
+    hook = hatch_build.NativeBuildHook(str(ROOT), {}, None, metadata, "", "wheel")
+    hook.label_version(levels)
+    assert metadata.version == f"{read}+{levels}" if levels else read
+    assert f"\nVersion: {metadata.version}\n" in get_core_metadata_constructors()["2.4"](metadata)
+
+
+def test_each_set_of_levels_has_objects_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = build.build_directory(MACHINE)
+    (level, *_) = levels_of(MACHINE)
+    monkeypatch.setenv("ARMNN_CPUACC_LEVELS", level.name)
+    assert build.label() == level.name
+    assert build.build_directory(MACHINE) == whole.with_name(f"{whole.name}-{level.name}")
+
+
+def test_a_build_for_another_processor_says_so(tmp_path: Path) -> None:
+    """Only the part that chooses is compiled, with a level that no processor has."""
+    (level, *_) = levels_of(MACHINE)
+    table = dispatch_table(MACHINE, [level._replace(adds_to="", sources=())])
+    never = table.replace(
+        f"bool has_{level.name}() {{ return", f"bool has_{level.name}() {{ return !"
+    )
+    (tmp_path / "levels_table.h").write_text(never)
+    (tmp_path / "main.cpp").write_text(
+        '#include <cstdio>\n#include "kernels/kernels.h"\n#include "kernels/levels.h"\n'
+        "int main() {\n  std::puts(cpuacc::level_built(0));\n"
+        "  return cpuacc::best_kernels() != nullptr;\n}\n"
+    )
+    sources = [tmp_path / "main.cpp", build.CPP / "kernels/dispatch.cpp"]
+    program = tmp_path / "program"
+    folders = [f"-I{build.CPP}", f"-I{tmp_path}"]
+    subprocess.run(["g++", *folders, *sources, "-o", program], check=True)
+    run = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
+    assert run.stdout == f"{level.name}\n"

@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""The instruction-set level is the best one of the CPU, unless the environment names another."""
+"""``levels.toml`` is where levels stand; the best of the CPU is used unless another is named."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import platform
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 import armnn
 from armnn_backend_neon.backend import CpuAccBackend
 
-if TYPE_CHECKING:
-    import pytest
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = runpy.run_path(str(ROOT / "native_build/levels.py"))
+MACHINES = ("x86_64", "aarch64")
+LEVELS = {machine: BUILD["levels_of"](machine) for machine in MACHINES}
+NAMES = {level.name for levels in LEVELS.values() for level in levels}
+CODE = {".cpp", ".h", ".py"}
+NAMED_ON_PURPOSE = {
+    "test_levels.py": "this list is what the others are compared with",
+    "emulated_arm.py": "which level each CPU of the emulator gets is compared with literals",
+    "arm_instructions.py": "the page that it writes explains one instruction of each level",
+}
 
 
 def test_the_best_level_is_chosen(best_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +56,100 @@ def test_the_tests_of_a_level_run_at_that_level(level: str) -> None:
         assert isinstance(backend, CpuAccBackend)
         (cpu,) = backend.devices()
     assert cpu.name == level
+
+
+def test_the_levels_are_those_of_the_release() -> None:
+    names = {machine: [level.name for level in levels] for machine, levels in LEVELS.items()}
+    assert names == {
+        "x86_64": ["avx512_bf16", "avx512", "avx_vnni", "avx2", "sse2"],
+        "aarch64": ["neon_bf16", "neon_i8mm", "neon_dotprod", "neon_fp16", "neon"],
+    }
+
+
+def test_no_list_of_levels_is_written_a_second_time() -> None:
+    files = [
+        path for path in ROOT.rglob("*.*") if path.suffix in CODE and "build" not in path.parts
+    ]
+    assert len(files) > 150
+    for path in files:
+        # A word by itself, in quotes or as a C++ namespace: not a part of an intrinsic's name.
+        quoted = set(re.findall(r"[\"'`](\w+)[\"'`]|\b(\w+)::", path.read_text()))
+        named = NAMES & {word for pair in quoted for word in pair}
+        assert len(named) <= 1 or path.name in NAMED_ON_PURPOSE, f"{path}: {sorted(named)}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_the_pages_name_every_level(page: str) -> None:
+    named = re.findall(r"`(\w+)`", (ROOT / page).read_text())
+    assert set(named) >= NAMES
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_level_that_adds_to_another_needs_all_that_this_one_does(machine: str) -> None:
+    by_name = {level.name: level for level in LEVELS[machine]}
+    added = [level for level in LEVELS[machine] if level.adds_to]
+    assert added
+    for level in added:
+        base = by_name[level.adds_to]
+        assert level.vector_bytes == base.vector_bytes
+        assert set(level.cpu) > set(base.cpu)
+        assert level.flags[: len(base.flags)] == base.flags
+        assert all((ROOT / f"cpp/kernels/{source}.cpp").exists() for source in level.sources)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_whatever_levels_need_is_compiled_with_them(machine: str) -> None:
+    for level in LEVELS[machine]:
+        label, chosen = BUILD["selected"](machine, level.name)
+        assert label == level.name
+        names = {each.name for each in chosen}
+        assert names == {level.name, level.adds_to, *(each.adds_if_there for each in chosen)} - {""}
+        table = BUILD["dispatch_table"](machine, chosen)
+        rows = re.findall(r'\{"(\w+)", has_\w+, fill_\w+\}', table)
+        assert rows == [each for each in (level.name, level.adds_to) if each]
+        for source in level.sources:
+            assert f"{level.name}::fill_{source.replace('/', '_')}(table);" in table
+
+
+def test_a_build_for_this_processor_has_its_best_level(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    by_name = {level.name: level for level in LEVELS["x86_64"]}
+    words = tmp_path / "cpuinfo"
+
+    def path(*parts: Any) -> Path:
+        return words if parts == ("/proc/cpuinfo",) else Path(*parts)
+
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setitem(BUILD["levels_of_processor"].__globals__, "Path", path)
+    for name in ("avx_vnni", "avx512"):
+        words.write_text("flags\t: sse2 " + " ".join(by_name[name].cpu) + "\n")
+        label, chosen = BUILD["selected"]("x86_64", "native")
+        assert label == name
+        assert chosen[0].name == name
+
+
+def test_all_levels_are_compiled_unless_some_are_asked_for() -> None:
+    assert BUILD["selected"]("x86_64", "") == ("", LEVELS["x86_64"])
+    label, chosen = BUILD["selected"]("x86_64", "sse2,avx2")
+    assert (label, [level.name for level in chosen]) == ("avx2.sse2", ["avx2", "sse2"])
+
+
+def test_a_level_that_is_unknown_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match="names 'avx1024', expected 'native' or some of avx512_bf1"
+    ):
+        BUILD["selected"]("x86_64", "avx2,avx1024")
+
+
+def test_the_processor_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    with pytest.raises(
+        ValueError, match="the compiler is for aarch64 and this is x86_64: name lev"
+    ):
+        BUILD["selected"]("aarch64", "native")
+
+
+def test_a_machine_without_levels_is_refused() -> None:
+    with pytest.raises(ValueError, match="for the machine 'riscv64', expected x86_64 or aarch64"):
+        BUILD["levels_of"]("riscv64")

@@ -22,6 +22,7 @@ from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
 
 PAGE = REPOSITORY / "docs/arm.md"
 BUILD = runpy.run_path(str(NEON / "hatch_build.py"))
+levels_of = runpy.run_path(str(NEON / "native_build/levels.py"))["levels_of"]
 
 KERNELS = {
     "gemm": "gemm, float32",
@@ -61,8 +62,8 @@ there were no other), one `sdot` of `neon_dotprod` 16 of bytes (0.063), one `smm
 def driver(machine: ArmMachine) -> Path:
     """Build the program that calls kernels; return it."""
     os.environ.update(machine.environment, CXX=shlex.join(machine.compiler))
-    BUILD["build_library"](BUILD["version_of_distribution"]())
-    objects = sorted(BUILD["build_directory"]("aarch64").glob("kernels_*.o"))
+    library = BUILD["build_library"](BUILD["version_of_distribution"]())
+    objects = sorted(library.parent.glob("kernels_*.o"))
     program, source = FOLDER / "arm_instructions", Path(__file__).with_suffix(".cpp")
     flags = ["-std=c++17", "-O1", "-static", f"-I{NEON / 'cpp'}", "-o", str(program)]
     subprocess.run([*machine.compiler, *flags, source, *objects], check=True)
@@ -92,7 +93,7 @@ def per_multiply_add(machine: ArmMachine, program: Path, level: str, kernel: str
 def page(machine: ArmMachine) -> str:
     """Return the text of the page."""
     program = driver(machine)
-    levels = [level.name for level in reversed(BUILD["LEVELS"]["aarch64"]) if not level.additions]
+    levels = [level.name for level in reversed(levels_of("aarch64")) if not level.adds_to]
     rows = ["| instructions per multiply-add |" + "".join(f" `{level}` |" for level in levels)]
     rows.append("|---|" + "---:|" * len(levels))
     for kernel, title in KERNELS.items():

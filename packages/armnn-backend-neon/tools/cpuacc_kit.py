@@ -3,13 +3,15 @@
 
     python packages/armnn-backend-neon/tools/cpuacc_kit.py [pytest arguments]
 
-The machine must have these x86-64 levels, the first of which needs AVX-512 with BF16. Of that level
-the kit runs what networks get without ``FastMathEnabled``.
+The levels are those that this machine has. Of one that computes in bfloat16 the kit runs what
+networks get without ``FastMathEnabled``.
 """
 
 from __future__ import annotations
 
 import os
+import platform
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,7 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 
-LEVELS = ("avx512_bf16", "avx512", "avx2", "sse2")
+NEON = Path(__file__).resolve().parents[1]
+BUILD = runpy.run_path(str(NEON / "native_build/levels.py"))
+LEVELS = [
+    level.name for level in BUILD["levels_of_processor"](BUILD["levels_of"](platform.machine()))
+]
 THREADS = (1, 2, 3)
 PARALLEL = 2
 """Runs at a time: CI has two cores."""

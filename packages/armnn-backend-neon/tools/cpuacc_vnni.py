@@ -3,7 +3,7 @@
 
 Its instructions have two encodings, AVX-VNNI's and that of AVX-512, with the same results: CpuAcc
 is built with the second one and installed. The tests are those of layers on bytes, the rest has the
-kernels of avx2::
+kernels of the level that it adds to.
 
     python packages/armnn-backend-neon/tools/cpuacc_vnni.py [pytest arguments]
 """

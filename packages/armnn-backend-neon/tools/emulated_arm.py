@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arm_machine import FOLDER, NEON, REPOSITORY, ArmMachine, arm_machine
-from cpuacc_kit import PARALLEL, kit, pytest
+from cpuacc_kit import BUILD, PARALLEL, kit, pytest
 
 TESTS = NEON / "tests"
 OURS = ("armnn-backend-api", "armnn-core", "armnn-backend-ref", "armnn-conformance")
@@ -80,8 +79,7 @@ def digest_of(machine: ArmMachine, arguments: Sequence[str]) -> str:
 
 def levels() -> list[str]:
     """Return the levels that CpuAcc is built for on Arm."""
-    build = runpy.run_path(str(NEON / "hatch_build.py"))
-    return [level.name for level in build["LEVELS"]["aarch64"]]
+    return [level.name for level in BUILD["levels_of"]("aarch64")]
 
 
 def chosen_level(machine: ArmMachine, cpu: str) -> str:

@@ -14,13 +14,21 @@ namespace {
 
 constexpr armnn_string text(const char *data, uint64_t size) { return {data, size}; }
 
-/* The levels that this machine has, as a text. */
-std::string levels_here() {
+std::string listed(const char *(*name_of)(int)) {
   std::string names;
-  for (int i = 0; cpuacc::level_here(i) != nullptr; ++i) {
-    names += (i == 0 ? "" : ", ") + std::string(cpuacc::level_here(i));
-  }
+  for (int i = 0; name_of(i) != nullptr; ++i) names += (i == 0 ? "" : ", ") + std::string(name_of(i));
   return names;
+}
+
+/* The levels that this machine has, as a text. */
+std::string levels_here() { return listed(cpuacc::level_here); }
+
+std::string reason_without_kernels() {
+  if (cpuacc::level_here(0) != nullptr) {
+    return "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks, expected one of " + levels_here();
+  }
+  return "this build has kernels for " + listed(cpuacc::level_built) +
+         " only, which this CPU lacks: install CpuAcc's wheel for all processors";
 }
 
 armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_backend **backend,
@@ -28,10 +36,7 @@ armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_
   return cpuacc::guarded(error, [&] {
     const cpuacc::Kernels *kernels = cpuacc::best_kernels();
     if (kernels == nullptr) {
-      throw cpuacc::Failure{ARMNN_UNAVAILABLE,
-                            "ARMNN_CPUACC_ISA names a level that this CPU or this build lacks, expected "
-                            "one of " + levels_here(),
-                            {}};
+      throw cpuacc::Failure{ARMNN_UNAVAILABLE, reason_without_kernels(), {}};
     }
     *backend = new armnn_backend(host, *kernels);
   });

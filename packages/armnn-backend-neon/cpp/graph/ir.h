@@ -21,6 +21,8 @@ using TensorId = int32_t;
 constexpr TensorId kNone = -1;
 
 size_t element_bytes(armnn_data_type type);
+/* A multiple of a cache line that holds them. */
+inline size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 struct Quantization {
   std::vector<float> scales; /* empty: not quantised */

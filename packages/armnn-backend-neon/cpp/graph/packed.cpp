@@ -8,7 +8,7 @@
 namespace cpuacc {
 
 std::shared_ptr<void> aligned_memory(size_t bytes) {
-  const size_t whole = (bytes + 63) / 64 * 64 + 64;
+  const size_t whole = aligned_bytes(bytes) + 64;
   void *memory = std::aligned_alloc(64, whole);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, std::free);
@@ -17,7 +17,7 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
 std::shared_ptr<void> MemorySource::get(size_t bytes) const {
   if (allocator_ == nullptr) return aligned_memory(bytes);
   const armnn_allocator &from = *allocator_;
-  void *memory = from.allocate(from.ctx, (bytes + 63) / 64 * 64 + 64, 64);
+  void *memory = from.allocate(from.ctx, aligned_bytes(bytes) + 64, 64);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, [&from](void *made) { from.free(from.ctx, made); });
 }

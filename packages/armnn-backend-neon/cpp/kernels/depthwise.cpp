@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Depthwise convolution of channels-last images: a vector holds channels. */
 #include "kernels/functions.h"
-#include "kernels/level.h"
 #include "kernels/taps.h"
 
 namespace cpuacc {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Quantisation to unsigned bytes, rounded as ONNX does. */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

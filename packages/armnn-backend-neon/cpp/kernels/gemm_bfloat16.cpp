@@ -3,7 +3,6 @@
  * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
  */
 #include "kernels/epilogue.h"
-#include "kernels/level.h"
 #include "kernels/tile_shape.h"
 
 namespace cpuacc {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gemv: a row times a packed matrix, and the fused multiply-add of recurrent cells. */
-#include "kernels/level.h"
 #include "kernels/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-constexpr int kVectors = 8; /* sums that run side by side hide the time that one addition takes */
+constexpr int kSums = 8; /* sums that run side by side hide the time that one addition takes */
 
 template <int V>
 void gemv_panel(const float *row, int64_t depth, const float *panel, const float *x, const float *bias,
@@ -39,7 +38,7 @@ void gemv(const float *row, int64_t depth, const float *panel, const float *x,
     case 5: return compute(gemv_panel<5>);
     case 6: return compute(gemv_panel<6>);
     case 7: return compute(gemv_panel<7>);
-    default: return compute(gemv_panel<kVectors>);
+    default: return compute(gemv_panel<kSums>);
   }
 }
 
@@ -57,7 +56,7 @@ void multiply_add(const float *x, const float *y, float *z, int64_t n) {
 
 void fill_gemv(Kernels &table) {
   table.lanes = static_cast<int32_t>(kLanes);
-  table.gemv_columns = kVectors * static_cast<int32_t>(kLanes);
+  table.gemv_columns = kSums * static_cast<int32_t>(kLanes);
   table.gemv = gemv;
   table.multiply_add = multiply_add;
 }

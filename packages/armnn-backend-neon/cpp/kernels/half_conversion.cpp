@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Between float32 and its half-sized formats, Float16 and BFloat16; ties go to even. */
-#include "kernels/level.h"
 #include "kernels/vector.h"
 
 namespace cpuacc {
@@ -10,7 +9,7 @@ namespace {
 typedef uint16_t Halves __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
 typedef uint32_t Bits __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 
-constexpr uint32_t kInfinity = 0x7f800000;
+constexpr uint32_t kInfinityBits = 0x7f800000;
 
 inline Bits bits_of(Floats x) { return reinterpret_cast<Bits>(x); }
 
@@ -82,7 +81,7 @@ struct Float16 {
     const Bits size = (bits & 0x7fff) << 13;
     const Bits scaled = bits_of(reinterpret_cast<Floats>(size) * 5.192296858534828e33f);
     const Bits is_finite = reinterpret_cast<Bits>(size < 0x0f800000);
-    return reinterpret_cast<Floats>(chosen(is_finite, scaled, size | kInfinity) | ((bits & 0x8000) << 16));
+    return reinterpret_cast<Floats>(chosen(is_finite, scaled, size | kInfinityBits) | ((bits & 0x8000) << 16));
   }
   static Halves from_float32(Floats x) {
     const Bits sign = (bits_of(x) >> 16) & 0x8000;
@@ -91,7 +90,7 @@ struct Float16 {
     const Bits subnormal = bits_of(reinterpret_cast<Floats>(size) + 0.5f) - 0x3f000000;
     const Bits finite = chosen(reinterpret_cast<Bits>(size < 0x38800000), subnormal, normal);
     const Bits above = reinterpret_cast<Bits>(size >= 0x47800000);
-    const Bits no_number = reinterpret_cast<Bits>(size > kInfinity) & (0x200 | ((size >> 13) & 0x3ff));
+    const Bits no_number = reinterpret_cast<Bits>(size > kInfinityBits) & (0x200 | ((size >> 13) & 0x3ff));
     return __builtin_convertvector(sign | chosen(above, 0x7c00 | no_number, finite), Halves);
   }
 };

@@ -7,6 +7,8 @@ namespace cpuacc {
 
 /* The name of one of the levels that this machine has, the best first; nullptr behind the last. */
 const char *level_here(int index);
+/* Likewise of one that this build has. */
+const char *level_built(int index);
 
 }  // namespace cpuacc
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of elements and of pairs of elements that lie side by side. */
 #include "kernels/functions.h"
-#include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

@@ -4,7 +4,6 @@
  * Each function here rounds at most once. Computed in float32 and rounded then, which is how a layer on
  * Float16 is defined, it has the same bits: float32 has more than twice the bits of Float16 and two.
  */
-#include "kernels/level.h"
 #include "kernels/vector.h"
 
 namespace cpuacc {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Pooling: sliding windows over channels-last images. */
-#include "kernels/level.h"
 #include "kernels/taps.h"
 
 namespace cpuacc {

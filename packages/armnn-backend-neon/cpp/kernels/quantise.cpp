@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stored integers to real values and back. */
 #include "kernels/functions.h"
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reductions of whole rows: sums and extremes, softmax, normalisation. */
 #include "kernels/functions.h"
-#include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -25,15 +24,15 @@ inline Floats load_filled(const float *x, int64_t n, float filler) {
 }
 
 /* NaN stays. */
-inline Floats larger(Floats x, Floats y) { return x != x ? x : (y <= x ? x : y); }
-inline Floats smaller(Floats x, Floats y) { return x != x ? x : (y >= x ? x : y); }
+inline Floats larger_or_last(Floats x, Floats y) { return x != x ? x : (y <= x ? x : y); }
+inline Floats smaller_or_last(Floats x, Floats y) { return x != x ? x : (y >= x ? x : y); }
 
 inline Floats combine(Reduction reduction, Floats x, Floats y) {
   switch (reduction) {
     case Reduction::sum:
     case Reduction::mean: return x + y;
-    case Reduction::maximum: return larger(x, y);
-    case Reduction::minimum: return smaller(x, y);
+    case Reduction::maximum: return larger_or_last(x, y);
+    case Reduction::minimum: return smaller_or_last(x, y);
     case Reduction::product: return x * y;
   }
   return x;

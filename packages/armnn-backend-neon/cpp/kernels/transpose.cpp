@@ -4,7 +4,6 @@
  * N vectors in a row are one sequence of N * kLanes numbers. Interleaving its halves rotates the bits
  * of all indices by one; as many such steps as N has bits exchange rows and columns.
  */
-#include "kernels/level.h"
 #include "kernels/vector.h"
 
 namespace cpuacc {

@@ -5,7 +5,6 @@
  * the same for every r: Winograd, Arithmetic Complexity of Computations, 1980.
  */
 #include "kernels/functions.h"
-#include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

@@ -5,7 +5,6 @@
  * m = 6 also their inverses.
  */
 #include "kernels/functions.h"
-#include "kernels/level.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

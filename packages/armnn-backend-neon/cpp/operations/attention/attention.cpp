@@ -14,7 +14,6 @@
 namespace cpuacc {
 namespace {
 
-size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* softmax(scale * query * key^T + mask) * value, some queries of a head at a time. */
 class Attention final : public Operation {

@@ -45,7 +45,7 @@ class ImageRows {
     const bool holds_rows = is_narrow_ || !skips_rows_ || overreads_ > 0;
     const int64_t most = holds_rows ? w_.output_width : std::max(first_, w_.output_width - last_);
     const int64_t count = strip_width(most) * w_.channels * w_.window_height + overreads_;
-    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return aligned_bytes(static_cast<size_t>(count) * sizeof(T));
   }
 
   /* Calls see(SeenOutputs) for all outputs of a row of all images. */

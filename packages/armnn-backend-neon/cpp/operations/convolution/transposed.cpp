@@ -122,7 +122,7 @@ class TransposedConvolution final : public WithEpilogue {
     }
     inputs[1] = kNone;
     pointer_bytes_ = pointers;
-    thread_bytes_ = pointers + (block + 63) / 64 * 64;
+    thread_bytes_ = pointers + aligned_bytes(block);
     const size_t zero_bytes = static_cast<size_t>(window_.depth) * sizeof(float);
     const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
     std::memset(zeros.get(), 0, zero_bytes);

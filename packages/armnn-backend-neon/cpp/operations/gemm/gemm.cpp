@@ -93,7 +93,7 @@ double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
 
 size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout) {
   const size_t bytes = static_cast<size_t>(tiling.rows_per_task * layout.taps) * sizeof(float *);
-  return (bytes + 63) / 64 * 64;
+  return aligned_bytes(bytes);
 }
 
 bool WithEpilogue::absorb(const Elementwise &function) {

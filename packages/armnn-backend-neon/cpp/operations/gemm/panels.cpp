@@ -14,8 +14,6 @@ constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
 constexpr int64_t kLeastTasks = 8; /* per thread */
 constexpr int64_t kLeastRows = 160; /* of a task: converting a panel takes some 2 % of multiplying by it then */
 
-size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * kernels.columns;
 }

@@ -163,7 +163,7 @@ SpanFunction of_numbers(armnn_data_type type) {
 }
 
 template <typename F>
-SpanFunction of_integers(armnn_data_type type) {
+SpanFunction binary_of_integers(armnn_data_type type) {
   return visit_integer(type, [](auto tag) -> SpanFunction {
     using T = typename decltype(tag)::Type;
     return binary_span<T, T, F>;
@@ -183,11 +183,11 @@ SpanFunction function_of(int64_t operation, armnn_data_type type) {
     case ARMNN_BINARY_OPERATION_MOD: return of_numbers<Modulo>(type);
     case ARMNN_BINARY_OPERATION_FMOD: return of_numbers<FractionalModulo>(type);
     case ARMNN_BINARY_OPERATION_FLOOR_DIV: return of_numbers<FloorDivide>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_AND: return of_integers<BitwiseAnd>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_OR: return of_integers<BitwiseOr>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_XOR: return of_integers<BitwiseXor>(type);
-    case ARMNN_BINARY_OPERATION_SHIFT_LEFT: return of_integers<ShiftLeft>(type);
-    case ARMNN_BINARY_OPERATION_SHIFT_RIGHT: return of_integers<ShiftRight>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_AND: return binary_of_integers<BitwiseAnd>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_OR: return binary_of_integers<BitwiseOr>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_XOR: return binary_of_integers<BitwiseXor>(type);
+    case ARMNN_BINARY_OPERATION_SHIFT_LEFT: return binary_of_integers<ShiftLeft>(type);
+    case ARMNN_BINARY_OPERATION_SHIFT_RIGHT: return binary_of_integers<ShiftRight>(type);
     default: return nullptr;
   }
 }

@@ -10,7 +10,7 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kChunk = 4096; /* elements that one thread takes at a time */
+constexpr int64_t kBroadcastChunk = 4096; /* elements that one thread takes at a time */
 
 /* An iteration over a dense output and operands with the strides of each. */
 struct Iteration {
@@ -83,11 +83,11 @@ class BroadcastFunction final : public Pointwise {
     const Shape &shape = iteration_.shape;
     const size_t rank = shape.size();
     const int64_t line = shape[rank - 1];
-    const int64_t pieces = (line + kChunk - 1) / kChunk;
+    const int64_t pieces = (line + kBroadcastChunk - 1) / kBroadcastChunk;
     const int64_t lines = elements(shape, 0, rank - 1);
-    const double item_ns = static_cast<double>(std::min(line, kChunk)) * element_ns_;
+    const double item_ns = static_cast<double>(std::min(line, kBroadcastChunk)) * element_ns_;
     frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * kChunk);
+      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * kBroadcastChunk);
     });
   }
 
@@ -122,7 +122,7 @@ class BroadcastFunction final : public Pointwise {
       steps[k] = strides[last];
     }
     std::byte *to = frame.out<std::byte>(outputs[0]) + (number * shape[last] + first) * to_bytes_;
-    function_(operands, steps, to, std::min(kChunk, shape[last] - first));
+    function_(operands, steps, to, std::min(kBroadcastChunk, shape[last] - first));
   }
 
   Iteration iteration_;

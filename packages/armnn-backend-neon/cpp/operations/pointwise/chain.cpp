@@ -145,7 +145,7 @@ void Chain::choose_block() {
     }
   }
   block_ -= block_ % longest;
-  buffer_bytes_ = (block_ * widest + 63) / 64 * 64;
+  buffer_bytes_ = aligned_bytes(block_ * widest);
   for (Link &link : links_) {
     for (Operand &operand : link.operands) {
       const int64_t length = operand.pattern.inner * operand.pattern.period;

@@ -10,8 +10,6 @@ namespace {
 constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
 constexpr int64_t kMostRows = 16; /* of a tile */
 
-size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
   return (layout.columns + kernels.columns - 1) / kernels.columns;
 }

@@ -134,7 +134,7 @@ void lower_activation(Lowering &l) {
 }
 
 /* A requantisation. */
-void lower_quantize(Lowering &l) { lower_function(l, {Function::identity, 0.0f, 0.0f}); }
+void lower_requantize(Lowering &l) { lower_function(l, {Function::identity, 0.0f, 0.0f}); }
 
 /* Pairs of bytes of one type. */
 class Int8Binary : public Binary {
@@ -377,7 +377,7 @@ std::vector<LayerType> int8_elementwise_layers() {
       {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_min_max<Larger>(l, Arithmetic::maximum); }},
       {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_min_max<Smaller>(l, Arithmetic::minimum); }},
       {ARMNN_LAYER_MULTIPLICATION, lower_multiplication},
-      {ARMNN_LAYER_QUANTIZE, lower_quantize},
+      {ARMNN_LAYER_QUANTIZE, lower_requantize},
       {ARMNN_LAYER_SOFTMAX, [](Lowering &l) { lower_softmax(l, false); }},
       {ARMNN_LAYER_SUBTRACTION, [](Lowering &l) { lower_sum(l, -1); }},
   };

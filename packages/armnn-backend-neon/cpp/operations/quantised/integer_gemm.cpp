@@ -12,13 +12,10 @@
 namespace cpuacc {
 namespace {
 
-
 /* Wraps around. */
 int32_t added(int32_t x, int32_t y) {
   return static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
 }
-
-size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Windows of [N, H, W, C] * weights -> [N, H', W', O]; a product of matrices has windows of one
  * element. Inputs: data, weights, and, each of them or kNone, their zero points, then what makes real
@@ -224,7 +221,7 @@ void lower_mat_mul(Lowering &l) {
   l.add<IntegerGemm>(std::move(inputs), l.out(), windows, WeightLayout{1, 0, right[0], right[1], right[1], 1});
 }
 
-void lower_convolution(Lowering &l) {
+void lower_integer_convolution(Lowering &l) {
   require_bytes(l);
   require(l.input(1).shape.size() == 4 && l.output().shape.size() == 4, "the rank must be 4");
   const Order order = image_order(l);
@@ -249,7 +246,7 @@ void lower_convolution(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> integer_gemm_layers() {
-  return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
+  return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_integer_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
 }
 
 }  // namespace cpuacc

@@ -9,17 +9,17 @@ namespace {
 
 constexpr Elementwise kLogistic{Function::sigmoid, 0.0f, 0.0f};
 
-int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
+int64_t padded_to_line(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 }  // namespace
 
 size_t RoundedLstm::prepare(const Setup &setup) {
-  const auto floats = static_cast<size_t>(3 * padded(4 * sizes_.units));
+  const auto floats = static_cast<size_t>(3 * padded_to_line(4 * sizes_.units));
   return floats * sizeof(float) * static_cast<size_t>(setup.threads);
 }
 
 void RoundedLstm::run(const Frame &frame) const {
-  const int64_t line = padded(4 * sizes_.units);
+  const int64_t line = padded_to_line(4 * sizes_.units);
   const double item_ns =
       static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * kElementNs;
   frame.pool.run(sizes_.batch, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {

@@ -10,7 +10,7 @@
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kColumns = 256; /* that one thread takes at a time */
+constexpr int64_t kColumnsPerTask = 256; /* that one thread takes at a time */
 
 /* [outer, count, inner] -> [outer, inner]. */
 class Reduce final : public Operation {
@@ -29,14 +29,14 @@ class Reduce final : public Operation {
       });
       return;
     }
-    const int64_t pieces = (inner_ + kColumns - 1) / kColumns;
-    const double piece_ns = static_cast<double>(count_ * std::min(kColumns, inner_)) * kElementNs;
+    const int64_t pieces = (inner_ + kColumnsPerTask - 1) / kColumnsPerTask;
+    const double piece_ns = static_cast<double>(count_ * std::min(kColumnsPerTask, inner_)) * kElementNs;
     frame.pool.run(outer_ * pieces, piece_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % pieces * kColumns;
+        const int64_t first = i % pieces * kColumnsPerTask;
         const int64_t line = i / pieces;
         frame.kernels.reduce_columns(reduction_, x + line * count_ * inner_ + first, count_, inner_,
-                                     y + line * inner_ + first, std::min(kColumns, inner_ - first));
+                                     y + line * inner_ + first, std::min(kColumnsPerTask, inner_ - first));
       }
     });
   }

@@ -69,7 +69,7 @@ RoundedRows::RoundedRows(int64_t count, int64_t length)
     : count(count), length(length), stride(length % kCrowding == 0 ? length + kFiller : length) {}
 
 size_t RoundedRows::bytes() const {
-  return (static_cast<size_t>(count * stride) * sizeof(Bfloat16) + 63) / 64 * 64;
+  return aligned_bytes(static_cast<size_t>(count * stride) * sizeof(Bfloat16));
 }
 
 void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {

@@ -11,12 +11,12 @@ constexpr int64_t kWhole = 8; /* columns that are computed together, or more */
 constexpr int64_t kCrowding = 256; /* numbers; lines that far apart meet in few sets of the cache */
 
 /* In multiply-adds: what transforming a number costs, and what reading a weight does. */
-constexpr double kTransformCost = 8.0;
+constexpr double kTransformCost1d = 8.0;
 constexpr double kTileCost = 100.0; /* of a point of a tile, however few its numbers */
-constexpr double kWeightCost = 4.0;
+constexpr double kWeightCost1d = 4.0;
 constexpr double kOutputCost = 150.0; /* of plain sums: per output, and per tap that is looked for */
 constexpr double kTapCost = 60.0;
-constexpr double kWorthIt = 0.85;
+constexpr double kWorthIt1d = 0.85;
 
 int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -43,13 +43,13 @@ Axes axes_of(const Windows &w, bool is_along_y) {
           w.pad_left, w.pad_top, 1, w.width, 1, w.output_width};
 }
 
-constexpr int64_t kMostPoints = 8;
+constexpr int64_t kMostPoints1d = 8;
 
 /* The filter's transformation, a row per point: powers of the point over the product of its distances
  * to the others; of infinity, the last element.
  */
 struct FilterMatrix {
-  double rows[kMostPoints][kMostPoints] = {};
+  double rows[kMostPoints1d][kMostPoints1d] = {};
 
   explicit FilterMatrix(const Winograd1dFilter &filter) {
     constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
@@ -128,7 +128,6 @@ class Winograd1dConvolution final : public WithEpilogue {
     int64_t tile, tiles;
   };
 
-  static size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
   /* Whole lines if some fit, so that few are transformed twice; blocks for all threads. */
   void choose_block(int32_t threads, const Kernels &kernels) {
@@ -288,15 +287,15 @@ double cost(const Windows &w, const WeightLayout &layout, const Winograd1dFilter
   const double weights = static_cast<double>(axes.taps) * depth * columns;
   const double numbers = points * depth * sizeof(float);
   const double blocks = std::max(1.0, tiles * numbers / kBlockBytes);
-  const double transforms = kTileCost + kTransformCost * (std::max(depth, 16.0) + std::max(columns, 16.0));
-  return points * (tiles * (weights + transforms) + blocks * weights * kWeightCost);
+  const double transforms = kTileCost + kTransformCost1d * (std::max(depth, 16.0) + std::max(columns, 16.0));
+  return points * (tiles * (weights + transforms) + blocks * weights * kWeightCost1d);
 }
 
-double plain_cost(const Windows &w, const WeightLayout &layout) {
+double plain_cost_1d(const Windows &w, const WeightLayout &layout) {
   const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
   const auto columns = static_cast<double>(ratio_up(layout.columns, kWhole) * kWhole);
   const auto taps = static_cast<double>(w.window_width > 1 && layout.depth <= 16 ? 0 : layout.taps);
-  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + kWeightCost) +
+  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + kWeightCost1d) +
          outputs * (kOutputCost + kTapCost * taps);
 }
 
@@ -305,7 +304,7 @@ double plain_cost(const Windows &w, const WeightLayout &layout) {
 Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout) {
   Winograd1dFilter best{false, 0, 0};
   if (w.stride_y != 1 || w.stride_x != 1) return best;
-  double least = kWorthIt * plain_cost(w, layout);
+  double least = kWorthIt1d * plain_cost_1d(w, layout);
   for (const bool is_along_y : {false, true}) {
     const int64_t window = is_along_y ? w.window_height : w.window_width;
     for (const int64_t points : {int64_t{6}, int64_t{8}}) {

@@ -93,7 +93,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
     block_ = std::max<int64_t>(1, (tiles_ + blocks - 1) / blocks);
     sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
-    pointer_bytes_ = (static_cast<size_t>(block_) * sizeof(float *) + 63) / 64 * 64;
+    pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
     const size_t line_bytes = static_cast<size_t>(points_ * block_ * line_) * sizeof(float);
     thread_bytes_ = sums_bytes_ + pointer_bytes_ + line_bytes;
     return thread_bytes_ * static_cast<size_t>(setup.threads);

@@ -5,8 +5,7 @@
  * holds kGroup neighbours of a row side by side, ready to be multiplied. Every output whose window
  * holds them, in this row and the next ones, takes them as they are.
  */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -168,9 +167,9 @@ void depthwise_rows(const Int8DepthwiseRows &d) {
 
 }  // namespace
 
-void fill_int8_depthwise(Int8Kernels &table) {
-  table.depthwise_group = kGroup;
-  table.depthwise_rows = depthwise_rows;
+void fill_int8_depthwise(Kernels &table) {
+  table.int8.depthwise_group = kGroup;
+  table.int8.depthwise_rows = depthwise_rows;
 }
 
 }  // namespace CPUACC_LEVEL

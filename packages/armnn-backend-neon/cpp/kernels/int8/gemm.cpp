@@ -2,11 +2,10 @@
 /* The int8 gemm tile, which convolutions use as well: one register per vector of sums. */
 #include <utility>
 
-#include "kernels/int8_tile.h"
-#include "kernels/level.h"
+#include "kernels/int8/tile.h"
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-#include "kernels/int8_blocks.h"
+#include "kernels/int8/blocks.h"
 #endif
 
 namespace cpuacc {
@@ -154,13 +153,13 @@ void gemm_tile(const Int8GemmTile &tile) {
 
 }  // namespace
 
-void fill_int8_gemm(Int8Kernels &table) {
-  table.rows = kRows;
-  table.columns = kColumns;
-  table.lanes = static_cast<int32_t>(kLanes);
-  table.read_offset[0] = kReadsUnsigned ? 0 : -128;
-  table.read_offset[1] = kReadsUnsigned ? 128 : 0;
-  table.gemm_tile = gemm_tile;
+void fill_int8_gemm(Kernels &table) {
+  table.int8.rows = kRows;
+  table.int8.columns = kColumns;
+  table.int8.lanes = static_cast<int32_t>(kLanes);
+  table.int8.read_offset[0] = kReadsUnsigned ? 0 : -128;
+  table.int8.read_offset[1] = kReadsUnsigned ? 128 : 0;
+  table.int8.gemm_tile = gemm_tile;
 }
 
 }  // namespace CPUACC_LEVEL

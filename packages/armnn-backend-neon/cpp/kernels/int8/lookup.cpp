@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of bytes by a table of all their values. */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -80,15 +79,15 @@ void look_up_by_quarters(const uint8_t *table, const uint8_t *x, uint8_t *y, int
 
 }  // namespace
 
-void fill_int8_lookup(Int8Kernels &table) {
+void fill_int8_lookup(Kernels &table) {
 #if defined(__AVX512BW__)
-  table.look_up = __builtin_cpu_supports("avx512vbmi") ? look_up_by_permutations : look_up_by_shuffles;
+  table.int8.look_up = __builtin_cpu_supports("avx512vbmi") ? look_up_by_permutations : look_up_by_shuffles;
 #elif defined(__AVX2__)
-  table.look_up = look_up_by_shuffles;
+  table.int8.look_up = look_up_by_shuffles;
 #elif defined(__aarch64__)
-  table.look_up = look_up_by_quarters;
+  table.int8.look_up = look_up_by_quarters;
 #else
-  table.look_up = look_up_each;
+  table.int8.look_up = look_up_each;
 #endif
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Beside the int8 gemm: sums of rows for the zero point of weights, and accumulators dequantised. */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -91,9 +90,9 @@ void dequantise_accumulators(const DequantisedAccumulators &as, void *sums, int6
 
 }  // namespace
 
-void fill_int8_accumulators(Int8Kernels &table) {
-  table.sum_rows = sum_rows;
-  table.dequantise_accumulators = dequantise_accumulators;
+void fill_int8_accumulators(Kernels &table) {
+  table.int8.sum_rows = sum_rows;
+  table.int8.dequantise_accumulators = dequantise_accumulators;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Addition and multiplication of quantised bytes, each operand with a scale of its own. */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -56,9 +55,9 @@ void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_
 
 }  // namespace
 
-void fill_int8_pointwise(Int8Kernels &table) {
-  table.add = add;
-  table.multiply = multiply;
+void fill_int8_pointwise(Kernels &table) {
+  table.int8.add = add;
+  table.int8.multiply = multiply;
 }
 
 }  // namespace CPUACC_LEVEL

@@ -6,7 +6,7 @@
 #ifndef CPUACC_KERNELS_INT8_TILE_H_
 #define CPUACC_KERNELS_INT8_TILE_H_
 
-#include "kernels/int8_vector.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Direct convolution of bytes along a row of an image; see direct.cpp. */
-#include "kernels/int8_tile.h"
-#include "kernels/level.h"
+#include "kernels/int8/tile.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -104,7 +103,7 @@ void direct_row(const Int8DirectRow &row) {
 
 }  // namespace
 
-void fill_int8_direct(Int8Kernels &table) { table.direct_row = direct_row; }
+void fill_int8_direct(Kernels &table) { table.int8.direct_row = direct_row; }
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

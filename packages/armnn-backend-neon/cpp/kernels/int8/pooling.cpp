@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Maxima and averages of windows of bytes, channels last. */
-#include "kernels/int8_vector.h"
-#include "kernels/level.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
@@ -141,7 +140,7 @@ void pooling_row(const Int8PoolingRow &row) { row.is_signed ? pool<int8_t>(row) 
 
 }  // namespace
 
-void fill_int8_pooling(Int8Kernels &table) { table.pooling_row = pooling_row; }
+void fill_int8_pooling(Kernels &table) { table.int8.pooling_row = pooling_row; }
 
 }  // namespace CPUACC_LEVEL
 }  // namespace cpuacc

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What an Arm processor has, by the names of levels.toml. */
+#ifndef CPUACC_KERNELS_ISA_CPU_AARCH64_H_
+#define CPUACC_KERNELS_ISA_CPU_AARCH64_H_
+
+#include <sys/auxv.h>
+
+namespace cpuacc {
+
+inline bool cpu_has_asimd() { return true; /* of every Armv8-A */ }
+inline bool cpu_has_asimdhp() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0; }
+inline bool cpu_has_asimddp() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+inline bool cpu_has_i8mm() { return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
+inline bool cpu_has_bf16() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What an x86-64 processor has, by the names of levels.toml. */
+#ifndef CPUACC_KERNELS_ISA_CPU_X86_64_H_
+#define CPUACC_KERNELS_ISA_CPU_X86_64_H_
+
+#include <cpuid.h>
+
+namespace cpuacc {
+
+/* The built-in asks the operating system as well whether it saves the registers. */
+inline bool cpu_has_sse2() { return true; /* of every x86-64 */ }
+inline bool cpu_has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
+inline bool cpu_has_fma() { return __builtin_cpu_supports("fma") != 0; }
+inline bool cpu_has_f16c() { return __builtin_cpu_supports("f16c") != 0; }
+inline bool cpu_has_avx512f() { return __builtin_cpu_supports("avx512f") != 0; }
+inline bool cpu_has_avx512bw() { return __builtin_cpu_supports("avx512bw") != 0; }
+inline bool cpu_has_avx512dq() { return __builtin_cpu_supports("avx512dq") != 0; }
+inline bool cpu_has_avx512vl() { return __builtin_cpu_supports("avx512vl") != 0; }
+inline bool cpu_has_avx512_vnni() { return __builtin_cpu_supports("avx512vnni") != 0; }
+inline bool cpu_has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+/* The compiler's built-in does not know it. Its registers are those of AVX. */
+inline bool cpu_has_avx_vnni() {
+#if defined(CPUACC_VNNI_BY_AVX512) /* a build for tests has its instructions in the encoding of AVX-512 */
+  return cpu_has_avx512vl() && cpu_has_avx512_vnni();
+#else
+  constexpr unsigned kAvxVnni = 1u << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+#endif
+}
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The instruction-set levels of ``levels.toml``, and the dispatch table made of them."""
+
+from __future__ import annotations
+
+import platform
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+KERNELS = ROOT / "cpp/kernels"
+DISPATCH = KERNELS / "dispatch.cpp"
+NATIVE = "native"
+"""Instead of names: the best level of the processor that the build runs on."""
+
+
+class Level(NamedTuple):
+    """An instruction-set level.
+
+    Attributes:
+        name: Its C++ namespace, and its name in ``ARMNN_CPUACC_ISA``.
+        vector_bytes: The width of its registers.
+        flags: For the compiler.
+        cpu: What the processor must have.
+        sources: What is compiled for it, relative to ``KERNELS``, without suffix.
+        adds_to: The level that has its other kernels; empty if it has all of its own.
+        adds_if_there: A level whose sources it gets on a processor that has both; or empty.
+    """
+
+    name: str
+    vector_bytes: int
+    flags: tuple[str, ...]
+    cpu: tuple[str, ...]
+    sources: tuple[str, ...]
+    adds_to: str
+    adds_if_there: str
+
+    @property
+    def arguments(self) -> list[str]:
+        """The compiler's arguments."""
+        defines = [f"-DCPUACC_LEVEL={self.name}", f"-DCPUACC_VECTOR_BYTES={self.vector_bytes}"]
+        return ["-fno-exceptions", "-fno-rtti", *defines, *self.flags]
+
+
+def levels_of(machine: str) -> tuple[Level, ...]:
+    """Return the levels of a machine, the best first.
+
+    Raises:
+        ValueError: It has none.
+    """
+    described = tomllib.loads((ROOT / "levels.toml").read_text(encoding="utf-8"))
+    only_added = described.pop("only_added")
+    if machine not in described:
+        known = " or ".join(described)
+        raise ValueError(f"there are no levels for the machine {machine!r}, expected {known}")
+    paths = [path for path in sorted(KERNELS.rglob("*.cpp")) if path != DISPATCH]
+    names = [path.relative_to(KERNELS).with_suffix("").as_posix() for path in paths]
+    whole = [name for name in names if name not in only_added]
+    return tuple(_levels(described[machine], whole))
+
+
+def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Level]:
+    by_name = {row["name"]: row for row in rows}
+    for row in rows:
+        base = by_name.get(row.get("adds_to"), {})
+        yield Level(
+            name=row["name"],
+            vector_bytes=row.get("vector_bytes") or base["vector_bytes"],
+            flags=(*base.get("flags", ()), *row.get("flags", ())),
+            cpu=(*base.get("cpu", ()), *row["cpu"]),
+            sources=tuple(row.get("sources", whole)),
+            adds_to=row.get("adds_to", ""),
+            adds_if_there=row.get("adds_if_there", ""),
+        )
+
+
+def levels_of_processor(levels: Sequence[Level]) -> list[Level]:
+    """Return those levels that the processor of this process has, the best first."""
+    words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+    return [level for level in levels if words.issuperset(level.cpu)]
+
+
+def selected(machine: str, wanted: str) -> tuple[str, tuple[Level, ...]]:
+    """Return the levels to compile, the best first, and a label unless these are all.
+
+    Args:
+        machine: What is compiled for.
+        wanted: Names with commas between them, ``native``, or nothing for all levels.
+
+    Raises:
+        ValueError: A name is unknown, or this process runs on another machine.
+    """
+    levels = levels_of(machine)
+    if not wanted:
+        return "", levels
+    names = set(wanted.split(","))
+    if wanted == NATIVE:
+        if platform.machine() != machine:
+            raise ValueError(
+                f"ARMNN_CPUACC_LEVELS is {NATIVE!r}, but the compiler is for {machine} and this "
+                f"is {platform.machine()}: name levels, or none for all"
+            )
+        here = levels_of_processor(levels)
+        names = {level.name for level in here[:1]}
+    if unknown := sorted(names - {level.name for level in levels}):
+        raise ValueError(
+            f"ARMNN_CPUACC_LEVELS names {unknown[0]!r}, expected {NATIVE!r} or some of "
+            + ", ".join(level.name for level in levels)
+        )
+    label = ".".join(level.name for level in levels if level.name in names)
+    for level in levels:  # what a level adds to comes after it
+        if level.name in names:
+            names.add(level.adds_to)
+    names |= {level.adds_if_there for level in levels if level.name in names}
+    return label, tuple(level for level in levels if level.name in names)
+
+
+def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
+    """Return the header with how each level is recognised and how its table is filled."""
+    by_name = {level.name: level for level in levels}
+    lines = [
+        "/* Made from levels.toml by native_build/levels.py. */",
+        f'#include "kernels/isa/cpu_{machine}.h"',
+        "namespace cpuacc {",
+    ]
+    for level in levels:
+        declared = " ".join(f"void {_function(source)}(Kernels &);" for source in level.sources)
+        lines.append(f"namespace {level.name} {{ {declared} }}")
+    lines.append("namespace {")
+    for level in levels:
+        tests = " && ".join(f"cpu_has_{name}()" for name in level.cpu)
+        lines.append(f"bool has_{level.name}() {{ return {tests}; }}")
+    # One of which only the sources are compiled, because another one adds them, is none to choose.
+    complete = [level for level in levels if not level.adds_to or level.adds_to in by_name]
+    for level in reversed(complete):  # after what it adds to
+        lines.append(f"void fill_{level.name}(Kernels &table) {{")
+        if level.adds_to:
+            lines.append(f"  fill_{level.adds_to}(table);")
+        lines += _calls(level)
+        if added := by_name.get(level.adds_if_there):
+            lines += [f"  if (has_{added.name}()) {{", *_calls(added), "  }"]
+        lines += [f'  table.name = "{level.name}";', "}"]
+    rows = [f'{{"{each.name}", has_{each.name}, fill_{each.name}}}' for each in complete]
+    lines.append(f"constexpr Level kLevels[] = {{{', '.join(rows)}}};")
+    return "\n".join([*lines, "}", "}", ""])
+
+
+def _function(source: str) -> str:
+    """Return the function of a source that fills its part of the table."""
+    return "fill_" + source.replace("/", "_")
+
+
+def _calls(level: Level) -> list[str]:
+    return [f"  {level.name}::{_function(source)}(table);" for source in level.sources]
