@@ -61,7 +61,7 @@ namespace cpuacc {
 /* How many threads a program uses unless its options say it. */
 int32_t default_threads();
 /* Answers about each node, as armnn_backend_api.query. */
-void answer(const armnn_graph &graph, armnn_support *supports, uint64_t stride);
+void answer(const armnn_backend &backend, const armnn_graph &graph, armnn_support *supports, uint64_t stride);
 /* Throws Failure. */
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args);
 void serialize(const armnn_program &program, const Write &write);

@@ -62,9 +62,9 @@ Options parse_options(const armnn_compile_args *args) {
 }
 
 /* Lowers all layers; names all that cannot be. */
-Graph lower_all(const ImportedGraph &from, const FastMath &fast_math) {
+Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMath &fast_math) {
   Graph graph;
-  Lowering lowering(from.values, graph, fast_math);
+  Lowering lowering(from.values, graph, kernels, fast_math);
   for (const int32_t value : from.inputs) lowering.receive(value);
   for (const Layer &layer : from.layers) {
     try {
@@ -90,7 +90,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
                      ProgramWeights weights) {
   const bool is_fast = options.allows_fast_math;
   const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
-  Graph lowered = lower_all(imported, fast_math);
+  Graph lowered = lower_all(imported, backend.kernels, fast_math);
   imported.keep_constants();
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);

@@ -71,9 +71,9 @@ armnn_code use_allocator(armnn_backend *backend, const armnn_allocator *allocato
   });
 }
 
-armnn_code query(armnn_backend *, const armnn_device *, const armnn_graph *graph, armnn_support *supports,
+armnn_code query(armnn_backend *backend, const armnn_device *, const armnn_graph *graph, armnn_support *supports,
                  uint64_t stride, armnn_error *error) {
-  return cpuacc::guarded(error, [&] { cpuacc::answer(*graph, supports, stride); });
+  return cpuacc::guarded(error, [&] { cpuacc::answer(*backend, *graph, supports, stride); });
 }
 
 armnn_code compile(armnn_backend *backend, const armnn_device *, const armnn_graph *graph,

@@ -9,9 +9,9 @@ namespace cpuacc {
 namespace {
 
 /* Tries each node on its own, all its inputs in plain order. */
-std::string refusal_of(const ImportedGraph &graph, const Layer &layer, int32_t &input) {
+std::string refusal_of(const ImportedGraph &graph, const Layer &layer, const Kernels &kernels, int32_t &input) {
   Graph scratch;
-  Lowering lowering(graph.values, scratch);
+  Lowering lowering(graph.values, scratch, kernels);
   try {
     for (const int32_t value : layer.inputs) {
       if (value >= 0 && !graph.values[static_cast<size_t>(value)].is_constant()) {
@@ -28,14 +28,14 @@ std::string refusal_of(const ImportedGraph &graph, const Layer &layer, int32_t &
 
 }  // namespace
 
-void answer(const armnn_graph &from, armnn_support *supports, uint64_t stride) {
+void answer(const armnn_backend &backend, const armnn_graph &from, armnn_support *supports, uint64_t stride) {
   thread_local std::list<std::string> reasons; /* until the next query on this thread */
   reasons.clear();
   const ImportedGraph graph = import_graph(from, false);
   for (size_t i = 0; i < graph.layers.size(); ++i) {
     armnn_support &row = *ARMNN_AT(armnn_support, supports, stride, i);
     int32_t input = -1;
-    reasons.push_back(refusal_of(graph, graph.layers[i], input));
+    reasons.push_back(refusal_of(graph, graph.layers[i], backend.kernels, input));
     const std::string &reason = reasons.back();
     row.level = reason.empty() ? ARMNN_PREFERRED : ARMNN_NOT_SUPPORTED;
     row.input = input + 1;

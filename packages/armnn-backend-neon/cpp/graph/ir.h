@@ -3,22 +3,16 @@
 #ifndef CPUACC_GRAPH_IR_H_
 #define CPUACC_GRAPH_IR_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "armnn/backend.h"
-#include "graph/shape.h"
-#include "kernels/kernels.h"
+#include "graph/description.h"
 #include "threads/pool.h"
 
 namespace cpuacc {
-
-using TensorId = int32_t;
-constexpr TensorId kNone = -1;
 
 size_t element_bytes(armnn_data_type type);
 /* A multiple of a cache line that holds them. */
@@ -65,13 +59,8 @@ class Frame {
   std::byte *scratch_;
 };
 
-class Pointwise;
 class ProgramWeights;
-class Reorder;
 struct Graph;
-
-/* All values of a function of bytes. */
-using ByteTable = std::array<uint8_t, 256>;
 
 /* What an operation may use while it gets ready. */
 struct Setup {
@@ -94,14 +83,6 @@ struct CopiedRange {
   size_t from;
   size_t to;
   size_t bytes;
-};
-
-/* An operation behind an integer gemm that turns its accumulators into real numbers. */
-struct DequantiseStep {
-  enum class Kind { none, add_whole, to_float, multiply, add };
-  Kind kind = Kind::none;
-  size_t data = 0; /* the input that carries the sums */
-  TensorId operand = kNone; /* what is added to each column, or the one number that all are multiplied by */
 };
 
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
@@ -130,56 +111,10 @@ class Operation {
    */
   virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
 
-  /* Takes over a function of its output, or the sum of its output and another tensor of the same
-   * shape, if it can; what it takes is computed by run.
-   */
-  virtual bool absorb(const Elementwise &) { return false; }
-  virtual bool absorb_sum(TensorId) { return false; }
-  /* The same for the sum of its output and a row of count numbers, repeated along all other axes. */
-  virtual bool absorb_bias(TensorId, int64_t) { return false; }
-  /* The function that it applies to its one input, if that is all it does. */
-  virtual const Elementwise *as_function() const { return nullptr; }
-  /* Whether it is the sum of its two inputs, of one shape. */
-  virtual bool is_sum() const { return false; }
-  /* Whether it is the sum of its inputs and this one is a row, repeated for each row of the other: the
-   * numbers of the row; else 0.
-   */
-  virtual int64_t added_row(size_t) const { return 0; }
-  /* Itself, if it can compute a part of its output on its own. */
-  virtual const Pointwise *as_pointwise() const { return nullptr; }
-
-  /* Itself, if all it does is to bring the axes of its input into another order. */
-  virtual Reorder *as_reorder() { return nullptr; }
-
-  /* What it is to an integer gemm in front of it. */
-  virtual DequantiseStep as_dequantise_step(const Graph &) const { return {}; }
-  /* Takes over a step that follows. */
-  virtual bool absorb_dequantise_step(const DequantiseStep &) { return false; }
-
-  /* The table by which it makes each byte of its output from the one at the same place of its input,
-   * if that is all it does; the graph's tensors are known by then.
-   */
-  virtual ByteTable *as_table(const Graph &, const Kernels &) { return nullptr; }
-  /* Takes over the table of its output. */
-  virtual bool absorb_table(const ByteTable &) { return false; }
-  /* What it computes of its two inputs, bytes in one shape, if it is a weighted sum of them. */
-  virtual std::optional<Int8Addition> as_int8_addition() const { return std::nullopt; }
-  /* Takes over such a sum of its output, which is x, and another tensor. */
-  virtual bool absorb_int8_addition(const Int8Addition &, TensorId) { return false; }
-  /* Computes z of pairs of bytes, if it does that with those at the same place of its inputs. */
-  virtual bool pair_up(const Kernels &, const ByteTable &, const ByteTable &, ByteTable &) const {
-    return false;
-  }
-
-  /* Whether it makes float32 of Float16, or rounds float32 to it, and nothing else. */
-  virtual bool decodes_float16() const { return false; }
-  virtual bool encodes_float16() const { return false; }
-  /* What makes, of the Float16 whose float32 its inputs are, its output rounded to Float16, with the same
-   * bits; nullptr: nothing does.
-   */
-  virtual std::unique_ptr<Operation> in_float16(const Kernels &, const std::vector<TensorId> &, TensorId) const {
-    return nullptr;
-  }
+  /* What it computes, as far as a rule of passes/ asks. */
+  virtual Description describe() const { return {}; }
+  /* The slots for what it can do with that before it stores it. */
+  virtual EpilogueSlots epilogue_slots() { return {}; }
 
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;

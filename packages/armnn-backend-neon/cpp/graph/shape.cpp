@@ -53,8 +53,4 @@ int64_t whole_axis(int64_t axis, size_t rank) {
   return whole;
 }
 
-bool adds_to_columns(const Shape &shape, const Shape &data, const Shape &added) {
-  return shape.size() == 2 && data[0] == shape[1] && data[1] == 1 && added[0] == 0 && added[1] == 1;
-}
-
 }  // namespace cpuacc

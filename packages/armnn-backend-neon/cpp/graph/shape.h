@@ -40,11 +40,6 @@ size_t place_of(const Order &order, int64_t axis);
 /* An axis counted from the end if negative; refuses one outside of the rank. */
 int64_t whole_axis(int64_t axis, size_t rank);
 
-/* Whether an iteration over rows of columns adds the same numbers to each row: the steps of what it is
- * added to, and of what is added.
- */
-bool adds_to_columns(const Shape &shape, const Shape &data, const Shape &added);
-
 }  // namespace cpuacc
 
 #endif

@@ -195,7 +195,7 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
     return shared;
   }
   const TensorId made = graph_.add(std::move(tensor));
-  add<Reorder>(first.tensor, made, steps);
+  add<Reorder>(first.tensor, made, reorder_box(graph_[first.tensor].shape, steps));
   forms_[number].push_back({order, made});
   return made;
 }

@@ -121,8 +121,8 @@ using Lower = void (*)(Lowering &lowering);
 
 class Lowering {
  public:
-  Lowering(const std::vector<Value> &values, Graph &graph, FastMath fast_math = {})
-      : values_(values), graph_(graph), fast_math_(fast_math) {}
+  Lowering(const std::vector<Value> &values, Graph &graph, const Kernels &kernels, FastMath fast_math = {})
+      : values_(values), graph_(graph), kernels_(kernels), fast_math_(fast_math) {}
 
   /* Makes a value that execute receives. */
   void receive(int32_t value);
@@ -136,6 +136,7 @@ class Lowering {
   /* -- for the layers --------------------------------------------------------------------------- */
 
   const Layer &layer() const { return *layer_; }
+  const Kernels &kernels() const { return kernels_; }
   const FastMath &fast_math() const { return fast_math_; }
   size_t input_count() const { return layer_->inputs.size(); }
   bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
@@ -192,6 +193,7 @@ class Lowering {
 
   const std::vector<Value> &values_;
   Graph &graph_;
+  const Kernels &kernels_;
   FastMath fast_math_;
   const Layer *layer_ = nullptr;
   std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */

@@ -46,13 +46,16 @@ class Chaining {
   size_t owner(TensorId id) const { return static_cast<size_t>(graph_.owner(id)); }
   TensorId made_by(size_t position) const { return graph_.operations[position]->outputs[0]; }
   int64_t count(size_t position) const { return graph_[made_by(position)].count(); }
+  /* nullptr: it is of another kind. */
+  const Pointwise *pointwise(size_t position) const {
+    return dynamic_cast<const Pointwise *>(graph_.operations[position].get());
+  }
 
   bool can_be_link(size_t position) const {
-    const Operation &operation = *graph_.operations[position];
-    const Pointwise *lines = operation.as_pointwise();
-    if (lines == nullptr || count(position) == 0 || graph_[made_by(position)].alias != kNone) return false;
-    for (size_t i = 0; i < operation.inputs.size(); ++i) {
-      const std::optional<AccessPattern> pattern = lines->access_pattern(graph_, i);
+    const Pointwise *operation = pointwise(position);
+    if (operation == nullptr || count(position) == 0 || graph_[made_by(position)].alias != kNone) return false;
+    for (size_t i = 0; i < operation->inputs.size(); ++i) {
+      const std::optional<AccessPattern> pattern = operation->access_pattern(graph_, i);
       if (!pattern) return false;
       if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < kShortestRun) return false;
     }
@@ -85,25 +88,25 @@ class Chaining {
         if (user < position && !is_member(user)) return false;
       }
     }
-    const Operation &reader = *graph_.operations[position];
+    const Pointwise &reader = *pointwise(position);
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
       const size_t maker = makers_[owner(reader.inputs[i])];
       if (maker == kNowhere || !is_member(maker)) continue;
-      if (!reader.as_pointwise()->access_pattern(graph_, i)->is_dense(count(position))) return false;
+      if (!reader.access_pattern(graph_, i)->is_dense(count(position))) return false;
     }
     return true;
   }
 
   void replace(const std::vector<size_t> &group) {
     const auto is_member = [&](size_t i) { return std::binary_search(group.begin(), group.end(), i); };
-    std::vector<std::unique_ptr<Operation>> links;
+    std::vector<std::unique_ptr<Pointwise>> links;
     std::vector<TensorId> outputs;
     for (const size_t member : group) {
       const TensorId made = made_by(member);
       const std::vector<size_t> &users = users_[owner(made)];
       const bool is_inside = !is_delivered_[owner(made)] && std::all_of(users.begin(), users.end(), is_member);
       if (!is_inside) outputs.push_back(made);
-      links.push_back(std::move(graph_.operations[member]));
+      links.emplace_back(static_cast<Pointwise *>(graph_.operations[member].release()));
     }
     graph_.operations[group.back()] = std::make_unique<Chain>(graph_, std::move(links), std::move(outputs));
   }

@@ -23,7 +23,7 @@ class Halving {
 
   void run() {
     for (auto &operation : graph_.operations) {
-      if (!operation->encodes_float16()) continue;
+      if (!converts(*operation, ARMNN_FLOAT32, ARMNN_FLOAT16)) continue;
       std::unique_ptr<Operation> halved = halved_maker(*operation);
       if (halved == nullptr) continue;
       halved->node = operation->node;
@@ -33,15 +33,26 @@ class Halving {
   }
 
  private:
+  bool converts(const Operation &operation, armnn_data_type from, armnn_data_type to) const {
+    return std::holds_alternative<Conversion>(operation.describe()) && graph_[operation.inputs[0]].type == from &&
+           graph_[operation.outputs[0]].type == to;
+  }
+
   std::unique_ptr<Operation> halved_maker(const Operation &narrow) {
     const Operation *maker = makers_[static_cast<size_t>(narrow.inputs[0])];
-    if (maker == nullptr || maker->as_pointwise() == nullptr) return nullptr;
+    if (maker == nullptr) return nullptr;
+    const Description description = maker->describe();
+    const auto *function = std::get_if<Elementwise>(&description);
+    const auto *arithmetic = std::get_if<BinaryArithmetic>(&description);
+    if (function == nullptr && arithmetic == nullptr) return nullptr;
     std::vector<TensorId> halves;
     for (const TensorId id : maker->inputs) {
       halves.push_back(halves_of(id));
       if (halves.back() == kNone) return nullptr;
     }
-    return maker->in_float16(kernels_, halves, narrow.outputs[0]);
+    return function != nullptr
+               ? float16_function(kernels_, halves[0], narrow.outputs[0], *function)
+               : float16_arithmetic(halves, narrow.outputs[0], arithmetic->broadcast, arithmetic->operation);
   }
 
   /* The Float16 tensor whose float32 a tensor is; kNone: there is none. */
@@ -49,7 +60,7 @@ class Halving {
     if (id == kNone) return kNone;
     if (graph_[id].constant != nullptr) return constant_halves(id);
     const Operation *maker = makers_[static_cast<size_t>(id)];
-    return maker != nullptr && maker->decodes_float16() ? maker->inputs[0] : kNone;
+    return maker != nullptr && converts(*maker, ARMNN_FLOAT16, ARMNN_FLOAT32) ? maker->inputs[0] : kNone;
   }
 
   TensorId constant_halves(TensorId id) {

@@ -157,8 +157,6 @@ class Depthwise final : public WithEpilogue {
   Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows)
       : WithEpilogue({input, weights, bias}, {out}), windows_(column_as_row(windows)) {}
 
-  bool absorb_sum(TensorId) override { return false; }
-
   size_t prepare(const Setup &setup) override {
     const int64_t rows = windows_.batch * windows_.output_height;
     const int32_t threads = setup.threads_for(outputs_ns(rows * windows_.output_width));

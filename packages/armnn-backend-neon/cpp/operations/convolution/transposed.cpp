@@ -96,8 +96,6 @@ class TransposedConvolution final : public WithEpilogue {
     }
   }
 
-  bool absorb_sum(TensorId) override { return false; }
-
   size_t prepare(const Setup &setup) override {
     const Tensor &weights = setup[inputs[1]];
     size_t pointers = 0;

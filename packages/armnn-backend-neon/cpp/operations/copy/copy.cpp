@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "layers/lowering.h"
 
@@ -103,45 +102,6 @@ void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
-/* Whether kernels copy it row by row or tile by tile; it is simplified. */
-bool is_fast(const CopyBox &box) {
-  return is_transposition(box) || (box.from.back() == 1 && box.to.back() == 1);
-}
-
-/* One reordering and then another, whose axes may be cut otherwise; nullopt: they do not fit together.
- * Axes of the memory in between, from the densest one on, are split where the other has a border.
- */
-std::optional<CopyBox> composed(const CopyBox &first, const CopyBox &second) {
-  if (elements(first.shape) == 0) return std::nullopt;
-  std::vector<size_t> written(first.shape.size()), read(second.shape.size());
-  std::iota(written.begin(), written.end(), size_t{0});
-  std::iota(read.begin(), read.end(), size_t{0});
-  std::sort(written.begin(), written.end(), [&](size_t a, size_t b) { return first.to[a] < first.to[b]; });
-  std::sort(read.begin(), read.end(), [&](size_t a, size_t b) { return second.from[a] < second.from[b]; });
-  CopyBox result;
-  int64_t made_left = 1, read_left = 1, from = 0, to = 0;
-  for (size_t i = 0, j = 0;;) {
-    if (made_left == 1 && i < written.size()) {
-      made_left = first.shape[written[i]];
-      from = first.from[written[i++]];
-    }
-    if (read_left == 1 && j < read.size()) {
-      read_left = second.shape[read[j]];
-      to = second.to[read[j++]];
-    }
-    const int64_t size = std::min(made_left, read_left);
-    if (made_left % size != 0 || read_left % size != 0) return std::nullopt;
-    result.shape.push_back(size);
-    result.from.push_back(from);
-    result.to.push_back(to);
-    made_left /= size;
-    read_left /= size;
-    from *= size;
-    to *= size;
-    if (made_left == 1 && read_left == 1 && i == written.size() && j == read.size()) return simplified(result);
-  }
-}
-
 /* A box as items for threads: boxes along the outer axes, and slices along the next one. */
 struct Split {
   size_t outer_axes;
@@ -212,6 +172,10 @@ void copy_box(const Kernels *kernels, const CopyBox &box, const Split &split, co
 }
 
 }  // namespace
+
+bool is_fast(const CopyBox &box) {
+  return is_transposition(box) || (box.from.back() == 1 && box.to.back() == 1);
+}
 
 Shape strides_of(const Shape &shape) {
   Shape strides(shape.size());
@@ -328,26 +292,6 @@ std::vector<CopiedRange> CopyBoxes::copied_ranges() const {
                       static_cast<size_t>(box.shape[0]) * element_bytes_});
   }
   return result;
-}
-
-Reorder::Reorder(TensorId from, TensorId to, Order steps)
-    : CopyBoxes({from}, to, {CopyBox{}}), steps_(std::move(steps)) {}
-
-CopyBox Reorder::box(const std::vector<Tensor> &tensors) const {
-  if (composed_) return *composed_;
-  return simplified(reorder_box(tensors[static_cast<size_t>(inputs[0])].shape, steps_));
-}
-
-bool Reorder::absorb_reorder(const Graph &graph, const Reorder &later) {
-  std::optional<CopyBox> both = composed(box(graph.tensors), later.box(graph.tensors));
-  if (!both || !is_fast(*both)) return false;
-  composed_ = std::move(both);
-  return true;
-}
-
-size_t Reorder::prepare(const Setup &setup) {
-  set_box(box(setup.tensors));
-  return CopyBoxes::prepare(setup);
 }
 
 size_t Copy::prepare(const Setup &setup) {

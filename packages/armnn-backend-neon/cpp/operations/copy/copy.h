@@ -6,26 +6,18 @@
 #define CPUACC_OPERATIONS_COPY_COPY_H_
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "graph/ir.h"
 
 namespace cpuacc {
 
-/* A box of elements; strides and offsets are in elements. */
-struct CopyBox {
-  Shape shape;
-  Shape from;
-  Shape to;
-  int64_t from_offset = 0;
-  int64_t to_offset = 0;
-};
-
 /* Row-major steps of a shape. */
 Shape strides_of(const Shape &shape);
 /* The same box with as few axes as can be, the last one the densest of the target. */
 CopyBox simplified(CopyBox box);
+/* Whether kernels copy it row by row or tile by tile; it is simplified. */
+bool is_fast(const CopyBox &box);
 
 /* Fills an output, then copies boxes[i] of inputs[i] into it. */
 class CopyBoxes : public Operation {
@@ -40,34 +32,26 @@ class CopyBoxes : public Operation {
   std::vector<CopiedRange> copied_ranges() const override;
 
  protected:
-  void set_box(CopyBox box) { boxes_ = {std::move(box)}; }
+  std::vector<CopyBox> boxes_;
 
  private:
   void fill(const Frame &frame, std::byte *to) const;
 
-  std::vector<CopyBox> boxes_;
   std::vector<std::byte> filler_; /* one element; empty: the boxes cover the output */
   size_t element_bytes_ = 0;
   size_t output_count_ = 0;
 };
 
-/* Axis i of the target is axis steps[i] of the source. */
+/* Brings the axes of its input into another order. */
 class Reorder : public CopyBoxes {
  public:
-  Reorder(TensorId from, TensorId to, Order steps);
-  void check(const Graph &) const override {} /* its boxes follow from the tensors */
-  Reorder *as_reorder() override { return this; }
-  /* Becomes this reordering and then a later one of the same memory, in whatever shape, if that is a
-   * box that kernels are good at.
-   */
-  bool absorb_reorder(const Graph &graph, const Reorder &later);
-  size_t prepare(const Setup &setup) override;
-
- private:
-  CopyBox box(const std::vector<Tensor> &tensors) const;
-
-  Order steps_;
-  std::optional<CopyBox> composed_; /* instead of the steps, with what was absorbed */
+  Reorder(TensorId from, TensorId to, const CopyBox &box) : CopyBoxes({from}, to, {simplified(box)}) {}
+  Description describe() const override { return boxes_[0]; }
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    slots.box = &boxes_[0];
+    return slots;
+  }
 };
 
 class Copy : public Operation {

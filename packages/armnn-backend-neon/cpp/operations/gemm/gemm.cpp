@@ -96,33 +96,15 @@ size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout) {
   return aligned_bytes(bytes);
 }
 
-bool WithEpilogue::absorb(const Elementwise &function) {
-  if (function.function == Function::linear && function_.function == Function::linear) {
-    function_.a *= function.a;
-    function_.b = function_.b * function.a + function.b;
-    return true;
-  }
-  if (function_.function != Function::identity) {
-    if (function.function != Function::linear || !has_scale()) return false;
-    function_.scale *= function.a;
-    function_.shift = function_.shift * function.a + function.b;
-    return true;
-  }
-  function_ = function;
-  return true;
-}
-
-bool WithEpilogue::absorb_bias(TensorId bias, int64_t count) {
-  if (count != bias_count() || inputs[2] != kNone || function_.function != Function::identity) return false;
-  inputs[2] = bias;
-  return true;
-}
-
-bool WithEpilogue::absorb_sum(TensorId other) {
-  if (has_residual_ || function_.function != Function::identity) return false;
-  has_residual_ = true;
-  inputs.push_back(other);
-  return true;
+EpilogueSlots WithEpilogue::epilogue_slots() {
+  EpilogueSlots slots;
+  slots.function = &function_;
+  slots.scales = true;
+  if (bias_count() == kNone || function_.function != Function::identity) return slots;
+  slots.columns = bias_count();
+  if (inputs[2] == kNone) slots.bias = &inputs[2];
+  if (!has_residual_) slots.adds_residual = &has_residual_;
+  return slots;
 }
 
 namespace {

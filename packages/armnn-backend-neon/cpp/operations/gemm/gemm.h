@@ -144,22 +144,18 @@ class Lowering;
 void add_gemm(Lowering &lowering, TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
               int64_t rows, int64_t matrices, bool is_left_shared);
 
-/* An operation with an epilogue: what it may absorb. Its third input is the bias, or kNone. */
+/* An operation whose kernels have an epilogue. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
  public:
   using Operation::Operation;
 
-  bool absorb(const Elementwise &function) override;
-  bool absorb_sum(TensorId other) override;
+  EpilogueSlots epilogue_slots() override;
   /* A tile reads of the tensor that is added what lies where it then writes. */
   bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
-  bool absorb_bias(TensorId bias, int64_t count) override;
 
  protected:
-  /* Numbers of its bias; kNone: it takes over none. */
+  /* Numbers of its bias; kNone: it absorbs neither a bias nor a residual. */
   virtual int64_t bias_count() const { return kNone; }
-  /* Whether its kernels look at the function's scale and shift. */
-  virtual bool has_scale() const { return true; }
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_residual_ = false; /* it is the last input then */

@@ -8,22 +8,6 @@
 
 namespace cpuacc {
 
-/* An iteration over an output and two operands with the strides of each; the output lies densely. */
-struct Broadcast {
-  Shape shape;
-  Shape x;
-  Shape y;
-
-  bool is_plain() const { return shape.size() == 1 && x[0] == 1 && y[0] == 1; }
-  /* The numbers of an operand that is the same row for all rows of the other one; else 0. */
-  int64_t row_of(size_t side) const {
-    if (shape.size() != 2 || x[1] != 1 || y[1] != 1) return 0;
-    const int64_t own = side == 0 ? x[0] : y[0];
-    const int64_t other = side == 0 ? y[0] : x[0];
-    return own == 0 && other == shape[1] ? shape[1] : 0;
-  }
-};
-
 /* A function of two operands, span by span. */
 class Binary : public Pointwise {
  public:

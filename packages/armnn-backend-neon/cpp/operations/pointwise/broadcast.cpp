@@ -63,14 +63,9 @@ class BroadcastFunction final : public Pointwise {
         element_ns_(element_ns),
         kind_(kind) {}
 
-  DequantiseStep as_dequantise_step(const Graph &) const override {
+  Description describe() const override {
     if (kind_ != SpanKind::whole_sum) return {};
-    for (const size_t data : {size_t{0}, size_t{1}}) {
-      if (adds_to_columns(iteration_.shape, iteration_.strides[data], iteration_.strides[1 - data])) {
-        return {DequantiseStep::Kind::add_whole, data, inputs[1 - data]};
-      }
-    }
-    return {};
+    return BinaryArithmetic{Arithmetic::add, {iteration_.shape, iteration_.strides[0], iteration_.strides[1]}};
   }
 
   size_t prepare(const Setup &setup) override {

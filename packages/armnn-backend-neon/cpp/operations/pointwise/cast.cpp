@@ -86,9 +86,8 @@ class Cast final : public Unary {
     convert_(operands[0], to, n);
   }
 
-  DequantiseStep as_dequantise_step(const Graph &) const override {
-    const bool is_real = convert_ == convert<int32_t, float>;
-    return {is_real ? DequantiseStep::Kind::to_float : DequantiseStep::Kind::none, 0, kNone};
+  Description describe() const override {
+    return convert_ == convert<int32_t, float> ? Description(Conversion{}) : Description();
   }
 
  private:

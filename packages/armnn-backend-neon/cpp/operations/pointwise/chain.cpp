@@ -51,14 +51,13 @@ void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pa
 
 }  // namespace
 
-Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links,
+Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links,
              std::vector<TensorId> outputs)
     : Operation({}, std::move(outputs)), count_(graph[links.front()->outputs[0]].count()) {
   std::vector<TensorId> made;
-  for (std::unique_ptr<Operation> &operation : links) {
+  for (std::unique_ptr<Pointwise> &operation : links) {
     const TensorId to = operation->outputs[0];
-    Link link{nullptr, operation->as_pointwise(), {}, Place::buffer, 0, 0};
-    link.operation = std::move(operation);
+    Link link{std::move(operation), {}, Place::buffer, 0, 0};
     link.bytes = static_cast<int64_t>(element_bytes(graph[to].type));
     const auto output = std::find(this->outputs.begin(), this->outputs.end(), to);
     if (output != this->outputs.end()) {
@@ -66,7 +65,7 @@ Chain::Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links,
       link.index = static_cast<size_t>(output - this->outputs.begin());
     }
     connect(graph, link, made);
-    element_ns_ += link.lines->element_ns();
+    element_ns_ += link.operation->element_ns();
     links_.push_back(std::move(link));
     made.push_back(to);
   }
@@ -91,7 +90,7 @@ void Chain::connect(const Graph &graph, Link &link, const std::vector<TensorId> 
     auto input = std::find(inputs.begin(), inputs.end(), id);
     if (input == inputs.end()) input = inputs.insert(inputs.end(), id);
     const auto number = static_cast<size_t>(input - inputs.begin());
-    const AccessPattern pattern = *link.lines->access_pattern(graph, i);
+    const AccessPattern pattern = *link.operation->access_pattern(graph, i);
     const bool is_repeated = pattern.period > 1 && !pattern.is_dense(count_);
     link.operands.push_back({Place::input, number, pattern, bytes, is_repeated});
   }
@@ -199,7 +198,7 @@ void Chain::compute(const Blocks &blocks, int64_t first, int64_t n) const {
     std::byte *to = link.place == Place::buffer
                         ? blocks.own + static_cast<int64_t>(link.index) * buffer_bytes_
                         : blocks.frame.out<std::byte>(outputs[link.index]) + first * link.bytes;
-    link.lines->compute_span(blocks.frame.kernels, operands, steps, to, n);
+    link.operation->compute_span(blocks.frame.kernels, operands, steps, to, n);
   }
 }
 

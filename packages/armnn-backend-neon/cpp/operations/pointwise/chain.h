@@ -15,10 +15,10 @@ namespace cpuacc {
  */
 class Chain final : public Operation {
  public:
-  /* Args: links: operations that are pointwise, of one number of elements, each behind those that it
+  /* Args: links: operations of one number of elements, each behind those that it
    * reads; outputs: what others read of theirs.
    */
-  Chain(const Graph &graph, std::vector<std::unique_ptr<Operation>> links, std::vector<TensorId> outputs);
+  Chain(const Graph &graph, std::vector<std::unique_ptr<Pointwise>> links, std::vector<TensorId> outputs);
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
@@ -37,8 +37,7 @@ class Chain final : public Operation {
     bool is_lasting = false; /* that copy is the same for all blocks */
   };
   struct Link {
-    std::unique_ptr<Operation> operation;
-    const Pointwise *lines;
+    std::unique_ptr<Pointwise> operation;
     std::vector<Operand> operands;
     Place place;
     size_t index; /* of the output or buffer */

@@ -22,11 +22,7 @@ class Apply final : public Unary {
   }
   double element_ns() const override { return kFunctionNs; }
 
-  const Elementwise *as_function() const override { return &function_; }
-  std::unique_ptr<Operation> in_float16(const Kernels &kernels, const std::vector<TensorId> &halves,
-                                        TensorId to) const override {
-    return float16_function(kernels, halves[0], to, function_);
-  }
+  Description describe() const override { return function_; }
 
  private:
   Elementwise function_;
@@ -37,28 +33,7 @@ class Combine final : public Binary {
   Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
       : Binary(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
 
-  bool is_sum() const override { return operation_ == Arithmetic::add && broadcast_.is_plain(); }
-  int64_t added_row(size_t side) const override {
-    return operation_ == Arithmetic::add ? broadcast_.row_of(side) : 0;
-  }
-
-  DequantiseStep as_dequantise_step(const Graph &graph) const override {
-    const bool is_product = operation_ == Arithmetic::multiply;
-    if (!is_product && operation_ != Arithmetic::add) return {};
-    for (const size_t data : {size_t{0}, size_t{1}}) {
-      const TensorId operand = inputs[1 - data];
-      const bool fits = is_product ? graph[operand].count() == 1
-                                   : adds_to_columns(broadcast_.shape, data == 0 ? broadcast_.x : broadcast_.y,
-                                                     data == 0 ? broadcast_.y : broadcast_.x);
-      const DequantiseStep::Kind kind = is_product ? DequantiseStep::Kind::multiply : DequantiseStep::Kind::add;
-      if (fits && graph[inputs[data]].count() == graph[outputs[0]].count()) return {kind, data, operand};
-    }
-    return {};
-  }
-  std::unique_ptr<Operation> in_float16(const Kernels &, const std::vector<TensorId> &halves,
-                                        TensorId to) const override {
-    return float16_arithmetic(halves, to, broadcast_, operation_);
-  }
+  Description describe() const override { return BinaryArithmetic{operation_, broadcast_}; }
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
@@ -117,12 +92,21 @@ bool lower_with_number(Lowering &l, Arithmetic operation) {
   return false;
 }
 
-/* What makes a tensor by a function of another one; nullptr: it is made in another way. */
-const Operation *function_to(const Graph &graph, TensorId to) {
+struct AppliedFunction {
+  TensorId from;
+  Elementwise function;
+};
+
+/* By which function of another one a tensor is made; nullopt: it is made in another way. */
+std::optional<AppliedFunction> function_to(const Graph &graph, TensorId to) {
   const auto &operations = graph.operations;
   const auto makes = [&](const auto &operation) { return operation->outputs[0] == to; };
   const auto found = std::find_if(operations.rbegin(), operations.rend(), makes);
-  return found == operations.rend() || (*found)->as_function() == nullptr ? nullptr : found->get();
+  if (found == operations.rend()) return std::nullopt;
+  const Description description = (*found)->describe();
+  const auto *function = std::get_if<Elementwise>(&description);
+  if (function == nullptr) return std::nullopt;
+  return AppliedFunction{(*found)->inputs[0], *function};
 }
 
 /* Whether the product of two tensors is x * sigmoid(a * x): then that is lowered, which computes the
@@ -133,14 +117,14 @@ bool lower_swish(Lowering &l, const Operands &operands) {
   const Graph &graph = l.graph();
   for (const size_t side : {size_t{0}, size_t{1}}) {
     const TensorId x = operands.tensors[side];
-    const Operation *gate = function_to(graph, operands.tensors[1 - side]);
-    if (gate == nullptr || gate->as_function()->function != Function::sigmoid) continue;
+    const std::optional<AppliedFunction> gate = function_to(graph, operands.tensors[1 - side]);
+    if (!gate || gate->function.function != Function::sigmoid) continue;
     float a = 1.0f;
-    if (gate->inputs[0] != x) {
-      const Operation *scaling = function_to(graph, gate->inputs[0]);
-      if (scaling == nullptr || scaling->inputs[0] != x) continue;
-      if (scaling->as_function()->function != Function::linear || scaling->as_function()->b != 0.0f) continue;
-      a = scaling->as_function()->a;
+    if (gate->from != x) {
+      const std::optional<AppliedFunction> scaling = function_to(graph, gate->from);
+      if (!scaling || scaling->from != x) continue;
+      if (scaling->function.function != Function::linear || scaling->function.b != 0.0f) continue;
+      a = scaling->function.a;
     }
     l.add<Apply>(x, l.out(0, operands.order), Elementwise{Function::swish, a, 0.0f});
     return true;

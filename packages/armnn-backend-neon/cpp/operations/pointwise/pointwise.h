@@ -28,7 +28,6 @@ class Pointwise : public Operation {
 
   using Operation::Operation;
 
-  const Pointwise *as_pointwise() const override { return this; }
   /* How it reads an operand; none: in another way. */
   virtual std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const = 0;
   /* Computes n elements that lie side by side. A step is 1, or 0 for an operand that is one number

@@ -47,13 +47,6 @@ Bounds bounds_of(armnn_data_type type) {
   return is_signed_int8(type) ? Bounds{-128, 127} : Bounds{0, 255};
 }
 
-bool Bounds::absorb(const Elementwise &function) {
-  if (function.function != Function::clamp) return false;
-  lowest = std::max(lowest, static_cast<int32_t>(function.b));
-  highest = std::min(highest, static_cast<int32_t>(function.a));
-  return true;
-}
-
 Int8Params int8_io_params_of(const Lowering &l) {
   const Value &data = l.input(0);
   const Value &out = l.output();
@@ -261,41 +254,24 @@ void Int8Epilogue::operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_
   if (addition_table != nullptr) kernels.look_up(addition_table->data(), bytes, bytes, count);
 }
 
-bool WithInt8Epilogue::absorb(const Elementwise &function) {
-  if (addition_table_ || (table_ && !addition_)) return false;
-  if (!addition_) return params_.bounds.absorb(function);
-  Bounds bounds{addition_->requantization.lowest, addition_->requantization.highest};
-  if (!bounds.absorb(function)) return false;
-  addition_->requantization.lowest = bounds.lowest;
-  addition_->requantization.highest = bounds.highest;
-  return true;
-}
-
-bool WithInt8Epilogue::absorb_table(const ByteTable &table) {
-  std::optional<ByteTable> &last = addition_ ? addition_table_ : table_;
-  if (!last) {
-    last = table;
-  } else {
-    for (uint8_t &byte : *last) byte = table[byte];
-  }
-  return true;
-}
-
-bool WithInt8Epilogue::absorb_int8_addition(const Int8Addition &addition, TensorId other) {
-  if (addition_) return false;
-  addition_ = addition;
-  inputs.push_back(other);
-  return true;
+EpilogueSlots WithInt8Epilogue::epilogue_slots() {
+  EpilogueSlots slots;
+  slots.table = addition_ ? &addition_table_ : &table_;
+  if (!addition_) slots.addition = &addition_;
+  if (*slots.table) return slots;
+  slots.lowest = addition_ ? &addition_->requantization.lowest : &params_.bounds.lowest;
+  slots.highest = addition_ ? &addition_->requantization.highest : &params_.bounds.highest;
+  return slots;
 }
 
 Int8Epilogue WithInt8Epilogue::epilogue_of(const Frame &frame) const {
   Int8Epilogue epilogue{};
-  if (table_) epilogue.table = &*table_;
+  if (table_) epilogue.table = &table_->table;
   if (!addition_) return epilogue;
   epilogue.addition = &*addition_;
   epilogue.other = frame.in<uint8_t>(inputs.back());
   epilogue.output = frame.out<uint8_t>(outputs[0]);
-  if (addition_table_) epilogue.addition_table = &*addition_table_;
+  if (addition_table_) epilogue.addition_table = &addition_table_->table;
   return epilogue;
 }
 

@@ -15,14 +15,7 @@ namespace cpuacc {
 bool is_int8(const Value &value);
 bool is_signed_int8(armnn_data_type type);
 
-/* The lowest and the highest number that is stored in a tensor. */
-struct Bounds {
-  int32_t lowest;
-  int32_t highest;
-
-  /* Takes over a bounding of what is stored. */
-  bool absorb(const Elementwise &function);
-};
+/* Those of a data type. */
 Bounds bounds_of(armnn_data_type type);
 
 /* How bytes are read and what becomes of their sums. */
@@ -119,10 +112,7 @@ class WithInt8Epilogue : public Operation {
   WithInt8Epilogue(std::vector<TensorId> inputs, TensorId out, Int8Params params)
       : Operation(std::move(inputs), {out}), params_(std::move(params)) {}
 
-  bool absorb(const Elementwise &function) override;
-  bool absorb_table(const ByteTable &table) override;
-  /* The tensor is the last input then. */
-  bool absorb_int8_addition(const Int8Addition &addition, TensorId other) override;
+  EpilogueSlots epilogue_slots() override;
 
  protected:
   Int8Epilogue epilogue_of(const Frame &frame) const;
@@ -133,9 +123,9 @@ class WithInt8Epilogue : public Operation {
   Int8Params params_;
 
  private:
-  std::optional<ByteTable> table_;
+  std::optional<ByteFunction> table_;
   std::optional<Int8Addition> addition_;
-  std::optional<ByteTable> addition_table_;
+  std::optional<ByteFunction> addition_table_;
 };
 
 /* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */

@@ -21,82 +21,71 @@ constexpr double kLookUpNs = 0.4;
 /* Computes a function of 256 real values in their place. */
 using RealFunction = std::function<void(const Kernels &, float *)>;
 
-/* A function of bytes: all its values are computed in floats before it runs. */
+/* All values of a function of bytes, from those of real numbers. */
+ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const RealFunction &function) {
+  const Kernels &kernels = l.kernels();
+  ByteTable bytes;
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  std::array<float, 256> real;
+  kernels.dequantize[static_cast<int>(integer_of(from.type))](
+      bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
+  function(kernels, real.data());
+  kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), bytes.data(), 256, to.quantization.scales[0],
+                                                          to.quantization.zero_points[0]);
+  return bytes;
+}
+
 class LookUp final : public Unary {
  public:
-  /* Args: bounding: what it does if it only bounds what is stored; else its function is identity. */
-  LookUp(TensorId from, TensorId to, RealFunction function, Elementwise bounding)
-      : Unary(from, to), function_(std::move(function)), bounding_(bounding) {}
+  LookUp(TensorId from, TensorId to, const ByteFunction &function) : Unary(from, to), function_(function) {}
 
-  ByteTable *as_table(const Graph &graph, const Kernels &kernels) override {
-    if (is_known_) return &table_;
-    const Tensor &from = graph[inputs[0]];
-    const Tensor &to = graph[outputs[0]];
-    ByteTable bytes;
-    std::iota(bytes.begin(), bytes.end(), uint8_t{0});
-    std::array<float, 256> real;
-    kernels.dequantize[static_cast<int>(integer_of(from.type))](
-        bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
-    function_(kernels, real.data());
-    kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), table_.data(), 256,
-                                                            to.quantization.scales[0],
-                                                            to.quantization.zero_points[0]);
-    is_known_ = true;
-    return &table_;
-  }
-
-  bool absorb_table(const ByteTable &table) override {
-    for (uint8_t &byte : table_) byte = table[byte];
-    bounding_.function = Function::identity;
-    return true;
+  Description describe() const override { return *function_; }
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    slots.table = &function_;
+    return slots;
   }
 
   void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
-    kernels.int8.look_up(table_.data(), static_cast<const uint8_t *>(operands[0]),
+    kernels.int8.look_up(function_->table.data(), static_cast<const uint8_t *>(operands[0]),
                          static_cast<uint8_t *>(to), n);
   }
   double element_ns() const override { return kLookUpNs; }
 
-  const Elementwise *as_function() const override {
-    return bounding_.function == Function::clamp ? &bounding_ : nullptr;
-  }
-
  private:
-  RealFunction function_;
-  Elementwise bounding_;
-  ByteTable table_{};
-  bool is_known_ = false;
+  std::optional<ByteFunction> function_; /* is there */
 };
 
-/* What a function does to stored numbers if it bounds them and their scale stays. */
-Elementwise bounding_of(const Lowering &l, const Elementwise &function) {
+/* To what a function clamps stored numbers, if that is all it does and their scale stays. */
+std::optional<Bounds> clamp_of(const Lowering &l, const Elementwise &function) {
   const Quantization &in = l.input(0).quantization;
   const Quantization &out = l.output().quantization;
   const bool is_alike = l.input(0).type == l.output().type && in.scales == out.scales &&
                         in.zero_points == out.zero_points;
-  if (!is_alike || function.function != Function::clamp) return {Function::identity, 0.0f, 0.0f};
+  if (!is_alike || function.function != Function::clamp) return std::nullopt;
   const Bounds bounds = bounds_of(l.output().type);
   const auto stored = [&](float real) {
-    return std::clamp(std::round(real / out.scales[0]) + static_cast<float>(out.zero_points[0]),
-                      static_cast<float>(bounds.lowest), static_cast<float>(bounds.highest));
+    return static_cast<int32_t>(
+        std::clamp(std::round(real / out.scales[0]) + static_cast<float>(out.zero_points[0]),
+                   static_cast<float>(bounds.lowest), static_cast<float>(bounds.highest)));
   };
-  return {Function::clamp, stored(function.a), stored(function.b)};
+  return Bounds{stored(function.b), stored(function.a)};
 }
 
 /* Of the input with that number, which has the output's shape. */
-void lower_table(Lowering &l, size_t i, RealFunction function, Elementwise bounding) {
+void lower_table(Lowering &l, size_t i, const RealFunction &function, std::optional<Bounds> bounds = std::nullopt) {
   require(is_int8(l.input(i)) && is_int8(l.output()), "input and output must have 8 bits");
   const Order order = l.order(i);
   const TensorId from = l.in(i, order);
-  l.add<LookUp>(from, l.out(0, order), std::move(function), bounding);
+  l.add<LookUp>(from, l.out(0, order), ByteFunction{tabulated(l, l.input(i), l.output(), function), bounds});
 }
 
 void lower_function(Lowering &l, Elementwise function) {
   require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
   lower_table(
       l, 0, [=](const Kernels &kernels, float *real) { kernels.elementwise(function, real, real, 256); },
-      bounding_of(l, function));
+      clamp_of(l, function));
 }
 
 float real_number(const Value &value) {
@@ -118,7 +107,7 @@ bool lower_with_number(Lowering &l, Arithmetic operation) {
       is_left ? kernels.arithmetic(operation, &number, 0, real, 1, real, 256)
               : kernels.arithmetic(operation, real, 1, &number, 0, real, 256);
     };
-    lower_table(l, 1 - i, function, {Function::identity, 0.0f, 0.0f});
+    lower_table(l, 1 - i, function);
     return true;
   }
   return false;
@@ -143,11 +132,11 @@ class Int8Binary : public Binary {
       : Binary(operands.tensors[0], operands.tensors[1], to, operands.broadcast, 1),
         params_(std::move(params)) {}
 
-  bool absorb(const Elementwise &function) override { return params_.bounds.absorb(function); }
-
-  bool pair_up(const Kernels &kernels, const ByteTable &x, const ByteTable &y, ByteTable &z) const override {
-    compute(kernels, x.data(), 1, y.data(), 1, z.data(), 256);
-    return true;
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    slots.lowest = &params_.bounds.lowest;
+    slots.highest = &params_.bounds.highest;
+    return slots;
   }
 
  protected:
@@ -163,10 +152,7 @@ class Int8Add final : public Int8Binary {
   Int8Add(const Operands &operands, TensorId to, Int8Params params, Int8Addition addition)
       : Int8Binary(operands, to, std::move(params)), addition_(addition) {}
 
-  std::optional<Int8Addition> as_int8_addition() const override {
-    if (!broadcast_.is_plain()) return std::nullopt;
-    return bounded_addition();
-  }
+  Description describe() const override { return Int8Arithmetic{bounded_addition(), broadcast_.is_plain()}; }
 
  private:
   Int8Addition bounded_addition() const {
@@ -189,12 +175,20 @@ class Int8Multiply final : public Int8Binary {
   Int8Multiply(const Operands &operands, TensorId to, Int8Params params, Int8Multiplication multiplication)
       : Int8Binary(operands, to, std::move(params)), multiplication_(multiplication) {}
 
+  Description describe() const override {
+    return Int8Arithmetic{bounded_multiplication(), broadcast_.is_plain()};
+  }
+
  private:
-  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
-               void *z, int64_t n) const override {
+  Int8Multiplication bounded_multiplication() const {
     Int8Multiplication multiplication = multiplication_;
     multiplication.requantization = requantization();
-    kernels.int8.multiply(multiplication, static_cast<const uint8_t *>(x), x_step,
+    return multiplication;
+  }
+
+  void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
+               void *z, int64_t n) const override {
+    kernels.int8.multiply(bounded_multiplication(), static_cast<const uint8_t *>(x), x_step,
                           static_cast<const uint8_t *>(y), y_step, static_cast<uint8_t *>(z), n);
   }
 
@@ -363,7 +357,7 @@ TensorId requantized(Lowering &l, size_t i, const Order &order) {
           static_cast<int32_t>(i));
   const TensorId to = l.temporary(out.type, l.graph()[from].shape);
   l.graph()[to].quantization = out.quantization;
-  l.add<LookUp>(from, to, [](const Kernels &, float *) {}, Elementwise{Function::identity, 0.0f, 0.0f});
+  l.add<LookUp>(from, to, ByteFunction{tabulated(l, in, out, [](const Kernels &, float *) {})});
   return to;
 }
 

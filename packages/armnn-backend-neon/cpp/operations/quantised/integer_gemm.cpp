@@ -28,22 +28,16 @@ class IntegerGemm final : public Operation {
     inputs.resize(kInputs, kNone);
   }
 
-  bool absorb_dequantise_step(const DequantiseStep &step) override {
-    if (function_.function != Function::identity) return false;
-    switch (step.kind) {
-      case DequantiseStep::Kind::add_whole: return !is_real_ && take(kWhole, step.operand);
-      case DequantiseStep::Kind::to_float: return !is_real_ && (is_real_ = true);
-      case DequantiseStep::Kind::multiply:
-        return is_real_ && inputs[kShift] == kNone && take(kScale, step.operand);
-      case DequantiseStep::Kind::add: return is_real_ && take(kShift, step.operand);
-      default: return false;
-    }
-  }
-
-  bool absorb(const Elementwise &function) override {
-    if (!is_real_ || function_.function != Function::identity) return false;
-    function_ = function;
-    return true;
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    if (is_real_) slots.function = &function_;
+    if (function_.function != Function::identity) return slots;
+    TensorId &bias = inputs[is_real_ ? kShift : kWhole];
+    if (bias == kNone) slots.bias = &bias;
+    slots.columns = layout_.columns;
+    if (!is_real_) slots.dequantises = &is_real_;
+    if (is_real_ && bias == kNone && inputs[kScale] == kNone) slots.scale = &inputs[kScale];
+    return slots;
   }
 
   size_t prepare(const Setup &setup) override {
@@ -100,12 +94,6 @@ class IntegerGemm final : public Operation {
 
  private:
   enum Input : size_t { kWhole = 4, kScale, kShift, kInputs };
-
-  bool take(Input place, TensorId operand) {
-    if (inputs[place] != kNone) return false;
-    inputs[place] = operand;
-    return true;
-  }
 
   template <typename T>
   const T *column_of(const Frame &frame, Input place, int64_t column) const {

@@ -128,10 +128,10 @@ class ScaleShift final : public Pointwise {
     return 0;
   }
 
-  bool absorb(const Elementwise &function) override {
-    if (function_.function != Function::identity) return false;
-    function_ = function;
-    return true;
+  EpilogueSlots epilogue_slots() override {
+    EpilogueSlots slots;
+    slots.function = &function_;
+    return slots;
   }
 
   void run(const Frame &frame) const override {

@@ -15,7 +15,7 @@ float float32_of(uint16_t bits, HalfFormat format);
 class HalfToFloat32 final : public Unary {
  public:
   HalfToFloat32(TensorId from, TensorId to, HalfFormat format) : Unary(from, to), format_(format) {}
-  bool decodes_float16() const override { return format_ == HalfFormat::float16; }
+  Description describe() const override { return Conversion{}; }
   void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
@@ -26,7 +26,7 @@ class HalfToFloat32 final : public Unary {
 class Float32ToHalf final : public Unary {
  public:
   Float32ToHalf(TensorId from, TensorId to, HalfFormat format) : Unary(from, to), format_(format) {}
-  bool encodes_float16() const override { return format_ == HalfFormat::float16; }
+  Description describe() const override { return Conversion{}; }
   void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                     int64_t n) const override;
 
