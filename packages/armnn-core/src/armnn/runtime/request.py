@@ -39,7 +39,7 @@ class OptimizationRequest:
 
     @property
     def cache_key(self) -> str:
-        """All fields but the folder of the cache, as text; equal for equal preparations."""
+        """The fields that a preparation depends on, as text."""
         return repr(replace(self, cache_dir=None))
 
 
