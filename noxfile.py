@@ -33,7 +33,7 @@ PACKAGES = {
 }
 SCRIPTS = sorted(
     script
-    for folder in ("tools", "benchmarks", "packages/*/tools")
+    for folder in ("tools", "benchmarks", "examples", "packages/*/tools")
     for script in Path().glob(f"{folder}/**/*.py")
 )
 EVERYTHING = "armnn-core[cpu,dynamic,image]"

@@ -20,7 +20,7 @@ from tools.release import check_distributions, wheelhouse
 
 SCRIPTS = {
     path: path.read_text()
-    for folder in ("tools", "benchmarks", "packages/*/tools")
+    for folder in ("tools", "benchmarks", "examples", "packages/*/tools")
     for path in ROOT.glob(f"{folder}/**/*.py")
 }
 CONTENT = b"a model"
