@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiles the backend with a C++ compiler alone; hatchling calls it, and so does a developer.
+"""Compiles the backend with a C++ compiler, for hatchling.
 
 ``python hatch_build.py`` builds into the source tree and compiles only what has changed. The
 machine is the one that the compiler in CXX compiles for: a cross-compiler makes another wheel.
@@ -35,7 +35,7 @@ def version_of_distribution() -> str:
 
 
 class NativeBuildHook(BuildHookInterface[BuilderConfig]):
-    """Builds the library for wheels, and puts the headers into source distributions."""
+    """Builds the library for wheels; adds headers to sdists."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before hatchling collects the files."""
@@ -66,7 +66,7 @@ class NativeBuildHook(BuildHookInterface[BuilderConfig]):
 
 
 def put_into_sources(library: Path) -> Path:
-    """Copy a library to where Python looks for it in the source tree; return the copy."""
+    """Copy a library into the source tree; return the copy."""
     # The old file may be mapped by a process: it is replaced, never written to.
     unfinished = (SOURCES / LIBRARY).with_suffix(".part")
     shutil.copy2(library, unfinished)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The instruction-set levels that this machine can run, and layers of bytes on each of them."""
+"""Fixtures: this machine's instruction-set levels, and layers of bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUXILIARY = {16: {"asimd": 1, "asimdhp": 10, "asimddp": 20}, 26: {"i8mm": 13, "b
 
 
 def levels() -> list[str]:
-    """Return the names of the levels, the best first; only the one that the environment names."""
+    """Return the levels, best first, or the environment's one."""
     named = os.environ.get("ARMNN_CPUACC_ISA")
     return [named] if named else levels_of_cpu()
 
@@ -49,13 +49,13 @@ def levels_of_cpu() -> list[str]:
 
 @pytest.fixture
 def best_level() -> str:
-    """The best level that this machine has."""
+    """Return the best level that this machine has."""
     return levels()[0]
 
 
 @pytest.fixture(params=levels())
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A level that this machine has, at which every runtime made from now on uses CpuAcc."""
+    """Set and return a level; new runtimes use CpuAcc there."""
     name: str = request.param
     monkeypatch.setenv("ARMNN_CPUACC_ISA", name)
     # A static backend belongs to the process and keeps the level that it began with.
@@ -74,7 +74,7 @@ def computes_in_float16(level: str) -> bool:
 
 @pytest.fixture
 def run_network(level: str) -> Callable[..., Array]:
-    """A function that runs a network of one output on CpuAcc at a level."""
+    """Return a function that runs a one-output network."""
 
     def run(network: armnn.Network, threads: int = 2, **feeds: Array) -> Array:
         options = {"CpuAcc": {"NumberOfThreads": threads}}
@@ -88,10 +88,11 @@ def run_network(level: str) -> Callable[..., Array]:
 
 @pytest.fixture
 def check_bytes() -> Callable[..., None]:
-    """A function that compares bytes with real numbers in steps from a zero point.
+    """Return a function that compares bytes with real numbers.
 
-    They may be off by one step, but only where the real number is so close to a half that the last
-    rounding of a sum, which is scaled in float32 or fixed point, may fall either way.
+    The real numbers are in steps from a zero point. Bytes may be off by one step, but only where
+    the real number is so close to a half that the last rounding of a sum, which is scaled in
+    float32 or fixed point, may fall either way.
     """
 
     def check(actual: Array, real: Array, zero_point: int, lowest: int = -256) -> None:

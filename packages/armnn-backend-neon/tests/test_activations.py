@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Activations keep their bounds over all of float32, on every level, and let NaN through.
+"""Activations keep their bounds and NaN over all float32.
 
-The bound is in units of the last place of the exact result or, where that is smaller, of x or 1:
-factors near zero are differences of numbers near one.
+That is tested on every level. The bound is in units of the last place of the exact result or, where
+that is smaller, of x or 1: factors near zero are differences of numbers near one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def everywhere() -> Array:
-    """Every sign and exponent with many mantissas, numbers around zero, and what is special."""
+    """Return all signs and exponents with many mantissas, and specials.
+
+    Numbers around zero are included.
+    """
     bits = np.random.default_rng(6).integers(0, 2**32, 100_000, dtype=np.uint32)
     near = np.linspace(-12, 12, 60_001, dtype=np.float32)
     return np.concatenate([bits.view(np.float32), near, np.array(SPECIAL, np.float32)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run allocates nothing: every call of the allocator from CpuAcc's code is counted."""
+"""A run allocates nothing: CpuAcc's allocator calls are counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def ramp(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def images() -> Network:
-    """Windows by Winograd, products, one per channel; joined, resized, and averaged."""
+    """Return a network of convolutions, joined, resized and averaged.
+
+    They are Winograd, gemm and depthwise ones.
+    """
     net = Network("images")
     x = net.add_input("x", TensorInfo((1, 32, 32, 16)))
     same: dict[str, Any] = {
@@ -46,7 +49,7 @@ def images() -> Network:
 
 
 def sequences() -> Network:
-    """Recurrences, normalisation, and products of matrices that are both computed."""
+    """Return recurrences, normalisation, and gemms of two computed operands."""
     net = Network("sequences")
     x = net.add_input("x", TensorInfo((6, 2, 16)))
     states, _ = net.add_gru(x, ramp(1, 48, 16), ramp(1, 48, 16), ramp(1, 96))
@@ -58,7 +61,7 @@ def sequences() -> Network:
 
 
 def stored() -> Network:
-    """Windows, sums and functions of bytes."""
+    """Return windows, sums and functions of bytes."""
     info = TensorInfo((1, 16, 16, 32), DataType.QASYMM_S8, 0.05, 3)
     net = Network("bytes")
     x = net.add_input("x", info)
@@ -78,7 +81,7 @@ def stored() -> Network:
 
 
 def halves() -> Network:
-    """Products with weights that stay in float16, of copied rows too."""
+    """Return gemms with float16 weights, of copied rows too."""
     net = Network("halves")
     x = net.add_input("x", TensorInfo((1, 64, 64, 256)))
     weights = [ramp(*shape).astype(np.float16) for shape in ((64, 1, 1, 256), (64, 8))]
@@ -99,7 +102,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
 
 
 def count(name: str, threads: int) -> tuple[int, int]:
-    """Return how often loading and a first run allocate, and four runs after it."""
+    """Return the allocations of loading, first and four more runs."""
     counter = ctypes.CDLL(None)
     counter.counted.restype = ctypes.c_ulong
     counter.count_from.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
@@ -127,7 +130,7 @@ def count(name: str, threads: int) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def counting_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The counter, compiled."""
+    """Compile the counting library."""
     made = tmp_path_factory.mktemp("counter") / "allocations.so"
     source = Path(__file__).with_name("allocations.c")
     flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Working memory comes from the user's allocator and goes back to it."""
+"""Working memory comes from the user's allocator, and returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DATA = np.linspace(-1, 1, 16 * 512, dtype=np.float32).reshape(SHAPE)
 
 
 class Recorded(HostAllocator):
-    """Notes what is asked for, and has nothing left when told so."""
+    """Records requests, and must end without any."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -51,7 +51,7 @@ def softmax(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def functions() -> Network:
-    """Each overwrites what the one before made."""
+    """Return functions that overwrite each other's results."""
     net = Network("functions")
     value = net.add_input("x", TensorInfo(SHAPE))
     for _ in range(3):

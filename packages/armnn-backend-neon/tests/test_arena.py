@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors share memory as long as nobody can see it, and the report says what a program takes."""
+"""Tensors share memory invisibly, and the report counts it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sharing(kind: str | None) -> Iterator[None]:
 
 
 def run(network: Network, kind: str | None = None, **feeds: Array) -> tuple[Footprint, list[Array]]:
-    """Return the memory of the one program that a network becomes, and what it computes, twice."""
+    """Return a program's memory, and its results twice."""
     options = {"CpuAcc": {"NumberOfThreads": 2}}
     with sharing(kind), Runtime() as runtime:
         model = runtime.load_model(
@@ -75,7 +75,7 @@ def test_a_line_of_functions_takes_the_memory_of_one_tensor() -> None:
 
 
 def test_the_weights_of_the_footprint_are_the_packed_ones_and_the_bias() -> None:
-    """Panels of as many columns as a level has: 64 columns need no filler on any of them."""
+    """Panels as wide as levels: 64 columns need no filler."""
     net = Network("product")
     x = net.add_input("x", TensorInfo((1, 48), FLOAT))
     product = net.add_fully_connected(x, ramp(48, 64), ramp(64), transpose_weight_matrix=False)
@@ -87,7 +87,10 @@ def test_the_weights_of_the_footprint_are_the_packed_ones_and_the_bias() -> None
 
 
 def test_joined_tensors_are_written_where_they_are_joined() -> None:
-    """Two functions of 400 bytes each go straight into the 800 bytes that Softmax overwrites."""
+    """Two functions write into the bytes that Softmax overwrites.
+
+    They are 400 of 800 bytes each.
+    """
     net = Network("join")
     x = net.add_input("x", TensorInfo((1, 100), FLOAT))
     halves = [
@@ -162,7 +165,7 @@ def lines(net: Network, x: Value, _: Value, draw: np.random.Generator) -> Value:
 
 
 def parts(net: Network, x: Value, y: Value, draw: np.random.Generator) -> Value:
-    """Join along an axis, and take a part that is as large as before."""
+    """Join along an axis, and take an equally large part."""
     axis = int(draw.integers(4))
     joined = net.add_concat([x, y, x], axis=axis)
     begin = [0] * 4
@@ -206,7 +209,7 @@ LAYERS: tuple[Callable[[Network, Value, Value, np.random.Generator], Value], ...
 
 
 def random_network(seed: int, *, is_quantized: bool) -> Network:
-    """Return layers of which each reads one or two of what was made last."""
+    """Return layers that each read one or two recent values."""
     draw = np.random.default_rng(seed)
     batch = int(draw.integers(1, 3))
     shape = (batch, *(int(2 * draw.integers(1, 5)) for _ in range(3)))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic without kernels of its own: integers at their limits, rare functions, broadcasting."""
+"""Arithmetic without special kernels: limits, rare functions, broadcasting.
+
+The limits are those of integers.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention of sizes that fill no tile, on every level, against NumPy in float64."""
+"""Attention of odd sizes, on every level, against float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def compute(level: str) -> Callable[..., Array]:
-    """Return a function that runs an Attention on CpuAcc at a level."""
+    """Return a function that runs an Attention at a level."""
 
     def run(threads: int, operands: list[Array], **options: Any) -> Array:
         network = Network()
@@ -35,7 +35,10 @@ def compute(level: str) -> Callable[..., Array]:
 
 
 def attended(query: Array, key: Array, value: Array, added: Array) -> Array:
-    """softmax(scale * query * key^T + added) * value, 0 where a query sees nothing."""
+    """Return softmax(scale * query * key^T + added) * value.
+
+    It is 0 where a query sees nothing.
+    """
     shared = query.shape[1] // key.shape[1]
     key, value = (np.repeat(each, shared, 1).astype(np.float64) for each in (key, value))
     scores = query.astype(np.float64) @ key.swapaxes(2, 3) / np.sqrt(query.shape[3]) + added

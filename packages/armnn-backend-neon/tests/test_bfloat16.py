@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products under FastMathEnabled: bfloat16 where the level multiplies it, elsewhere as without."""
+"""Gemms under FastMathEnabled: bfloat16 where the level multiplies it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def random(*shape: int) -> Array:
 
 
 def rounded(x: Array) -> Array:
-    """The nearest numbers of bfloat16, halves to even."""
+    """Return the nearest bfloat16 numbers, halves to even."""
     return x.astype(ml_dtypes.bfloat16).astype(np.float64)
 
 
 @pytest.fixture
 def run(level: str) -> Run:
-    """A function that runs a network of one output on CpuAcc at a level."""
+    """Return a function that runs a one-output network."""
 
     def compute(
         network: Network,
@@ -100,7 +100,7 @@ def convolution(
     dilation: int = 1,
     groups: int = 1,
 ) -> Case:
-    """One with a padding of 1; weights [O, KH, KW, I]."""
+    """Return a convolution with padding 1, weights [O,KH,KW,I]."""
     channels = image[3] // groups
     x, weights = random(*image), random(columns, *window, channels)
     network = Network("convolution")
@@ -221,7 +221,7 @@ def test_attention_is_off_by_the_rounding_of_its_operands(run: Run, level: str) 
 
 
 def numbers() -> Iterator[float]:
-    """Ties, neighbours of ties, what overflows, and what is not finite."""
+    """Yield ties, their neighbours, overflowing and non-finite numbers."""
     one = 2.0**-8
     for sign in (1.0, -1.0):
         yield from (sign * (1 + one), sign * (1 + 3 * one), sign * (1 + one + 2**-20))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that were stored compute what they computed, and others are compiled again."""
+"""Stored programs compute the same; unfit ones are recompiled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def random(*shape: int) -> NDArray[np.float32]:
 
 
 def convolutions() -> Network:
-    """A deep one, a shallow one, one in groups, one per channel, and one more."""
+    """Return five convolutions: deep, shallow, grouped, depthwise, another."""
     net = Network("convolutions")
     x = net.add_input("x", IMAGE)
     nhwc = DataLayout.NHWC
@@ -54,7 +54,7 @@ def recurrences() -> Network:
 
 
 def products() -> Network:
-    """Weights that are packed, that are read as they are, and that two layers share."""
+    """Return gemms with packed, unpacked and shared weights."""
     net = Network("products")
     x = net.add_input("x", TensorInfo((6, 16)))
     weights = net.add_constant(random(16, 16))
@@ -87,7 +87,7 @@ NETWORKS = {make.__name__: make for make in (convolutions, products, recurrences
 
 
 def outcomes(network: Network, folder: Path, **options: Any) -> tuple[list[str], dict[str, Any]]:
-    """Return what came of the programs, and the outputs, in a runtime of its own."""
+    """Return the programs' outcomes and outputs in a runtime."""
     recorder = Recorder()
     (info,) = [layer.output.info for layer in network.inputs]
     data = np.random.default_rng(1).integers(-9, 9, info.static_shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A layer that CpuAcc refuses falls back with a reason, and costs a network two borders."""
+"""A refused layer falls back with a reason, two borders."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Casts at the edges of the types, against NumPy and literals."""
+"""Casts at the edges of types, against NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def cast(x: Array, to: DataType) -> Array:
-    """Return what a network of one Cast makes of an array, on CpuAcc alone."""
+    """Return the result of one Cast on CpuAcc alone."""
     network = Network("cast")
     value = network.add_input("x", info_of(x))
     network.add_output("y", network.add_cast(value, output=to))
@@ -56,7 +56,7 @@ def test_pieces_of_any_size_are_whole(size: int) -> None:
 
 
 def test_float64_is_rounded_to_halves_once() -> None:
-    """Of a tie and a little more, float32 would make a tie, which goes to the even side."""
+    """Through float32, slightly above a tie would be a tie."""
     x = np.array(
         [1 + 2.0**-11 + 2.0**-40, -1 - 2.0**-11 - 2.0**-40, 1e300, 1e-300, -np.inf, np.nan]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elementwise layers that follow each other compute what each computes alone, to the last bit."""
+"""Chained pointwise layers compute the same bits as alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ A, B, U = ActivationFunction, BinaryOperation, UnaryOperation
 
 
 class Step(NamedTuple):
-    """A layer of a chain, the names of its operands, and whether the caller reads its output."""
+    """A chain's layer: operands, and whether its output is read."""
 
     name: str
     add: Callable[..., Value]
@@ -177,7 +177,10 @@ SHAPES = [(1, 1, 1), (1, 3, 7), (2, 5, 1), (3, 1, 17), (2, 130, 24), (1, 3, 5000
 
 
 def operands(shape: tuple[int, ...]) -> dict[str, Array]:
-    """Two tensors, and what is repeated: one number, a line of the last axis, a number per line."""
+    """Return two tensors, and numbers repeated in three ways.
+
+    They are one number, a line of the last axis, a number per line.
+    """
     rng = np.random.default_rng(8)
     tensors = {
         "x": 3 * rng.standard_normal(shape, np.float32),
@@ -192,7 +195,7 @@ def operands(shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 class Tensor(NamedTuple):
-    """Elements, and what they stand for."""
+    """Elements, and their real values."""
 
     data: Array
     info: TensorInfo
@@ -201,7 +204,7 @@ class Tensor(NamedTuple):
 def run_steps(
     steps: Sequence[Step], known: dict[str, Tensor], threads: int = 1
 ) -> dict[str, Tensor]:
-    """Compute a network of all steps; return what the caller reads."""
+    """Compute all steps in a network; return the read outputs."""
     used = {name for step in steps for name in step.operands}
     feeds = {name: tensor.data for name, tensor in known.items() if name in used}
     net = Network()
@@ -218,7 +221,7 @@ def run_steps(
 
 
 def are_same(actual: Array, expected: Array) -> bool:
-    """Whether all bits are the same, but those of what is no number."""
+    """Return whether all bits are the same, NaN's excepted."""
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
         return False
     numbers = expected == expected
@@ -228,7 +231,7 @@ def are_same(actual: Array, expected: Array) -> bool:
 
 
 def run_alone(steps: Sequence[Step], known: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Compute a network per step, each fed with what the one before made."""
+    """Compute a network per step, fed by the previous one."""
     known = dict(known)
     for step in steps:
         known |= run_steps([step._replace(is_output=True)], known)
@@ -252,7 +255,7 @@ def test_a_chain_computes_what_its_layers_compute_alone(
 
 @pytest.mark.usefixtures("level")
 def test_nothing_between_the_layers_of_a_chain_is_in_memory() -> None:
-    """Each tensor of 400 kB would be in the arena: only the chain's buffers are."""
+    """Tensors of 400 kB need only the chain's buffers."""
     net = Network("line")
     value = net.add_input("x", TensorInfo((100, 1000)))
     line = net.add_input("line", TensorInfo((1, 1000)))
@@ -270,7 +273,7 @@ def test_nothing_between_the_layers_of_a_chain_is_in_memory() -> None:
 
 @pytest.mark.usefixtures("level")
 def test_a_chain_waits_for_what_it_reads_from_elsewhere() -> None:
-    """The reduction reads the first layer and is read by the third: they are not one walk."""
+    """The reduction between two layers forbids one walk."""
     x = np.random.default_rng(9).standard_normal((5, 33), np.float32)
     net = Network()
     doubled = net.add_addition(*[net.add_input("x", TensorInfo(x.shape))] * 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CpuAcc passes the conformance kit for what it claims, on every level that this machine has."""
+"""CpuAcc passes the conformance kit on every level here."""
 
 from __future__ import annotations
 

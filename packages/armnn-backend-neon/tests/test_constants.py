@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which constants of the host CpuAcc keeps, and which it gives back while it compiles."""
+"""The host's constants that CpuAcc keeps or gives back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDE = 256
 
 
 def left(network: Network) -> dict[str, bool]:
-    """Compile the layers of a network that lets its constants go; return which are still there."""
+    """Return which constants are left after compiling a network."""
     network.lets_constants_go = True
     layers = [
         layer for layer in network.layers if layer.type not in ("Input", "Output", "Constant")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Transpositions one after another, seen in other shapes in between, against NumPy."""
+"""Consecutive transpositions with reshapes between, against NumPy."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ CHAINS: list[Chain] = [
 
 
 def ordered(x: NDArray[Any], chain: Chain) -> NDArray[Any]:
-    """What the chain makes of an array."""
+    """Return the chain's result on an array."""
     for shape, order in chain:
         x = x.reshape(shape).transpose(order)
     return np.ascontiguousarray(x)
 
 
 def network(info: TensorInfo, chain: Chain, *, shows_first: bool = False) -> Network:
-    """The chain as layers; its first result may be an output, too."""
+    """Return the chain as layers.
+
+    Its first result may be an output, too.
+    """
     net = Network("orders")
     value = net.add_input("x", info)
     for i, (shape, order) in enumerate(chain):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process may use as many CPUs as its affinity and the quotas of the cgroups around it allow."""
+"""The usable CPUs: affinity and quotas of cgroups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ int main() { std::printf("%d", cpuacc::usable_cpus()); }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program that says the number, and reads of cgroups in its own folder."""
+    """Compile a program that prints the number of CPUs.
+
+    It reads cgroups in its own folder.
+    """
     folder = tmp_path_factory.mktemp("cpus")
     (folder / "main.cpp").write_text(MAIN)
     places = [f'-DCPUACC_CGROUPS="{folder}/all"', f'-DCPUACC_OWN_CGROUPS="{folder}/own"']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A parameter that the host leaves out is what the layer table says."""
+"""Parameters left out have the layer table's defaults."""
 
 from __future__ import annotations
 

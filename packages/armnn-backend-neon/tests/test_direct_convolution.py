@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions of images with few channels, whose windows slide over lines, on every level."""
+"""Direct convolutions of few channels, on every level."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """An image [N,H,W,I], a window [O,KH,KW,I]; strides and dilation down and across.
+    """A case of an image [N,H,W,I] and window [O,KH,KW,I].
 
-    Pads are those above, below, to the left and to the right.
+    Strides and dilation are down and across. Pads are those above, below, to the left and to the
+    right.
     """
 
     image: tuple[int, int, int, int]
@@ -44,7 +45,7 @@ CASES = [
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
-    """The sum over the window, tap by tap."""
+    """Return the sum over the window, tap by tap."""
     above, below, left, right = case.pads
     x = np.pad(x, ((0, 0), (above, below), (left, right), (0, 0)))
     down, across = case.strides
@@ -60,7 +61,7 @@ def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
 
 
 def fields(case: Case) -> dict[str, Any]:
-    """The fields of the layer."""
+    """Return the fields of the layer."""
     names = ("pad_top", "pad_bottom", "pad_left", "pad_right")
     return {
         **dict(zip(names, case.pads, strict=True)),

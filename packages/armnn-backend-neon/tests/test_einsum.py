@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Einsum where it is a product of matrices, against NumPy; what is none is refused."""
+"""Einsum as matrix product against NumPy; others are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def operands(equation: str) -> list[Array]:
 
 
 def run(equation: str, given: list[Array], constants: int) -> Array:
-    """Compute an Einsum on CpuAcc; so many of the last operands are constants."""
+    """Compute an Einsum on CpuAcc, its last operands constant."""
     network = Network()
     split = len(given) - constants
     feeds = {f"input {i}": operand for i, operand in enumerate(given[:split])}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers of which an axis is empty: what CpuAcc takes it computes as CpuRef does, or fails as it.
+"""Layers with empty axes compute or fail as on CpuRef.
 
 The networks are those of the conformance cases, with each axis of the first input made empty.
 """
@@ -20,7 +20,7 @@ LAYERS = [layer for layer in covered_layers() if any(cases_of(layer, DataType.FL
 
 
 def emptied(case: LayerCase) -> Iterator[tuple[armnn.Network, dict[str, np.ndarray]]]:
-    """Yield the network of a case, and feeds, for each axis that may be empty."""
+    """Yield a case's network and feeds per empty axis."""
     first = case.inputs[0] if case.inputs else None
     if first is None or first.constant:
         return
@@ -51,7 +51,7 @@ def emptied(case: LayerCase) -> Iterator[tuple[armnn.Network, dict[str, np.ndarr
 def outcome(
     net: armnn.Network, feeds: dict[str, np.ndarray], backend: str
 ) -> dict[str, np.ndarray] | str | None:
-    """The outputs, the word "fails", or None if the backend does not take the layer."""
+    """Return the outputs, "fails", or None for a refusal."""
     try:
         return armnn.load_model(net, backends=[backend]).run(feeds)
     except ExecutionError:
@@ -91,7 +91,7 @@ def test_a_constant_without_elements_is_a_constant() -> None:
 def test_a_product_of_bytes_without_inner_dimension_is_the_bias(
     data_type: DataType, lowest: int
 ) -> None:
-    """It was read from memory behind the weights: whatever lay there came out."""
+    """It once read memory behind the weights."""
     steps = armnn.TensorInfo((2, 0), data_type, 0.5, 3)
     net = armnn.Network("sums of nothing")
     weights = net.add_constant(np.zeros((0, 3), data_type.numpy_dtype), steps.with_shape((0, 3)))
@@ -109,7 +109,7 @@ def test_a_product_of_bytes_without_inner_dimension_is_the_bias(
 
 
 def test_a_transposed_convolution_without_outputs_is_refused() -> None:
-    """It divided by the number of its columns, which ended the process."""
+    """It once divided by zero columns, and crashed."""
     net = armnn.Network("no outputs")
     weights = net.add_constant(np.zeros((0, 3, 2, 3), np.float32))
     x = net.add_input("x", armnn.TensorInfo((2, 3, 4, 3)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What follows a product becomes part of it, numbers included; on every level."""
+"""Operations behind a gemm become its epilogue, on every level."""
 
 from __future__ import annotations
 

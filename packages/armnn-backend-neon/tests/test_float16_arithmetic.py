@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers on Float16 have the bits of float32 rounded once, at levels that compute in halves too."""
+"""Float16 layers round float32 once, on every level."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ A, B, U = ActivationFunction, BinaryOperation, UnaryOperation
 
 
 def all_halves() -> Array:
-    """Each half, and five more, so that the last vector is not full."""
+    """Return each half, and five more for a partial vector."""
     return np.arange(2**16 + 5, dtype=np.uint32).astype(np.uint16).view(np.float16)
 
 
 def some_halves(seed: int) -> Array:
-    """Zeros, subnormal numbers, the largest ones, infinities, NaN, and random bits."""
+    """Return zeros, subnormals, limits, infinities, NaN, random bits."""
     bits = [0, 1, 2, 0x3FF, 0x400, 0x401, 0x3BFF, 0x3C00, 0x3C01, 0x7BFF, 0x7C00, 0x7C01, 0x7E00]
     any_bits = np.random.default_rng(seed).integers(0, 2**16, 300)
     return np.array([*bits, *(bit | 0x8000 for bit in bits), *any_bits], np.uint16).view(np.float16)
 
 
 def assert_same_bits(actual: Array, expected: Array) -> None:
-    """NaN is at the same places, with any bits, and the others have the same."""
+    """Assert equal bits, and NaN at the same places."""
     assert actual.dtype == expected.dtype == np.float16
     assert actual.shape == expected.shape
     numbers = ~np.isnan(expected)
@@ -165,7 +165,7 @@ def test_every_layer_of_a_chain_rounds(size: int, run_network: Run) -> None:
 
 
 def test_arithmetic_in_halves_needs_no_buffers(computes_in_float16: bool) -> None:
-    """What is widened before and rounded behind passes through buffers, block by block."""
+    """Conversions around the arithmetic would need block buffers."""
     net = Network("buffers")
     image = net.add_input("x", TensorInfo((100, 1000), DataType.FLOAT16))
     net.add_output("y", net.add_activation(image, function=A.RELU))

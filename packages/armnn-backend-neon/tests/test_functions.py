@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of one element keep their bounds over all of float32, on every level."""
+"""Functions keep their bounds over all float32, every level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPECIAL = np.array(
 
 
 def everywhere() -> Array:
-    """Every sign and exponent with many mantissas, and what is special."""
+    """Return all signs and exponents with many mantissas, and specials."""
     bits = np.random.default_rng(5).integers(0, 2**32, 200_000, dtype=np.uint32)
     near = np.linspace(-12, 12, 100_001, dtype=np.float32)
     return np.concatenate([bits.view(np.float32), near, SPECIAL])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Float16 and BFloat16 are stored in 16 bits and computed in float32, on every level."""
+"""Float16 and BFloat16 are stored narrow, computed in float32."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_float32(x: Array) -> Array:
 
 
 def everywhere() -> Array:
-    """Floats of every sign and exponent, and each half with what is beside and between two."""
+    """Return floats of all exponents, and around each half."""
     rng = np.random.default_rng(3)
     any_bits = rng.integers(0, 2**32, 100_000, dtype=np.uint32)
     halves = as_float32(np.arange(2**16, dtype=np.uint16).view(np.float16))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is compiled for a level stays apart from the others, and wheels say where they run."""
+"""Levels stay apart when compiled, and wheels name their systems."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def linked(code: str, folder: Path, *arguments: str) -> Path:
 
 
 def symbols(path: Path) -> list[tuple[str, str, bool]]:
-    """Name, binding and whether it is defined, of every symbol that the linker looks at."""
+    """Return name, binding and definition of each linker symbol."""
     with path.open("rb") as stream:
         tables = [s for s in ELFFile(stream).iter_sections() if isinstance(s, SymbolTableSection)]
         return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Depthwise convolutions of bytes with any windows, on every level, against whole numbers."""
+"""Depthwise convolutions of bytes, on every level, against integers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """An image [N,H,W,C], a window [KH,KW]; strides and dilations down and across.
+    """A case of an image [N,H,W,C] and window [KH,KW].
 
-    Pads are those above, below, to the left and to the right.
+    Strides and dilations are down and across. Pads are those above, below, to the left and to the
+    right.
     """
 
     image: tuple[int, int, int, int]
@@ -46,7 +47,7 @@ CASES = [
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
-    """The sum over the window, tap by tap."""
+    """Return the sum over the window, tap by tap."""
     above, below, left, right = case.pads
     x = np.pad(x, ((0, 0), (above, below), (left, right), (0, 0)))
     (down, across), (apart_y, apart_x) = case.strides, case.dilations

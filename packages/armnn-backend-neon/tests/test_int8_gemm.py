@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Layers that are sums of products of 8-bit integers, on every level, against whole numbers.
+"""Gemms of 8-bit integers, on every level, against integers.
 
-What is expected is computed without rounding but the last one, which is the only place where a
+The expectation is computed without rounding but the last one, which is the only place where a
 result may differ: by one step, and seldom.
 """
 
@@ -32,7 +32,10 @@ def stored(rng: np.random.Generator, shape: Any, kind: DataType) -> Array:
 def convolved(
     x: Array, w: Array, stride: int, pad: tuple[int, int], dilation: int, groups: int
 ) -> Array:
-    """The convolution of an NHWC image of whole numbers with [O,KH,KW,I] weights."""
+    """Return the integer convolution of an NHWC image.
+
+    Weights are [O,KH,KW,I].
+    """
     out_channels, kh, kw, depth = w.shape
     x = np.pad(x, ((0, 0), pad, pad, (0, 0)))
     height = (x.shape[1] - (kh - 1) * dilation - 1) // stride + 1
@@ -233,7 +236,7 @@ def test_sums_that_float32_would_round_are_exact(run_network: Callable[..., Arra
 
 
 def test_the_extreme_bytes_do_not_saturate_on_the_way(run_network: Callable[..., Array]) -> None:
-    """Two products of 255 and -128 are more than 16 bits."""
+    """Two products of 255 and -128 exceed 16 bits."""
     x = np.full((1, 64), 255, np.uint8)
     weights = np.array([[-128] * 64, [127] * 64], np.int8)
     network = Network()

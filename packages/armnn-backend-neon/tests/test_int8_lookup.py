@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of bytes by table and sums, alone and within what made the bytes; on every level."""
+"""Functions of bytes by table, alone and fused, every level."""
 
 from __future__ import annotations
 

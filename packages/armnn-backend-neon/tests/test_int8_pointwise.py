@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions, sums and products of bytes on every level, against float64."""
+"""Functions, sums and products of bytes, against float64."""
 
 from __future__ import annotations
 

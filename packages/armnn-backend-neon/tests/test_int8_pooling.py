@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pooling and means of bytes on every level, against whole numbers."""
+"""Pooling and means of bytes, on every level, against integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stored(shape: Any, kind: DataType) -> Array:
 
 
 def pooled(x: Array, fill: int, size: int, stride: int, pad: int) -> Array:
-    """Return the windows of an NHWC image, [N, H', W', C, window]."""
+    """Return an NHWC image's windows as [N, H', W', C, window]."""
     sides = ((0, 0), (pad, pad), (pad, pad), (0, 0))
     padded = np.pad(x.astype(np.int64), sides, constant_values=fill)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))
@@ -38,7 +38,7 @@ def pooled(x: Array, fill: int, size: int, stride: int, pad: int) -> Array:
 def network_of(
     x: Array, kind: DataType, size: int, stride: int, pad: int, **fields: Any
 ) -> Network:
-    """Return a network of one Pooling2d whose input has the scale 0.5 and the zero point 9."""
+    """Return a Pooling2d network, scale 0.5 and zero point 9."""
     fields |= dict.fromkeys(("pad_left", "pad_right", "pad_top", "pad_bottom"), pad)
     fields |= dict.fromkeys(("stride_x", "stride_y"), stride)
     network = Network()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bytes with scales of their own that are joined, compared or sampled; on every level."""
+"""Bytes of different scales, joined, compared or sampled."""
 
 from __future__ import annotations
 

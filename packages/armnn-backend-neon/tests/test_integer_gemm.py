@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exact products of bytes and quantisation while running, on every level, against NumPy."""
+"""Exact gemms of bytes and dynamic quantisation, against NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def compute(level: str) -> Callable[..., list[Array]]:
-    """Return a function that runs a layer on CpuAcc at a level, its operands as inputs."""
+    """Return a function that runs a layer on inputs."""
 
     def run(add: Callable[..., Any], *operands: Array, constants: int = 0) -> list[Array]:
         network = Network()
@@ -41,7 +41,7 @@ def compute(level: str) -> Callable[..., list[Array]]:
 
 
 def whole(shape: tuple[int, ...], dtype: Any, seed: int) -> Array:
-    """Every number that a byte holds."""
+    """Return every number that a byte holds."""
     limits = np.iinfo(dtype)
     rng = np.random.default_rng(seed)
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)

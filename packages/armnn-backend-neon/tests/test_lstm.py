@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TensorFlow Lite's long short-term memory on every level, against its equations in float64."""
+"""TensorFlow Lite's LSTM on every level, against float64."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GATES = ("input", "forget", "cell", "output")
 
 
 def parameters(width: int, units: int, d: UnidirectionalSequenceLstmDescriptor) -> dict[str, Array]:
-    """Return the parameters that the descriptor asks for, by their names."""
+    """Return the parameters that the descriptor needs, by name."""
     shapes: dict[str, tuple[int, ...]] = {}
     for gate in GATES[int(d.cifg_enabled) :]:
         shapes[f"input_to_{gate}_weights"] = (units, width)
@@ -112,7 +112,7 @@ def test_a_projection_is_refused() -> None:
 
 
 def in_steps(x: Array, scale: float) -> Array:
-    """Return what is left of numbers in 16 bits: nearest steps, halves away from zero."""
+    """Return numbers rounded to 16-bit steps, halves away from zero."""
     steps = (x / np.float32(scale)).astype(np.float64)
     nearest = np.trunc(steps + np.copysign(0.5, steps))
     return np.float32(np.clip(nearest, -32768, 32767)) * np.float32(scale)
@@ -121,7 +121,7 @@ def in_steps(x: Array, scale: float) -> Array:
 def rounded_step(
     x: Array, h: Array, c: Array, p: dict[str, Array], couples: bool, scale: float
 ) -> tuple[Array, Array]:
-    """Return output and cell of a step that rounds what Arm NN's reference rounds."""
+    """Return output and cell, rounded like Arm NN's reference."""
 
     def gate(name: str, cell: Array | None) -> Array:
         sums = in_steps(p["cell_bias" if name == "cell" else f"{name}_gate_bias"], scale)
@@ -202,7 +202,7 @@ def test_a_step_in_eight_bits_is_refused() -> None:
 
 
 def test_a_quantised_step_without_units_is_refused() -> None:
-    """It divided by the length of its lines, which ended the process."""
+    """It once divided by zero units, and crashed."""
     p = parameters(3, 1, UnidirectionalSequenceLstmDescriptor(cifg_enabled=False))
     network = Network()
     steps = [TensorInfo((2, size), DataType.QSYMM_S16, 2.0**-11) for size in (3, 0, 0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers of sizes that no kernel likes, on every level, against NumPy in float64."""
+"""Layers of odd sizes, on every level, against float64."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]:
-    """Return a function that runs a network of one input on CpuAcc at a level."""
+    """Return a function that runs a one-input network."""
     monkeypatch.setenv("ARMNN_CPUACC_THREADS", "2")  # the smallest loops are split, too
 
     def run(network: Network, x: Array, threads: int = 2) -> Array:
@@ -36,7 +36,10 @@ def compute(level: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Array]
 def convolved(
     x: Array, w: Array, stride: int, pad: tuple[int, int], dilation: int, groups: int
 ) -> Array:
-    """The convolution of an NHWC image with [O,KH,KW,I] weights, window by window."""
+    """Return an NHWC image's convolution, window by window.
+
+    Weights are [O,KH,KW,I].
+    """
     n, _, _, channels = x.shape
     out_channels, kh, kw, depth = w.shape
     x = np.pad(x.astype(np.float64), ((0, 0), pad, pad, (0, 0)))
@@ -54,7 +57,7 @@ def convolved(
 
 
 def check(actual: Array, expected: Array, terms: int) -> None:
-    """A sum of so many terms may be off by a few units in the last place per term."""
+    """Check sums with a few last-place units per term."""
     assert actual.shape == expected.shape
     bound = 4e-7 * (terms + 8) * max(1.0, float(np.abs(expected).max(initial=0.0)))
     assert np.abs(actual - expected).max(initial=0.0) <= bound

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions with few output channels, whose outputs share a row, on every level."""
+"""Convolutions of few output channels, on every level.
+
+Their outputs share a row.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """An image [N,H,W,I], a window [O,KH,KW,I], strides down and across, padding around."""
+    """A case of an image [N,H,W,I] and window [O,KH,KW,I].
+
+    Strides are down and across, padding is around.
+    """
 
     image: tuple[int, int, int, int]
     window: tuple[int, int, int, int]
@@ -37,7 +43,7 @@ CASES = [
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
-    """The sum over the window, tap by tap."""
+    """Return the sum over the window, tap by tap."""
     pads = (case.pad, case.pad)
     x = np.pad(x.astype(np.float64), ((0, 0), pads, pads, (0, 0)))
     down, across = case.strides

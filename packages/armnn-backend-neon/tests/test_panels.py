@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Weights that float16 holds stay in float16 and give the same bits as float32."""
+"""Float16 weights stay narrow and give float32's bits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = 96
 
 
 def halves(*shape: int) -> Array:
-    """Numbers that float16 holds, of each size down to its subnormal ones."""
+    """Return float16 numbers of each size, subnormals included."""
     rng = np.random.default_rng(len(shape))
     sizes = np.exp2(rng.integers(-18, 2, shape))
     return (rng.standard_normal(shape) * sizes).astype(np.float16).astype(np.float32)
@@ -47,7 +47,7 @@ def matrices(weights: Array) -> Network:
 
 
 def convolution(weights: Array) -> Network:
-    """Every other window of an image, in as many groups as its channels ask for."""
+    """Return a strided convolution with as many groups as needed."""
     net = Network("convolution")
     x = net.add_input("x", TensorInfo((1, 103, 95, 34)))
     net.add_output(
@@ -60,7 +60,7 @@ def convolution(weights: Array) -> Network:
 
 
 def crowded(weights: Array) -> Network:
-    """Rows so far from each other that they are copied."""
+    """Return rows so far apart that they are copied."""
     net = Network("crowded")
     x = net.add_input("x", TensorInfo((1, 97, 97, 256)))
     made = net.add_convolution2d(x, weights, stride_x=2, stride_y=2, data_layout=DataLayout.NHWC)
@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Build, tuple[int, ...]]] = {
 def run(
     network: Network, x: Array, threads: int = 1, folder: Path | None = None
 ) -> tuple[Array, int, list[str]]:
-    """Return the output, the bytes of weights in the report, and what came of the cache."""
+    """Return the output, the weights' bytes and the cache's outcomes."""
     recorder = Recorder()
     with Runtime() as runtime:
         options = {"CpuAcc": {"NumberOfThreads": threads}}
@@ -104,7 +104,10 @@ def input_of(network: Network) -> Array:
 
 
 def without_halves(weights: Array) -> Array:
-    """The same weights, but for one of the first column that float16 cannot hold."""
+    """Return the weights with one that float16 cannot hold.
+
+    It is in the first column.
+    """
     result = weights.copy()
     result.flat[0] = np.float32(1 + 2**-11)
     return result

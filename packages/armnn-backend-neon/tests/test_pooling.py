@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pooling with few and many channels, on every level, against NumPy in float64."""
+"""Pooling of few and many channels, against float64."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers of bytes are within one step of CpuRef, in both arithmetics that a network may ask for."""
+"""Layers of bytes within one step of CpuRef, both arithmetics."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ def weights(network: Network, shape: tuple[int, ...], axis: int) -> Value:
 
 
 def convolution(network: Network, x: Value) -> Value:
-    """A window of 3x3 over all channels."""
+    """Add a window of 3x3 over all channels."""
     right, bias = weights(network, (32, 3, 3, 32), 0), network.add_constant(BIAS)
     output = TensorInfo(None, S8, 2.0, -9)
     return network.add_convolution2d(x, right, bias, **WINDOW, output=output)
 
 
 def depthwise(network: Network, x: Value) -> Value:
-    """A window of 3x3 over each channel."""
+    """Add a window of 3x3 over each channel."""
     right, bias = weights(network, (1, 3, 3, 32), 3), network.add_constant(BIAS)
     output = TensorInfo(None, S8, 0.3, -9)
     return network.add_depthwise_convolution2d(x, right, bias, **WINDOW, output=output)
 
 
 def matrix(network: Network, x: Value) -> Value:
-    """A fully connected layer."""
+    """Add a fully connected layer."""
     right, bias = weights(network, (32, 13 * 12 * 32), 0), network.add_constant(BIAS)
     output = TensorInfo(None, S8, 8.0, 3)
     return network.add_fully_connected(x, right, bias, transpose_weight_matrix=True, output=output)
 
 
 def addition(network: Network, x: Value) -> Value:
-    """The sum of the tensor and another scale of it."""
+    """Add the sum of the tensor and a rescaled one."""
     other = network.add_quantize(x, output=TensorInfo(None, S8, 0.11, 4))
     return network.add_addition(x, other, output=TensorInfo(None, S8, 0.17, 2))
 
 
 def multiplication(network: Network, x: Value) -> Value:
-    """The tensor squared."""
+    """Add the tensor squared."""
     return network.add_multiplication(x, x, output=TensorInfo(None, S8, 0.7, 2))
 
 
 def pooling(network: Network, x: Value) -> Value:
-    """Averages of 2x2 in the input's scale."""
+    """Add averages of 2x2 in the input's scale."""
     return network.add_pooling2d(
         x,
         pool_type=PoolingAlgorithm.AVERAGE,
@@ -83,12 +83,12 @@ def pooling(network: Network, x: Value) -> Value:
 
 
 def mean(network: Network, x: Value) -> Value:
-    """The mean of each channel."""
+    """Add the mean of each channel."""
     return network.add_mean(x, axis=(1, 2), output=TensorInfo(None, S8, 0.01, -6))
 
 
 def softmax(network: Network, x: Value) -> Value:
-    """The softmax of the channels."""
+    """Add the softmax of the channels."""
     return network.add_softmax(x, output=TensorInfo(None, S8, 1 / 256, -128))
 
 

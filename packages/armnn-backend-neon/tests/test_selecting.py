@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Elements chosen along axes, against NumPy: ties, NaN, limits of integers, wrong indices."""
+"""Selection along axes, against NumPy: ties, NaN, limits, errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(add: Callable[..., Any], *operands: Array) -> list[Array]:
 
 
 def numbers(shape: tuple[int, ...]) -> Array:
-    """Numbers with many ties, and NaN in some lines."""
+    """Return numbers with many ties, and NaN in places."""
     x = np.random.default_rng(1).integers(-3, 4, shape).astype(np.float32)
     x.reshape(-1)[:: max(7, x.size // 5)] = np.nan
     return x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recurrent layers of odd sizes, with constant weights, on every level, against onnxruntime."""
+"""Recurrent layers of odd sizes, on every level, against onnxruntime."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SIZES = [
 
 
 def weights(operator: str, sizes: Sizes, ways: int) -> dict[str, Array]:
-    """Return weights, recurrent weights and biases, as ONNX lays them out."""
+    """Return weights, recurrent weights and biases in ONNX's layout."""
     _, _, width, units = sizes
     rows = GATES[operator] * units
     shapes = {"w": (ways, rows, width), "r": (ways, rows, units), "b": (ways, 2 * rows)}
@@ -72,7 +72,7 @@ def expected(operator: str, sizes: Sizes, given: dict[str, Array], **options: An
 
 
 def network(operator: str, sizes: Sizes, direction: SequenceDirection, **options: Any) -> Network:
-    """Return a network of one recurrent layer whose weights are constants."""
+    """Return a recurrent layer with constant weights."""
     steps, batch, width, _ = sizes
     ways = 2 if direction is SequenceDirection.BIDIRECTIONAL else 1
     result = Network(operator)

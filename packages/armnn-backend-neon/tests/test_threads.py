@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads share the work, change no result, come and go with the process, and rest when idle."""
+"""Threads share work, change no result, and end properly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = 6
 
 
 def tower() -> Network:
-    """Convolutions, depthwise and pointwise, with a sum and a mean: loops of many sizes."""
+    """Return convolutions, a sum and a mean, of many sizes."""
     generator = np.random.default_rng(5)
     net = Network("tower")
     x = net.add_input("x", TensorInfo(IMAGE))
@@ -121,7 +121,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 
 
 def started(cpus: set[int], options: dict[str, Any]) -> int:
-    """The threads that a process with these CPUs starts."""
+    """Return the threads that a process with these CPUs starts."""
     code = COUNT.format(cpus=cpus, options=options)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(run.stdout)

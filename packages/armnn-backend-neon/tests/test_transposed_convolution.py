@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Transposed convolutions whose windows tile the output, overlap or leave gaps, on every level."""
+"""Transposed convolutions that tile, overlap or leave gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """Shapes as [N,H,W,I] and [O,KH,KW,I]; longer: rows and columns that only the bias reaches."""
+    """A case of [N,H,W,I] and [O,KH,KW,I].
+
+    Longer: rows and columns that only the bias reaches.
+    """
 
     image: tuple[int, ...]
     window: tuple[int, ...]
@@ -39,7 +42,7 @@ CASES = [
 
 
 def transposed(x: NDArray[Any], w: NDArray[Any], bias: NDArray[Any], case: Case) -> NDArray[Any]:
-    """Each input adds its window of weights to the output, by the definition."""
+    """Return the inputs' windows added to the output."""
     n, height, width, _ = x.shape
     columns, kh, kw, _ = w.shape
     full = (

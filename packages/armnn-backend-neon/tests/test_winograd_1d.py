@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions that are filtered along one axis, on every level, against float64."""
+"""Winograd convolutions along one axis, on every level, against float64."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """An image [N, H, W, I], output channels, the window, and the padding and dilation of height
-    and width.
+    """A case: image [N, H, W, I], channels, window, padding.
+
+    Padding and dilation are those of height and width.
     """
 
     image: tuple[int, int, int, int]
@@ -43,7 +44,7 @@ CASES = [
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
-    """The sum over the window, tap by tap."""
+    """Return the sum over the window, tap by tap."""
     x = np.pad(x.astype(np.float64), ((0, 0), *case.pads, (0, 0)))
     down, across = case.dilation
     height = x.shape[1] - (case.window[0] - 1) * down

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""3 x 3 convolutions large enough for Winograd's filtering, on every level, against float64."""
+"""Winograd convolutions, on every level, against float64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """An image [N, H, W, I], its output channels and the padding before and after each axis."""
+    """A case: image [N,H,W,I], output channels and padding."""
 
     image: tuple[int, int, int, int]
     columns: int
@@ -41,7 +41,7 @@ LARGE = [
 
 
 def convolved(x: NDArray[Any], w: NDArray[Any], pads: tuple[int, int]) -> NDArray[Any]:
-    """The sum over the window, tap by tap."""
+    """Return the sum over the window, tap by tap."""
     x = np.pad(x.astype(np.float64), ((0, 0), pads, pads, (0, 0)))
     height, width = x.shape[1] - 2, x.shape[2] - 2
     y: NDArray[Any] = np.zeros((x.shape[0], height, width, w.shape[0]))
@@ -51,7 +51,10 @@ def convolved(x: NDArray[Any], w: NDArray[Any], pads: tuple[int, int]) -> NDArra
 
 
 def off_by(case: Case, layout: DataLayout, *, fast_math: bool) -> tuple[float, NDArray[Any]]:
-    """Return how far CpuAcc is off, as a share of the largest output, and its outputs."""
+    """Return the relative error and the outputs of CpuAcc.
+
+    The error is relative to the largest output.
+    """
     generator = np.random.default_rng(8)
     x = generator.standard_normal(case.image, np.float32)
     w = generator.standard_normal((case.columns, 3, 3, case.image[3]), np.float32)

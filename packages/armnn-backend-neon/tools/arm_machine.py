@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """An emulated Arm machine: Debian's cross-compiler, qemu and Python.
 
-The Python is a script that calls the emulator, so that it starts itself again as any Python does.
+They are Debian's, in a folder. The Python is a script that calls the emulator, so that it starts
+itself again as any Python does.
 """
 
 from __future__ import annotations

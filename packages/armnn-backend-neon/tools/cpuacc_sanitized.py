@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Run CpuAcc's tests under AddressSanitizer, UBSan and ThreadSanitizer.
 
-CpuAcc is built with the sanitizer and installed, and the sanitizer's library is loaded before
-Python, which itself is not instrumented::
+They are AddressSanitizer with UBSan, then ThreadSanitizer. CpuAcc is built with the sanitizer and
+installed, and the sanitizer's library is loaded before Python, which itself is not instrumented::
 
     python packages/armnn-backend-neon/tools/cpuacc_sanitized.py [pytest arguments]
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Debian's packages, unpacked into a folder without root.
 
-apt works with lists, a cache and a record of what is there of its own; it takes the sources and
-their keys from the machine.
+Nothing is installed. apt works with lists, a cache and a record of what is there of its own; it
+takes the sources and their keys from the machine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What tests share: the meaning of layers in float64 and loops, and backends that compute by it."""
+"""Shared fixtures: meanings of layers, and backends computing by them.
+
+Meanings are in float64 and loops.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def compute() -> Callable[[Network, Mapping[str, Array]], dict[str, Array]]:
-    """Return what computes the outputs of a network from its inputs, real values both."""
+    """Return a function that computes a network's real outputs."""
     return _compute
 
 
@@ -335,7 +338,10 @@ class MeaningWorkload(Workload):
 
 
 class MeaningBackend(Backend):
-    """A backend that computes float32 layers by their meanings; tests make kinds of it."""
+    """A backend that computes float32 layers by their meanings.
+
+    Tests make kinds of it.
+    """
 
     id: ClassVar[str] = "Fake"
     api_version: ClassVar[BackendVersion] = BackendVersion(1, 0)
@@ -356,7 +362,7 @@ class MeaningBackend(Backend):
 
 @pytest.fixture
 def meanings() -> dict[str, Callable[..., Array]]:
-    """Return the table of meanings, so that a test can lend it another one."""
+    """Return the table of meanings, which tests may replace."""
     return _MEANINGS
 
 
@@ -365,7 +371,10 @@ MakeBackend = Callable[..., type[MeaningBackend]]
 
 @pytest.fixture
 def make_backend() -> MakeBackend:
-    """Return what makes a kind of MeaningBackend: an id, what it refuses, other members."""
+    """Return a function that makes kinds of MeaningBackend.
+
+    It takes an id, refusals, and other members.
+    """
 
     def make(backend_id: str, refused: Mapping[str, str] | None = None, **members: Any) -> Any:
         return type(
@@ -379,7 +388,7 @@ def make_backend() -> MakeBackend:
 
 @pytest.fixture
 def participants() -> Callable[..., Participants]:
-    """Return what lets backends take part in preparing a network, in order of preference."""
+    """Return a function that makes participants in preference order."""
 
     def make(*kinds: type[Backend], **arguments: Any) -> Participants:
         candidates = tuple(Candidate(kind(), ModelContext({})) for kind in kinds)
@@ -395,7 +404,10 @@ def participants() -> Callable[..., Participants]:
 
 @pytest.fixture
 def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
-    """Return what makes a runtime in a process where just the given backends are installed."""
+    """Return a function that makes runtimes with given backends.
+
+    Just these are installed.
+    """
     with ExitStack() as stack:
 
         def make(*kinds: type[Backend], **options: Any) -> Runtime:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Distributions that were parts of the core: their old names, and what is said without them."""
+"""Distributions split from the core: old names and messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(code: str, *arguments: str, folder: Path | None = None) -> str:
 
 @pytest.fixture
 def stand_ins(tmp_path: Path) -> Path:
-    """A folder with a package of the name ``armnn_compat`` that has one stand-in."""
+    """Write a package ``armnn_compat`` with one stand-in."""
     package = tmp_path / "armnn_compat"
     (package / "acme").mkdir(parents=True)
     package.joinpath("__init__.py").write_text("")

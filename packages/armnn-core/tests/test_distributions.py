@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is read in folders says the same as the metadata library, which reads all the rest."""
+"""The scan of folders agrees with the metadata library."""
 
 from __future__ import annotations
 

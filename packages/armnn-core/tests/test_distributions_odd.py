@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Odd environments are read as the metadata library reads them: kinds, duplicates, damage."""
+"""Odd environments read as by the metadata library.
+
+They have several kinds, duplicates and damage.
+"""
 
 from __future__ import annotations
 

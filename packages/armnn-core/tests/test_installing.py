@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands that errors give: they name wheels that exist, and where these are found."""
+"""Commands in errors name existing wheels and their place."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def test_each_backend_of_the_table_is_an_extra_under_the_name_of_its_distributio
 
 
 def backends_named(path: Path) -> list[str]:
-    """The ids of backends in the texts of a module, without its docstrings and comments."""
+    """Return the backend ids in a module's texts.
+
+    Docstrings and comments are left out.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     texts = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is read of installed distributions: order, duplicates, stale and damaged metadata."""
+"""Metadata of distributions: order, duplicates, stale and damaged."""
 
 from __future__ import annotations
 

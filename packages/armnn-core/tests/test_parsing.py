@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finding the parser for a file, and what is said when there is none."""
+"""Finding the parser for a file, or the error."""
 
 from __future__ import annotations
 

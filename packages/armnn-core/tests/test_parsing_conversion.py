@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What parsers share, with a format of lines: a result, an operator and its operands."""
+"""The shared parts of parsers, with a format of lines.
+
+A line has a result, an operator and its operands.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Wrong things at every parameter of the public API: whatever is raised is armnn's own error."""
+"""Wrong arguments everywhere raise armnn's own errors only.
+
+The public API is called with them at every parameter.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Anything:
-    """Of no use to anybody."""
+    """An object without any use."""
 
 
 WRONG: dict[str, Any] = {
@@ -78,7 +81,7 @@ INTERPRETER = re.compile(
 
 
 def raised_wrongly(call: Callable[[], object]) -> str | None:
-    """Return what a call raised that no user should see; "" if it raised nothing, None if well."""
+    """Return a wrong exception's text, "" for none, None if right."""
     try:
         call()
     except ArmnnError as error:
@@ -93,7 +96,7 @@ def raised_wrongly(call: Callable[[], object]) -> str | None:
 def wrong_calls(
     call: Callable[..., object], good: Mapping[str, Any]
 ) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield calls with one wrong argument each, and what is wrong."""
+    """Yield calls with one wrong argument each, described."""
     for parameter in good:
         for label, value in WRONG.items():
             arguments = {**good, parameter: value}
@@ -266,7 +269,7 @@ def runtime(make_backend, make_runtime):
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is taken for a path is made in a folder of its own."""
+    """Enter a folder for files made by mistaken paths."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The golden file of the Backend API, the script that guards it, and the page that explains it."""
+"""The golden file of the Backend API, script and page."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ NAME = re.compile(r"`((?:armnn\.\w+\.)?[A-Z]\w*(?:\.\w+)?)`")
 
 
 def resolve(name: str) -> bool:
-    """Whether a public class, or an attribute of one, of that name exists."""
+    """Return whether a public class or attribute exists."""
     module, _, rest = name.rpartition(".") if name.startswith("armnn.") else ("", "", name)
     if module.count(".") > 1:  # armnn.graph.Layer.type: the class belongs to the name
         module, _, owner = module.rpartition(".")

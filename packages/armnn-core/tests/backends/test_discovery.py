@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of static backends before any of them is imported."""
+"""The facts about static backends before their import."""
 
 from __future__ import annotations
 

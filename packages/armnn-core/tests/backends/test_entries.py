@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where no backend can be used, the error names the cause of each and what to do about it."""
+"""Without usable backends, the error names causes and remedies."""
 
 from __future__ import annotations
 

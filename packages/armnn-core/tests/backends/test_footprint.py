@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a backend says of a program's memory is believed only if it is whole."""
+"""A backend's report of memory is believed only if complete."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Loading one backend: every way to fail, each with its reason, and each only once."""
+"""Loading a backend: every failure, its reason, only once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = f"{HEAD}class backend(NullBackend):\n    id = 'Acme'\n"
 
 
 def failure(tmp_path: Path, source: str) -> tuple[BackendUnavailableError, BackendState]:
-    """What loading a backend with this source raises, and its state afterwards."""
+    """Return the error of loading a source, and its state."""
     with installed(tmp_path, backend_plugin("Acme", source=source), alone=True):
         registry = BackendRegistry()
         with pytest.raises(BackendUnavailableError) as caught:
@@ -188,7 +188,10 @@ def test_a_backend_that_asks_for_itself_is_told_so(tmp_path: Path) -> None:
 
 
 class Audit:
-    """Sees the audit events of loads; hooks cannot be removed, so there is one for all tests."""
+    """The audit events of loads.
+
+    Hooks cannot be removed, so there is one for all tests.
+    """
 
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] | None = None

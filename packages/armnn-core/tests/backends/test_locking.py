@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lock file: what it lists, what is refused without it, and when it cannot be believed."""
+"""The lock file: contents, refusals and damaged files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_hashes(site: Path) -> None:
-    """Give the RECORD of the fake distribution the hashes that pip would have written."""
+    """Give the fake distribution's RECORD the hashes of pip."""
     (record,) = site.glob("armnn_backend_acme*/RECORD")
     rows = []
     for row in csv.reader(record.read_text().splitlines()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The registry: precedence, what it says of unknown backends, and what is used unasked."""
+"""The registry: precedence, messages, and backends used by default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ BROKEN = "raise ImportError('libacme.so is missing')\n"
 
 
 def scored(backend_id: str, score: int | str) -> Plugin:
-    """A plug-in whose backend has that score, or computes it with that expression."""
+    """Return a plug-in whose backend has that score.
+
+    It may be an expression that computes the score.
+    """
     source = (
         "from armnn_conformance import NullBackend\nclass backend(NullBackend):\n"
         f"    id = {backend_id!r}\n    def score(self): return {score}\n"

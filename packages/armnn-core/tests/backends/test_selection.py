@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The switches that keep backends out: what they admit, what they block, when they count."""
+"""The switches: what they admit and block, and when."""
 
 from __future__ import annotations
 

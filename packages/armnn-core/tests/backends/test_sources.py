@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backend sources: when they are imported, what their records become, and who owns the result."""
+"""Backend sources: their import, records and owners."""
 
 from __future__ import annotations
 

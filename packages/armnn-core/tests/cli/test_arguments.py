@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An option that takes one value may be given once; lists of backends add up."""
+"""Single-value options occur once; lists of backends add up."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def saved(path: Path, array: NDArray[Any]) -> Path:
 
 
 def npy_with_header(header: str, data: bytes = b"") -> bytes:
-    """A .npy file of version 1 with any header."""
+    """Return a .npy file of version 1 with any header."""
     text = header.encode().ljust(118 - 10 - 1) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 

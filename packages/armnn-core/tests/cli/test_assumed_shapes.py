@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sizes that are assumed for the open dimensions of inputs, and the reasons that are given."""
+"""Sizes assumed for open dimensions, with their reasons."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SEARCH = "the first of 1, 8, 16, 32, 64, 224, 256, 320, 640 that fits"
 
 
 def anything(_shapes: Mapping[str, Shape | None]) -> None:
-    """Layers that agree with all shapes."""
+    """Accept all shapes."""
 
 
 def multiples_of(size: int) -> Callable[[Mapping[str, Any]], None]:
-    """Layers that agree with images whose height and width are multiples of a size."""
+    """Return a check for images of multiples of a size."""
 
     def check(shapes: Mapping[str, Any]) -> None:
         for shape in shapes.values():
@@ -39,7 +39,7 @@ def assumed(
     metadata: Mapping[str, str] | None = None,
     check: Callable[[Mapping[str, Any]], None] = anything,
 ) -> tuple[Shape | None, str]:
-    """The shape that is assumed for the only input, and why."""
+    """Return the shape assumed for the only input, and why."""
     found = assume_shapes({"x": TensorInfo(shape)}, metadata or {}, check)
     return found.shapes["x"], found.reasons.get("x", "")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn doctor``: what it sees, what it says, and its exit code."""
+"""``armnn doctor``: findings, output and exit code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the options of a run make of the inputs of a network."""
+"""Inputs of a network made from a run's options."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn inspect``, on a toy parser: what it tells of a model."""
+"""``armnn inspect`` on a toy parser."""
 
 from __future__ import annotations
 
@@ -117,7 +117,10 @@ MAKER = Plugin(
 
 @pytest.fixture(autouse=True)
 def toy(tmp_path: Path) -> Iterator[Path]:
-    """The working folder, with model.toy; a parser and a backend are all that is installed."""
+    """Enter a folder with model.toy and toy plug-ins.
+
+    A parser and a backend are all that is installed.
+    """
     (tmp_path / "model.toy").write_text("")
     (tmp_path / "deep.pyramid").write_text("")
     with (
@@ -130,7 +133,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def text(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs ``armnn inspect`` and gives what it printed."""
+    """Return a function that runs ``armnn inspect`` for text."""
 
     def run(*arguments: str) -> str:
         assert main(["inspect", *arguments]) == 0
@@ -143,7 +146,7 @@ def text(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 @pytest.fixture
 def document(text: Callable[..., str]) -> Callable[..., dict[str, Any]]:
-    """Runs ``armnn inspect --json`` and gives what it printed."""
+    """Return a function that runs ``armnn inspect --json``."""
 
     def run(*arguments: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(text(*arguments, "--json"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command as a whole: help, errors, exit codes, signals and pipes."""
+"""The command as a whole: help, errors, signals, pipes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFi
 
 @pytest.fixture
 def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | int], None]:
-    """Put a command named "it" in place of all others, which raises or returns what is given."""
+    """Replace all commands by "it", which raises or returns."""
 
     def install(outcome: BaseException | int) -> None:
         def handler(_: argparse.Namespace) -> int:

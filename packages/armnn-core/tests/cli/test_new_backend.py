@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn backends new`` writes a distribution whose backend works as it is."""
+"""``armnn backends new`` writes a working distribution."""
 
 from __future__ import annotations
 

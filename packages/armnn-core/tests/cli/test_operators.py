@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""``armnn inspect`` on a parser that lists operators: who supports and who runs them."""
+"""``armnn inspect`` on a parser that lists operators.
+
+The columns are the backends that support and run them.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def backend(name: str, *types: str) -> Plugin:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """The working folder; a parser and two backends are all that is installed."""
+    """Enter a folder with a parser and two backends.
+
+    They are all that is installed.
+    """
     parser = Plugin(
         "armnn-toy",
         "0.1",

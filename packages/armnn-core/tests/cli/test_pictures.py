@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pictures as inputs: every pixel where it belongs, everything that was assumed said."""
+"""Pictures as inputs: pixels in place, assumptions reported."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_quantised_input_stores_the_real_values(picture: Path) -> None:
         read(picture, info, layout="nhwc")[0], PIXELS.astype(np.int16) - 128
     )
     coarse = TensorInfo((1, 2, 3, 3), DataType.QASYMM_U8, 3 / 255, 10)
-    expected = np.rint(PIXELS / 3) + 10  # no third of a whole number lies halfway
+    expected = np.rint(PIXELS / 3) + 10  # no third of a whole number is halfway
     np.testing.assert_array_equal(read(picture, coarse, layout="nhwc")[0], expected)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers that were compiled together are one row of the report; all others have their own."""
+"""Layers compiled together share a row of the report."""
 
 from __future__ import annotations
 

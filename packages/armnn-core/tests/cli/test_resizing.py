@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sizes of pictures, by way of the inputs that they become."""
+"""The sizes of pictures, through the inputs they become."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
-    """Three columns and two rows."""
+    """Write a picture of three columns and two rows."""
     path = tmp_path / "small.png"
     Image.new("RGB", (3, 2)).save(path)
     return path
@@ -41,7 +41,7 @@ def test_a_picture_is_stretched_to_the_input_and_that_is_said(picture: Path) -> 
 
 
 def stripes(path: Path, width: int, height: int) -> Path:
-    """A gray picture whose columns are 0, 10, 20, ..."""
+    """Write a gray picture with columns 0, 10, 20, ..."""
     row = (np.arange(width) * 10).astype(np.uint8)
     Image.fromarray(np.tile(row, (height, 1))).save(path)
     return path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run``, on a toy parser and toy backends: what goes in comes out, and errors are clear."""
+"""``armnn run`` on toy plug-ins: results and errors."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ ONE_INPUT = {"x": [[1, 4], "Float32"]}
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Iterator[Path]:
-    """The folder of the only plug-in that the process sees, which is also the working folder."""
+    """Enter the folder of the only visible plug-in."""
     with (
         installed(tmp_path, TOY, alone=True),
         pytest.MonkeyPatch.context() as patch,
@@ -101,7 +101,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def model(toy: Path) -> Callable[..., str]:
-    """Writes a model and gives its path."""
+    """Write a model and return its path."""
 
     def write(inputs: Mapping[str, Any] = ONE_INPUT, **more: Any) -> str:
         (toy / "model.toy").write_text(json.dumps({"inputs": inputs, **more}))
@@ -112,7 +112,7 @@ def model(toy: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def document(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-    """Runs ``armnn run ... --json`` and gives what it printed."""
+    """Return a function that runs ``armnn run ... --json``."""
 
     def run(*arguments: str) -> dict[str, Any]:
         assert main(["run", *arguments, "--json"]) == 0
@@ -126,7 +126,7 @@ def document(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]
 
 @pytest.fixture
 def text(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs ``armnn run ...`` and gives what it printed."""
+    """Return a function that runs ``armnn run ...`` for text."""
 
     def run(*arguments: str) -> str:
         assert main(["run", *arguments]) == 0
@@ -139,7 +139,10 @@ def text(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 @pytest.fixture
 def error(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs ``armnn run ...``, which must fail, and gives its message."""
+    """Return a function that runs a failing ``armnn run``.
+
+    It returns the message.
+    """
 
     def run(*arguments: str) -> str:
         assert main(["run", *arguments]) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn run`` without data for inputs whose shapes are open: what it makes up fits."""
+"""``armnn run`` without data for open shapes: assumptions fit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ OPEN = "unknown dimensions of [n,height,width,1] taken as"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """The working folder; the parser and a backend are all that is installed."""
+    """Enter a folder with a parser and a backend.
+
+    They are all that is installed.
+    """
     with (
         installed(tmp_path, PARSER, backend_plugin("Null"), alone=True),
         pytest.MonkeyPatch.context() as patch,

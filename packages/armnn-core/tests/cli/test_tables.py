@@ -30,7 +30,10 @@ ROWS = [
 
 
 def words(text: str) -> set[str]:
-    """The words of a text; a number with its commas and points is one."""
+    """Return the words of a text.
+
+    A number with its commas and points is one.
+    """
     return set(re.findall(r"\d+(?:[.,]\d+)+|[^\W_]+", text))
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What ``armnn run``, ``inspect`` and a card show has whole words on a terminal of any width."""
+"""Tables have whole words on terminals of any width.
+
+They are those of ``armnn run``, ``inspect`` and a card.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,10 @@ COMMANDS = {
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """The working folder, with a model and a card; its parser and backends are all there is."""
+    """Enter a folder with a model and a card.
+
+    Its parser and backends are all there is.
+    """
     (tmp_path / "model.wide").write_text("")
     cells = [{**CELL, "layer": "UnidirectionalSequenceLstm", "verdict": "passed"}]
     levels = {"loads": ["passed"], "correct": ["passed"]}
@@ -128,7 +134,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def tables(text: str) -> str:
-    """The tables of an output with their titles, without the lines around them."""
+    """Return an output's tables with titles, other lines removed."""
     lines = text.partition("A group stands for")[0].splitlines()
     return "\n".join(line for line in lines if not PLAIN.match(line))
 

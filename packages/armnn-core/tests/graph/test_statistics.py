@@ -34,7 +34,10 @@ def of_one_layer(
     weights: Sequence[tuple[int, ...]],
     descriptor: Descriptor | None = None,
 ) -> tuple[int, int | None]:
-    """Parameters and multiply-adds of a layer with those constants after its input."""
+    """Return one layer's parameters and multiply-adds.
+
+    Its constants follow the input.
+    """
     network = Network()
     x = network.add_input("x", TensorInfo(shape, DataType.FLOAT32))
     constants = [network.add_constant(np.zeros(each, np.float32)) for each in weights]

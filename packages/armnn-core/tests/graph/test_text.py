@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What print shows of a network, as parsed, as optimised and as loaded."""
+"""Printed networks: parsed, optimised and loaded ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLUGIN = Plugin(
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    """A runtime with two backends."""
+    """Return a runtime with two backends."""
     with installed(tmp_path, PLUGIN, alone=True), Runtime() as made:
         yield made
 

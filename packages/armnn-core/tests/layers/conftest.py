@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of layer types share: shapes and types inferred here and by the ONNX standard."""
+"""Fixtures of layer types: inference here and by ONNX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from armnn.tensor import TensorInfo, info_of
 
 @pytest.fixture
 def infer() -> Callable[..., tuple[TensorInfo, ...]]:
-    """Return what infers the outputs of one layer, without a network."""
+    """Return a function that infers a layer without a network."""
     return _infer
 
 
@@ -25,7 +25,10 @@ def _infer(
     requested: Sequence[Any] | None = None,
     **parameters: Any,
 ) -> tuple[TensorInfo, ...]:
-    """Infer from operands in slot order or by name: infos, shapes (of Float32), or known arrays."""
+    """Infer from operands, in slot order or by name.
+
+    Operands are infos, shapes (of Float32), or known arrays.
+    """
     spec = LAYERS[layer_type]
     if isinstance(operands, Mapping):
         names = [input_slot.name for input_slot in spec.inputs]
@@ -49,7 +52,7 @@ def _operand_info(operand: Any) -> TensorInfo | None:
 
 @pytest.fixture
 def onnx_shapes() -> Callable[..., list[tuple[int, ...]]]:
-    """Return what infers the shapes of an operator's outputs by the ONNX standard's own code."""
+    """Return a function that infers shapes by ONNX's own code."""
     return _onnx_shapes
 
 

@@ -350,7 +350,10 @@ def _info(operand: Any) -> TensorInfo | None:
 
 
 def _hidden(info: TensorInfo) -> st.SearchStrategy[TensorInfo]:
-    """Hide some dimensions: nothing is said of them, or their name, which tells the size here."""
+    """Hide some dimensions, or their size behind a name.
+
+    The name tells the size here.
+    """
     assert info.shape is not None
     dims = [st.sampled_from([dim, None, f"size{dim}"]) for dim in info.shape]
     return st.tuples(*dims).map(info.with_shape)

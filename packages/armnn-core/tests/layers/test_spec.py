@@ -305,7 +305,7 @@ def test_parameters_have_the_defaults_of_arm_nn(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*LAYERS])
 def test_defaults_have_the_type_of_their_field(name: str) -> None:
-    """An int where a float is declared would make another descriptor of equal meaning."""
+    """An int for a float would make another, equal descriptor."""
     for field in dataclasses.fields(LAYERS[name].descriptor):
         if field.type == "float":
             assert type(field.default) is float, field.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which layer types there are, with their numbers, and which family declares each."""
+"""The layer types, with numbers and families."""
 
 from __future__ import annotations
 

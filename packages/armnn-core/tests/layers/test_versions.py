@@ -21,7 +21,10 @@ class Mode(ArmnnEnum):
 
 @descriptor
 class YoungDescriptor(Descriptor):
-    """A layer type of Backend API 1.2 with a field of 1.3 and an enum value of 1.4."""
+    """A layer of Backend API 1.2 with younger items.
+
+    It has a field of 1.3 and an enum value of 1.4.
+    """
 
     mode: Mode = Mode.PLAIN
     bias: float = parameter(0.5, since=(1, 3))

@@ -26,7 +26,7 @@ class ImportingFactory(DeviceFactory):
 def members(
     factory: type[DeviceFactory] = DeviceFactory, memory: DeviceMemory | None = None
 ) -> dict[str, Any]:
-    """What makes a backend one that works in device memory."""
+    """Return the members of a backend with device memory."""
     return {
         "handle_factory_preferences": ("device",),
         "register_tensor_handle_factories": lambda _, registry: registry.register(

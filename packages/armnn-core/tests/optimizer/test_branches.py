@@ -12,7 +12,7 @@ X = np.array([3, 4], np.float32)
 
 
 def branched(condition: str) -> Network:
-    """y = x + x if the condition holds, else x * x."""
+    """Return x + x if the condition holds, else x * x."""
     network = Network("branched")
     x = network.add_input("x", INFO)
     if condition == "input":

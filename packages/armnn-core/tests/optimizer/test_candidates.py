@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The answers of backends: about a network, and about a layer that may replace another."""
+"""Backends' answers about networks, and about replacing layers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def layer(name: str) -> Layer:
 
 
 def takes(make_backend, participants, *refused: str, hint: str | None = None) -> bool:
-    """Ask backends A, B, ... which each refuse what is named "old", "new" or both."""
+    """Return whether backends A, B, ... permit a replacement.
+
+    Each refuses what is named "old", "new" or both.
+    """
     kinds = [
         make_backend(chr(ord("A") + index), dict.fromkeys(names.split(), "not here"))
         for index, names in enumerate(refused)
@@ -67,7 +70,7 @@ INFO = TensorInfo((2,))
 
 
 class Asked(NetworkBackend):
-    """Takes what its reasons do not name, and notes what it is asked."""
+    """Takes all layers but those with reasons, and records queries."""
 
     id = "Asked"
     api_version = BackendVersion(1, 0)
@@ -167,7 +170,7 @@ def test_a_backend_that_fails_to_answer_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, participants) -> None:
-    """The first backend puts a constant where the second one's layer had a computed input."""
+    """The first backend makes an input of the second constant."""
 
     def optimize(_self: Any, view: SubgraphView, _model: ModelContext) -> OptimizationViews:
         replacement = view.replacement()

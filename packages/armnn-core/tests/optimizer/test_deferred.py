@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Deferred operators become layers when what they wait for is known."""
+"""Deferred operators become layers when their data is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 class Repeat(DeferredOperator):
-    """The first input, as often along its first axis as the second one says."""
+    """Repeats the first input along its first axis.
+
+    The second input is the number of repetitions.
+    """
 
     operator = "Repeat"
     awaits = (1,)

@@ -30,7 +30,10 @@ def chain(kinds: str) -> tuple[Network, list[Layer]]:
 
 
 def random_network(seed: int, size: int, kinds: str) -> Network:
-    """A random directed acyclic graph of unary and binary layers with random backends."""
+    """Return a random acyclic graph with random backends.
+
+    Its layers are unary and binary.
+    """
     chance = random.Random(seed)
     network = Network()
     values = [network.add_input("x", INFO)]
@@ -53,7 +56,7 @@ def backend_of(layer: Layer) -> str | None:
 
 
 def has_cycle(network: Network, groups: list[tuple[Layer, ...]]) -> bool:
-    """Whether the groups, each taken as one layer, wait for each other (Kahn's algorithm)."""
+    """Return whether groups wait for each other (Kahn's algorithm)."""
     group_of: dict[Layer, object] = {layer: layer for layer in network.layers}
     for index, group in enumerate(groups):
         group_of.update(dict.fromkeys(group, index))

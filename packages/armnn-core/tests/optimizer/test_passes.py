@@ -22,7 +22,10 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def channels_last_block() -> Network:
-    """Return an NHWC model as an exporter for NCHW writes it, with every part that can go."""
+    """Return an NHWC model with every removable part.
+
+    It is written as by an exporter for NCHW.
+    """
     network = Network("block")
     x = network.add_input("x", TensorInfo((1, 5, 5, 3)))
     value = network.add_transpose(x, dim_mappings=(0, 3, 1, 2))

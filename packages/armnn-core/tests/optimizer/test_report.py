@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report knows the memory of each compiled part once, however many layers went into it."""
+"""The report counts each compiled part's memory once."""
 
 from __future__ import annotations
 

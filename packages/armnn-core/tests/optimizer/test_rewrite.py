@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The passes together: quantised weights go where they are wanted, else they are dequantised."""
+"""The passes together: quantised weights used or dequantised."""
 
 from __future__ import annotations
 

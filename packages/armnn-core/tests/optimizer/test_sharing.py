@@ -24,7 +24,7 @@ WEIGHTS = RNG.standard_normal((512, 512), np.float32) / np.float32(30)
 
 
 class Transposed(DeferredOperator):
-    """A fully connected layer whose weights have another layout, made anew for each plan."""
+    """A fully connected layer with weights transposed per plan."""
 
     operator = "Transposed"
     awaits = ()

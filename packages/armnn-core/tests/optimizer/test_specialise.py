@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(layer: Layer) -> list[np.ndarray] | None:
-    """Compute the few layers that the shape arithmetic of these tests consists of."""
+    """Compute the few layers of the tests' shape arithmetic."""
     arrays = [value.constant for value in layer.inputs if value is not None]
     if layer.type == "Concat":
         return [np.concatenate(arrays)]
@@ -26,7 +26,7 @@ def evaluate(layer: Layer) -> list[np.ndarray] | None:
 
 
 def flattened_by_arithmetic() -> Network:
-    """Reshape x [N,2,3] to the shape that Shape, and a product, say: [N*2, 3]."""
+    """Reshape x [N,2,3] to [N*2, 3] by shape arithmetic."""
     network = Network("flatten")
     x = network.add_input("x", TensorInfo(("N", 2, 3)))
     shape = network.add_shape(x, output=DataType.SIGNED64)

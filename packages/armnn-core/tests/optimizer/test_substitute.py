@@ -18,7 +18,7 @@ INFO = TensorInfo((2,))
 
 
 def chain(*names: str) -> Network:
-    """Additions x+x one after the other, by name."""
+    """Return additions x+x one after the other, by name."""
     network = Network("chain")
     value = network.add_input("x", INFO)
     for name in names:

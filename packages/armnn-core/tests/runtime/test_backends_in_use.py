@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backends that take part are told what they must know about the network."""
+"""Participants get the facts they need about a network."""
 
 from __future__ import annotations
 

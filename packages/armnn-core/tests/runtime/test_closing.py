@@ -39,7 +39,7 @@ ON_BOTH = {"a": "First", "b": "Second"}
 
 
 class Events(BackendContext):
-    """Writes down what it is told, and raises at one event."""
+    """Records its events, and raises at one of them."""
 
     def __init__(self, fails: str = "", error: BaseException | None = None) -> None:
         self.log: list[str] = []
@@ -72,7 +72,10 @@ class Events(BackendContext):
 
 @pytest.fixture
 def runtime_with(make_backend, make_runtime) -> Callable[..., Runtime]:
-    """Return what makes a runtime whose backends First and Second have these contexts."""
+    """Return a function that makes runtimes with these contexts.
+
+    The backends are First and Second.
+    """
 
     def make(first: Events, second: Events, **options: Any) -> Runtime:
         return make_runtime(

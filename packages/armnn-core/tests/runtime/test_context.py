@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events that a backend tells of a layer inside a part."""
+"""Events that a backend reports inside a part."""
 
 from __future__ import annotations
 

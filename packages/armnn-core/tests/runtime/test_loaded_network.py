@@ -22,7 +22,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def scaled(batch: Any = 2) -> Network:
-    """y = (x + x) * x, over [batch, 3]."""
+    """Return (x + x) * x over [batch, 3]."""
     network = Network("scaled")
     x = network.add_input("x", TensorInfo((batch, 3)))
     doubled = network.add_addition(x, x, name="double")

@@ -25,7 +25,7 @@ LAYERS = ("addition", "subtraction", "maximum", "minimum")
 
 
 class SharedFactory(TensorHandleFactory):
-    """Host memory under another name: it can be exported, and stand on what others export."""
+    """Host memory under another name, exportable and importing."""
 
     def __init__(self, factory_id: str, *, imports: bool) -> None:
         self.id = factory_id
@@ -42,7 +42,7 @@ class SharedFactory(TensorHandleFactory):
 
 @pytest.fixture(params=STRATEGIES)
 def runtime(request, make_backend, make_runtime) -> Runtime:
-    """Return a runtime of each memory strategy with three kinds of memory."""
+    """Return runtimes of each strategy, with three memory kinds."""
 
     def with_memory_of_its_own(backend_id: str, *, imports: bool) -> Any:
         factory = SharedFactory(f"{backend_id}.memory", imports=imports)
@@ -61,7 +61,10 @@ def runtime(request, make_backend, make_runtime) -> Runtime:
 
 
 def network_of(layers: Sequence[tuple[str, int, int]], kept: Sequence[int]) -> Network:
-    """Return a network whose layers read earlier values, number 0 being the input."""
+    """Return a network whose layers read earlier values.
+
+    Number 0 is the input.
+    """
     network = Network("random")
     values = [network.add_input("x", INFO)]
     for index, (kind, first, second) in enumerate(layers):

@@ -17,7 +17,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def doubled(batch: Any = 2) -> Network:
-    """y = x + x, over [batch, 3]."""
+    """Return x + x over [batch, 3]."""
     network = Network("doubled")
     x = network.add_input("x", TensorInfo((batch, 3)))
     network.add_output("y", network.add_addition(x, x, name="double"))

@@ -35,7 +35,7 @@ INFO = TensorInfo((4,))
 
 
 def chain() -> Network:
-    """(x + y) * y - x, with a name per layer."""
+    """Return (x + y) * y - x, with a name per layer."""
     network = Network("chain")
     x, y = network.add_input("x", INFO), network.add_input("y", INFO)
     total = network.add_addition(x, y, name="add")
@@ -50,7 +50,10 @@ def expected() -> np.ndarray:
 
 @pytest.fixture
 def run_chain(make_native_runtime: Make, mock: NativeLibrary, make_backend: Any) -> Any:
-    """Return what runs the chain on Mock, with Other behind it, under options."""
+    """Return a function that runs the chain under options.
+
+    The backends are Mock, then Other.
+    """
 
     def run(**options: Any) -> tuple[np.ndarray, dict[str, str], Any]:
         runtime = make_native_runtime(mock, make_backend("Other"))
@@ -414,7 +417,7 @@ def test_an_allocator_goes_with_its_last_runtime(mock: NativeLibrary) -> None:
 
 
 def test_an_allocator_serves_what_is_compiled_after_it_came(mock: NativeLibrary) -> None:
-    """What was compiled before goes on with the memory that it had."""
+    """Earlier programs keep their memory."""
     backend, allocator = NativeBackend(mock), Recorded()
     before = backend.start()
     backend.create_context(CreationOptions(custom_allocators={"Mock": allocator}))
@@ -471,7 +474,7 @@ def test_runtimes_that_come_and_go_leave_nothing(
 
 
 def _in_use() -> tuple[int, int, int]:
-    """Bytes, file descriptors and threads of this process."""
+    """Return this process's bytes, file descriptors and threads."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     descriptors = len(os.listdir("/proc/self/fd"))
     return pages * os.sysconf("SC_PAGESIZE"), descriptors, threading.active_count()

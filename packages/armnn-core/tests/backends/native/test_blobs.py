@@ -42,7 +42,10 @@ def load(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> Callable[..., str]:
-    """Return what loads and runs a network with a cache, in a new runtime, and says what came."""
+    """Return a function that runs a network with a cache.
+
+    It uses a new runtime and returns the outcome.
+    """
     caplog.set_level(logging.INFO, "armnn.backends.cache")
 
     def make(network: Network | None = None, library: NativeLibrary = mock, **options: Any) -> str:

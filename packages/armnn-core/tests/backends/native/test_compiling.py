@@ -22,7 +22,10 @@ INFO = TensorInfo((4,))
 
 @pytest.fixture(scope="module")
 def releasing(build: Callable[..., Path]) -> NativeLibrary:
-    """A mock that copies constants and gives them back while it compiles."""
+    """Return a mock that drops constants while it compiles.
+
+    It copies them first.
+    """
     return NativeLibrary.open(build("mock.c", "-DMOCK_RELEASES"))
 
 

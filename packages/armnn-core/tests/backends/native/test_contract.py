@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The page on the Backend API maps each method of Arm NN's IBackendInternal to Python and to C."""
+"""The Backend API page maps each method of IBackendInternal.
+
+It maps them to Python and to C.
+"""
 
 from __future__ import annotations
 

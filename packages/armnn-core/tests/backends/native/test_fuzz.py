@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The fuzzer of backend tables runs; its session plays 10,000 mutants, this test a few."""
+"""The fuzzer of backend tables runs a few mutants.
+
+Its session runs 10,000.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How often a backend in C is asked about a network, and when it is asked again."""
+"""The number of queries to a backend in C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Make = Callable[..., Runtime]
 
 @dataclass(frozen=True)
 class Asked:
-    """What the backend was asked: queries, the nodes in them, nodes that it compiled."""
+    """The queries a backend got, their nodes, and nodes compiled."""
 
     queries: int
     nodes: int
@@ -45,7 +45,10 @@ def asked(counts: Any) -> Callable[[], Asked]:
 
 
 def network(*names: str, size: int | str = 4) -> Network:
-    """Layers one behind another; "floor ..." is a Floor, which the mock lacks, others add."""
+    """Return consecutive layers.
+
+    "floor ..." is a Floor, which the mock lacks, others add.
+    """
     made = Network("chain")
     value = made.add_input("x", TensorInfo((size,)))
     for name in names:

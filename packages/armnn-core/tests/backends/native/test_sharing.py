@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""armnn.memory/1: host, backend and others work on the same bytes, by file descriptor."""
+"""armnn.memory/1: shared bytes by file descriptor.
+
+Host, backend and others work on them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def memory(backend: NativeBackend) -> Iterator[SharedMemory]:
 
 
 def buffers(backend: NativeBackend) -> int:
-    """How many buffers the backend has made and not ended."""
+    """Return how many buffers the backend has open."""
     address = backend.extension("test.gate/1")
     assert isinstance(address, int)
     return (ctypes.c_longlong * 3).from_address(address)[2]
@@ -46,7 +49,7 @@ def buffers(backend: NativeBackend) -> int:
 
 @pytest.fixture
 def memfd() -> Iterator[int]:
-    """Two pages of memory that have a file descriptor."""
+    """Yield a file descriptor of two pages of memory."""
     fd = os.memfd_create("camera")
     os.ftruncate(fd, 2 * PAGE)
     yield fd

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""armnn.async/1: submit, wait and deadline of a backend in C, directly and through a run."""
+"""armnn.async/1 in C: submit, wait and deadline.
+
+It is used directly and through a run.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ OLD = "-pthread"
 
 
 class Gate(ctypes.Structure):
-    """What the tests share with sharing.c: tasks wait until it is open."""
+    """The tests' shared gate with sharing.c: tasks wait for it."""
 
     is_open: int
     tasks: int

@@ -186,7 +186,7 @@ def test_an_unknown_extension_is_a_normal_answer(mock: NativeLibrary) -> None:
 def test_profiling_events_reach_the_profiler_of_the_run(load: Any) -> None:
     recorder = Recorder()
     loaded = load("event")
-    loaded.run({"x": X, "y": Y})  # nobody listens
+    loaded.run({"x": X, "y": Y})  # without a profiler
     loaded.run({"x": X, "y": Y}, profiler=recorder)
     own = {e.name: e for e in recorder.events if e.details.get("category") not in ("run", "layer")}
     assert (own["add"].start_ns, own["add"].end_ns) == (1000, 3000)
@@ -214,7 +214,7 @@ def test_details_of_one_compilation_are_not_those_of_another_inside() -> None:
         with compile_details() as inner:
             note_compiled({"arena_bytes": 2})
         note_compiled({"weight_bytes": 3})
-    note_compiled({"arena_bytes": 4})  # nobody collects it
+    note_compiled({"arena_bytes": 4})  # not collected
     assert (outer, inner) == ({"arena_bytes": 1, "weight_bytes": 3}, {"arena_bytes": 2})
 
 

@@ -35,7 +35,7 @@ def test_every_layer_survives_the_way_to_c_and_back(layer_type: str) -> None:
 
 
 def _as_floats(infos: tuple[TensorInfo | None, ...]) -> tuple[TensorInfo | None, ...]:
-    """Scales cross as float32, as in Arm NN."""
+    """Round scales to float32, as the C interface does."""
     return tuple(
         None
         if info is None

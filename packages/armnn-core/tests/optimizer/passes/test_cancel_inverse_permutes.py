@@ -25,7 +25,7 @@ def types(network: Network) -> list[str]:
 def network_of(
     *kinds_and_orders: tuple[str, tuple[int, ...]], info: TensorInfo | None = None
 ) -> Network:
-    """Return a chain of permutations; an order is given in NumPy's sense for both kinds."""
+    """Return a chain of permutations, in NumPy's order."""
     network = Network()
     value = network.add_input("x", TensorInfo(SHAPE) if info is None else info)
     for number, (kind, order) in enumerate(kinds_and_orders):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Zeros that a Pad writes as padding of the window behind it."""
+"""Zeros of a Pad become padding of the window."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers between Dequantize and Quantize that compute on what is stored."""
+"""Layers between Dequantize and Quantize, computed on stored values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def bytes_of(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
 
 
 def weights_of(network: Network, *shape: int, axis: int | None = None) -> Value:
-    """Add dequantised constant weights, of one scale or of one per index of an axis."""
+    """Add dequantised constant weights, of one scale or several.
+
+    There is one per index of an axis then.
+    """
     count = 1 if axis is None else shape[axis]
     scales = (np.arange(count) + 1) / np.float32(64)
     info = TensorInfo(shape, DataType.QSYMM_S8, scales.tolist(), axis=axis)
@@ -55,7 +58,7 @@ def quantized(network: Network, value: Value, *how: object) -> None:
 
 
 def real_values(network: Network, feeds: dict[str, np.ndarray], meanings) -> np.ndarray:
-    """Compute the output y: decode, compute in float64 by the meanings, round to steps."""
+    """Compute y by the meanings in float64, rounded to steps."""
     values: dict[Value, np.ndarray] = {}
     for layer in network.topological_order():
         if layer.type == "Output":
@@ -79,7 +82,7 @@ def real_values(network: Network, feeds: dict[str, np.ndarray], meanings) -> np.
 
 
 def check(network: Network, meanings, accepts=always) -> list[str]:
-    """Run the pass, check that the results stay, and return the types of the layers left."""
+    """Run the pass, check results, return the remaining types."""
     feeds = {
         layer.name: bytes_of(
             tuple(size if isinstance(size, int) else 2 for size in layer.output.info.shape), 0, 256

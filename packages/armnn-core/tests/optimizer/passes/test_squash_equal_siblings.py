@@ -12,7 +12,7 @@ from armnn.types import DataType
 
 
 def siblings(**second) -> Network:
-    """Return two reshapes of one input, the second with other arguments."""
+    """Return two reshapes of one input with different arguments."""
     network = Network()
     x = network.add_input("x", TensorInfo((2, 3)))
     first = {"target_shape": (3, 2)}
