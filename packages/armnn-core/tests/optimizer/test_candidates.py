@@ -159,14 +159,37 @@ def test_the_host_answers_for_an_older_backend(monkeypatch: pytest.MonkeyPatch) 
     assert backend.queries == []
 
 
-def test_a_backend_that_fails_to_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, backend = relus("a", "b"), Asked()
-    monkeypatch.setattr(backend, "query", lambda *_: [SUPPORTED])
+class FailsAtOnce(Asked):
+    """Fails to answer about more than one layer, and about those that its reasons name."""
+
+    def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
+        super().query(view, model)
+        raise BackendError("too many")
+
+    def supports(self, layer: Layer, model: ModelContext) -> Support:
+        if not super().supports(layer, model):
+            raise BackendError(self.reasons[layer.name])
+        return SUPPORTED
+
+
+def test_a_backend_that_fails_to_answer_at_once_is_asked_one_by_one() -> None:
+    network, backend = relus("a", "b"), FailsAtOnce()
+    candidate, answers = Candidate(backend, ModelContext({})), answers_about(network)
+    for _ in range(2):
+        assert answers.of(candidate, network.find("a"))
+        assert answers.of(candidate, network.find("b"))
+    assert (backend.queries, backend.questions) == ([["a", "b"]], ["a", "b"])
+
+
+def test_the_layer_at_which_a_backend_fails_is_named() -> None:
+    network, candidate = relus("a", "b"), Candidate(FailsAtOnce(b="burnt"), ModelContext({}))
+    answers = answers_about(network)
+    assert answers.of(candidate, network.find("a"))
     with pytest.raises(
         BackendError,
-        match=r"backend 'Asked' failed when asked about the 2 layers of the network 'relus': zip",
+        match=r"backend 'Asked' failed when asked about layer 'b' \(Activation\): burnt",
     ):
-        answers_about(network).of(Candidate(backend, ModelContext({})), network.find("a"))
+        answers.of(candidate, network.find("b"))
 
 
 def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, participants) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from armnn.backends import ArrayHandle, SubgraphView, Support
 from armnn.backends.base import NetworkBackend
-from armnn.errors import BackendError
+from armnn.errors import ArmnnError, BackendError
 from armnn.layers import required_api
 
 if TYPE_CHECKING:
@@ -64,24 +64,20 @@ class Candidate:
     def query(self, network: Network, layers: Sequence[Layer]) -> dict[Layer, Support]:
         """Return the answers about layers of a network.
 
-        They are empty if the backend takes layers one by one.
-
-        Raises:
-            BackendError: The backend failed instead of answering.
+        They are empty if the backend takes layers one by one, or fails to answer about all of them
+        at once: one by one, the layer that it fails at gets its name into the error.
         """
         if not isinstance(self.backend, NetworkBackend):
             return {}
         answers = {layer: self._answer_of_host(layer) for layer in layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
-        view = SubgraphView.of(network, asked)
-        try:
-            found = self.backend.query(view, self.model) if asked else ()
+        if asked:
+            view = SubgraphView.of(network, asked)
+            try:
+                found = self.backend.query(view, self.model)
+            except ArmnnError:
+                return {}
             answers.update(zip(view.layers, found, strict=True))
-        except Exception as error:
-            raise BackendError(
-                f"backend {self.id!r} failed when asked about the {len(asked)} layers of the "
-                f"network {network.name!r}: {error}"
-            ) from error
         return {layer: answer for layer, answer in answers.items() if answer is not None}
 
     def _answer_of_host(self, layer: Layer) -> Support | None:
