@@ -70,7 +70,7 @@ def _expected(function: ActivationFunction, x: NDArray[Any], a: float, b: float)
 
 @cases(ActivationDescriptor, types=REAL)
 def activation(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function on both sides of zero, with parameters that are no default."""
+    """Every function on both sides of zero, with unusual parameters."""
     for function in ActivationFunction:
         low = 0.0 if function is ActivationFunction.SQRT else -5.0
         x = values(data_type, (2, 3, 5), low, 5.0, seed=int(function))

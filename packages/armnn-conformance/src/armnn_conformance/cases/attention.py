@@ -54,7 +54,7 @@ def _attend(
 
 @cases(AttentionDescriptor, types=REAL)
 def attention(data_type: DataType) -> Iterator[LayerCase]:
-    """Scale, causal from both ends, soft cap, both kinds of mask, shared heads, one key."""
+    """Scale, both causal masks, soft cap, masks, shared heads."""
     seen = tensor(DataType.BOOLEAN, np.array([[True, False, True], [False, False, False]]))
     added = values(data_type, (1, 4, 2, 3), seed=9)
     rows: list[tuple[str, AttentionDescriptor, tuple[int, int, int], CaseTensor | None, list[str]]]
@@ -88,7 +88,7 @@ def attention(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(RotaryEmbeddingDescriptor, types=REAL)
 def rotary_embedding(data_type: DataType) -> Iterator[LayerCase]:
-    """Pairs side by side and apart, angles per item and for all, numbers that stay, one step."""
+    """Both orders of pairs, both kinds of angles, one step."""
     for name, shape, angles, interleaved, tags in (
         ("pairs apart", (2, 3, 4, 6), (4, 3), False, []),
         ("pairs side by side", (2, 3, 4, 6), (4, 3), True, []),

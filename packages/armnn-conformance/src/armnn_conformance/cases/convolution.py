@@ -98,7 +98,7 @@ def _convolution2d(
     axis: int | None = None,
     tags: Sequence[str] = (),
 ) -> LayerCase:
-    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW], for any layout."""
+    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW]."""
     channel = d.data_layout.channel_axis
     x = values(data_type, np.moveaxis(np.empty(shape), 1, channel).shape, seed=1)
     w = _weights(data_type, np.moveaxis(np.empty(kernel), 1, channel).shape, axis=axis)
@@ -115,7 +115,7 @@ def _convolution2d(
 
 @cases(Convolution2dDescriptor, types=REAL)
 def convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Padding, strides and dilation apart for each side and axis, groups, one by one kernels."""
+    """Unequal padding, strides and dilation, groups, 1x1 kernels."""
     for layout in (NHWC, NCHW):
         for name, parameters in _ROWS.items():
             d = Convolution2dDescriptor(data_layout=layout, **parameters)
@@ -169,7 +169,7 @@ def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
 def _scattered(
     x: NDArray[Any], kernel: NDArray[Any], d: TransposeConvolution2dDescriptor
 ) -> NDArray[Any]:
-    """Return [N,O,H,W]: each element of x [N,C,H,W] adds its kernel [O,C,KH,KW], then the crop."""
+    """Return the cropped sum of each element's kernel, as [N,O,H,W]."""
     height = (x.shape[2] - 1) * d.stride_y + kernel.shape[2]
     width = (x.shape[3] - 1) * d.stride_x + kernel.shape[3]
     full = np.zeros((x.shape[0], kernel.shape[0], height, width))
@@ -182,7 +182,7 @@ def _scattered(
 
 @cases(TransposeConvolution2dDescriptor, types=REAL)
 def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Strides apart for each axis, crops apart for each side, overlapping kernels and gaps.
+    """Unequal strides and crops, overlapping kernels and gaps.
 
     An output may be asked for that is larger than what the kernels reach; the bias is there, too.
     """
@@ -267,7 +267,7 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvolutionIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
 def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
-    """Zero points of the data and, per channel, of the weights; padding is a true zero."""
+    """Zero points of data and weights; padding is real zero."""
     low = 0 if data_type is DataType.UNSIGNED8 else -9
     x = values(data_type, (1, 2, 4, 5), low, 9, seed=1)
     w = values(data_type, (3, 2, 2, 3), low, 9, seed=2, constant=True)

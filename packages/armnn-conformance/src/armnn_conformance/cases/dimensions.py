@@ -22,7 +22,7 @@ _SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2)}
 
 @cases(RankDescriptor, types=ANY)
 def rank(data_type: DataType) -> Iterator[LayerCase]:
-    """The number of axes, 0 for a scalar; both types of the output."""
+    """The number of axes, in both types of the output."""
     for index, (name, shape) in enumerate(_SHAPES.items()):
         result = (DataType.SIGNED32, DataType.SIGNED64)[index % 2]
         yield case(
@@ -38,7 +38,7 @@ def rank(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ShapeDescriptor, types=ANY)
 def shape_of(data_type: DataType) -> Iterator[LayerCase]:
-    """The dimensions, none for a scalar; both types of the output."""
+    """The dimensions, in both types of the output."""
     for index, (name, shape) in enumerate(_SHAPES.items()):
         result = (DataType.SIGNED64, DataType.SIGNED32)[index % 2]
         yield case(
@@ -77,7 +77,7 @@ def fill(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(RangeDescriptor, types=(*FLOATS, *SIGNED, *UNSIGNED))
 def range_of(data_type: DataType) -> Iterator[LayerCase]:
-    """Up, with a step that does not end on the limit, down, and nothing."""
+    """Up, down, a step that misses the limit, and nothing."""
     rows: list[tuple[str, tuple[float, ...], list[float], list[str]]] = [
         ("up", (2, 9, 3), [2, 5, 8], []),
         ("the limit is not reached", (1, 5, 2), [1, 3], []),

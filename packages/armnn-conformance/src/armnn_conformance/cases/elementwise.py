@@ -155,7 +155,7 @@ def arithmetic(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(*_SIMPLE, types=QUANTIZED)
 def arithmetic_that_saturates(data_type: DataType) -> Iterator[LayerCase]:
-    """Results beyond both ends of what the output can store, and zero points that differ."""
+    """Results beyond the output's limits, and different zero points."""
     limits = np.iinfo(data_type.numpy_dtype)
     zero = 0 if data_type in (DataType.QSYMM_S8, DataType.QSYMM_S16) else int(limits.min) + 120
     info = TensorInfo(None, data_type, 0.5, zero)
@@ -248,7 +248,7 @@ def _each(function: Callable[[Any], Any], x: NDArray[Any]) -> NDArray[Any]:
 
 @cases(ElementwiseUnaryDescriptor, types=REAL)
 def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function in its domain, and halves for those that round."""
+    """Every function in its domain, and halves for rounding."""
     for operation, (function, low, high) in _UNARY.items():
         # Nothing stored may lie outside of the domain, so quantisation fits the values alone.
         x = values(data_type, (2, 3, 5), low, high, seed=int(operation))
@@ -267,7 +267,7 @@ def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ElementwiseUnaryDescriptor, types=INTEGERS)
 def elementwise_unary_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """The operations that keep integers, with the lowest and the highest number."""
+    """Operations on integers, with the lowest and highest number."""
     limits = np.iinfo(data_type.numpy_dtype)
     x = tensor(data_type, np.array([limits.min + 1, 0, 1, 5, limits.max], data_type.numpy_dtype))
     rows: dict[UnaryOperation, Callable[[int], int]] = {
@@ -290,7 +290,7 @@ _NARROW = tuple(kind for kind in INTEGERS if kind.bits < 64)
 
 @cases(ElementwiseUnaryDescriptor, types=_NARROW)
 def functions_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """Functions whose results are no integers: cut off toward zero, and saturated."""
+    """Functions with real results: truncated and saturated."""
     limits = np.iinfo(data_type.numpy_dtype)
     lowest = -4 if data_type in SIGNED else 4
     for operation, numbers in (
@@ -406,7 +406,7 @@ def fused(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(WhereDescriptor, types=ANY)
 def where(data_type: DataType) -> Iterator[LayerCase]:
-    """Conditions of the same shape, broadcast ones, and one number for all."""
+    """Conditions of the same shape, broadcast ones, and scalars."""
     for name, shapes in (
         ("same shape", ((2, 3), (2, 3), (2, 3))),
         ("broadcast", ((2, 1), (3,), (2, 3))),

@@ -32,10 +32,7 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 @cases(FullyConnectedDescriptor, types=REAL)
 def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover weights both ways, rank four, no bias, per axis.
-
-    Weights are square and others.
-    """
+    """Weights both ways round, rank four, no bias, per axis."""
     for transpose in (False, True):
         for name, shape, inner, outer, axis in (
             ("rectangular", (2, 5), 5, 3, None),
@@ -70,10 +67,7 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FullyConnectedDescriptor, types=QUANTIZED)
 def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover a bias with a scale of its own.
-
-    Other biases have 32 bits and no scale.
-    """
+    """A bias with a scale of its own."""
     x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 2), -1, 1, seed=2)
     b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)
     expected = _product(x.real, w.real) + b.real
@@ -104,10 +98,7 @@ def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(BatchMatMulDescriptor, types=REAL)
 def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover NHWC matrices, and the adjoint of Arm NN.
-
-    In NHWC the matrices are before the channels.
-    """
+    """NHWC, and the adjoint of Arm NN."""
     nhwc = DataLayout.NHWC
     x, y = values(data_type, (1, 2, 3, 4), seed=1), values(data_type, (1, 3, 2, 4), seed=2)
     product = _product(np.moveaxis(x.real, -1, 1), np.moveaxis(y.real, -1, 1))
@@ -140,7 +131,7 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(EinsumDescriptor, types=REAL)
 def einsum(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover matrix, trace-like and outer products, and one operand."""
+    """A matrix product, shared axes, an outer product, one operand."""
     x, y = values(data_type, (2, 3), seed=1), values(data_type, (4, 3), seed=2)
     z = values(data_type, (3,), seed=3)
     rows = {
@@ -160,7 +151,7 @@ def einsum(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(MatMulIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
 def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover zero points of both sides, shared and per row."""
+    """Zero points of both operands, for all and per row."""
     low = 0 if data_type is DataType.UNSIGNED8 else -100
     x = values(data_type, (2, 3), low, 100, seed=1)
     y = values(data_type, (3, 4), low, 100, seed=2)

@@ -44,7 +44,7 @@ def _along_channels(numbers: NDArray[Any], rank: int, axis: int) -> NDArray[Any]
 
 @cases(BatchNormalizationDescriptor, types=REAL)
 def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, an eps that matters, ranks two and four, an odd size."""
+    """Both layouts, a large eps, ranks two and four."""
     for layout, shape, eps in (
         (DataLayout.NCHW, (2, 3, 2, 5), 0.5),
         (DataLayout.NHWC, (2, 2, 5, 3), 1e-4),
@@ -104,7 +104,7 @@ def l2_normalization(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[Any]:
-    """Sum the squares of what lies within the radius along the axes."""
+    """Sum the squares within the radius along the axes."""
     total = np.zeros(x.shape)
     for place in np.ndindex(*x.shape):
         box = [slice(p, p + 1) for p in place]
@@ -116,7 +116,7 @@ def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[
 
 @cases(NormalizationDescriptor, types=REAL)
 def normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Across channels and within them, both layouts, a window wider than the picture."""
+    """Across and within channels, both layouts, a wide window."""
     for layout in LAYOUTS:
         for kind in NormalizationAlgorithmChannel:
             across = kind is NormalizationAlgorithmChannel.ACROSS
@@ -146,7 +146,7 @@ def _softmax(x: NDArray[Any], beta: float, axis: int) -> NDArray[Any]:
 
 @cases(SoftmaxDescriptor, types=REAL)
 def softmax(data_type: DataType) -> Iterator[LayerCase]:
-    """The last axis and another one, beta, numbers whose exponentials overflow, one element."""
+    """Two axes, beta, overflowing exponentials, one element."""
     x = values(data_type, (2, 3, 5), -3, 3, seed=6)
     yield case(data_type, "last axis", SoftmaxDescriptor(), [x], _softmax(x.real, 1, -1))
     d = SoftmaxDescriptor(beta=0.5, axis=1)
@@ -162,7 +162,7 @@ def softmax(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(LogSoftmaxDescriptor, types=REAL)
 def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
-    """The last axis and another one, beta, and where softmax itself underflows."""
+    """Two axes, beta, and underflowing softmax."""
     x = values(data_type, (2, 3, 5), -3, 3, seed=8)
     for name, beta, axis in (("last axis", 1.0, -1), ("first axis with beta", 2.0, 0)):
         d = LogSoftmaxDescriptor(beta=beta, axis=axis)
@@ -190,7 +190,7 @@ def _factors(data_type: DataType, shape: tuple[int, ...]) -> tuple[CaseTensor, C
 
 @cases(LayerNormalizationDescriptor, types=REAL)
 def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """The last axis, the last two, with and without factor and offset."""
+    """One and two axes, with and without factor and offset."""
     x = values(data_type, (2, 3, 4), seed=11)
     tolerance = _COARSE.get(data_type)
     for axis, eps, shape in ((-1, 1e-5, (4,)), (1, 0.25, (3, 4))):

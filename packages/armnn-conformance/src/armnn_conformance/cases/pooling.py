@@ -34,7 +34,7 @@ def _pooled(
     strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> NDArray[Any]:
-    """Return [N,C,*Y] of x [N,C,*X]; a window of padding only gives zero."""
+    """Return [N,C,*Y] of x [N,C,*X]; windows of padding give zero."""
     rounding = math.ceil if d.output_shape_rounding is OutputShapeRounding.CEILING else math.floor
     sizes = []
     steps = d.dilations
@@ -123,7 +123,7 @@ _ROWS: dict[str, dict[str, Any]] = {
 
 @cases(Pooling2dDescriptor, types=REAL)
 def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Each algorithm in each layout; negative numbers, so that a zero in the padding shows."""
+    """Each algorithm and layout, with negative numbers against zero padding."""
     for layout in (DataLayout.NCHW, DataLayout.NHWC):
         for algorithm, (name, parameters) in itertools.product(PoolingAlgorithm, _ROWS.items()):
             yield _pooling2d(data_type, name, algorithm, layout, parameters)
@@ -234,7 +234,7 @@ _SOLID: dict[str, dict[str, Any]] = {
 
 @cases(Pooling3dDescriptor, types=REAL)
 def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
-    """Padding in front, behind and below; a last window that is not whole."""
+    """Unequal padding; a last window that is not whole."""
     for (name, parameters), algorithm, method in itertools.product(
         _SOLID.items(), PoolingAlgorithm, PaddingMethod
     ):
@@ -253,7 +253,7 @@ def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(Pooling3dDescriptor, types=INTEGERS)
 def pooling3d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """The maximum of integers: a small window, an odd rest, everything."""
+    """The maximum of integers, for three windows."""
     for name, size in (("small", 1), ("odd rest", 2), ("everything", 3)):
         x = values(data_type, (1, 2, 3, 3, 3), -8, 8, seed=4)
         names = ("pool_depth", "pool_height", "pool_width", "stride_z", "stride_y", "stride_x")

@@ -43,7 +43,7 @@ _SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
 
 @cases(QuantizeDescriptor, types=REAL)
 def quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each quantised type; nothing at all; a scale per channel."""
+    """Into each quantised type; empty; a scale per channel."""
     x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = QuantizeDescriptor()
     for target in QUANTIZED:
@@ -57,7 +57,7 @@ def quantize(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(QuantizeDescriptor, types=FLOATS)
 def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
-    """Halves are rounded away from zero before the zero point is added; the rest saturates."""
+    """Halves rounded away from zero, and saturation."""
     x = tensor(data_type, [-np.inf, -60000, -0.75, -0.25, 0, 0.25, 0.75, 1.25, 60000, np.inf])
     steps = np.array([-2, -1, 0, 1, 2, 3])
     for target in QUANTIZED:
@@ -79,7 +79,7 @@ def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DequantizeDescriptor, types=QUANTIZED)
 def dequantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each floating point type; the limits; a scale per channel; nothing at all."""
+    """Into each float type; limits; a scale per channel; empty."""
     x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = DequantizeDescriptor()
     for target in FLOATS:
@@ -99,7 +99,7 @@ def dequantize(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DequantizeDescriptor, types=(DataType.FLOAT16, DataType.BFLOAT16))
 def dequantize_halves(data_type: DataType) -> Iterator[LayerCase]:
-    """Halves that stand for weights: their values, the ends of the type, nothing at all."""
+    """Float16 weights: values, limits, and an empty tensor."""
     largest, least = {
         DataType.FLOAT16: (65504.0, 2.0**-24),
         DataType.BFLOAT16: (255 * 2.0**120, 2.0**-133),
@@ -131,7 +131,7 @@ def dequantize_per_channel(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _quarters(data_type: DataType) -> CaseTensor:
-    """Return numbers that the type holds exactly, with fractions and signs where it has them."""
+    """Return numbers that the type holds exactly."""
     if data_type is DataType.BOOLEAN:
         return tensor(data_type, np.array([True, False, True]))
     if data_type.is_quantized:
@@ -169,7 +169,7 @@ def _cast(x: NDArray[Any], target: DataType) -> NDArray[Any]:
 
 @cases(CastDescriptor, types=ANY)
 def cast(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each type: towards zero and saturated from real values, lower bits from integers."""
+    """Into each type: real values truncated, integers' lower bits."""
     x = _quarters(data_type)
     for target in ANY:
         zero = 0 if target in SYMMETRIC else 9
@@ -202,7 +202,7 @@ def cast(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(CastDescriptor, types=FLOATS)
 def cast_out_of_range(data_type: DataType) -> Iterator[LayerCase]:
-    """What eight bits cannot hold is infinite or NaN, or the largest number if saturated."""
+    """Numbers that eight-bit floats cannot hold."""
     x = tensor(data_type, [1.0, 60000.0, -60000.0, 65500.0])
     rows = (
         (DataType.FLOAT8_E4M3FN, 448.0, math.nan),
@@ -288,7 +288,7 @@ def cast_of_small_types(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvertFp16ToFp32Descriptor, types=[DataType.FLOAT16])
 def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
-    """Ordinary numbers, the limits and the smallest ones, infinity and NaN, nothing at all."""
+    """Ordinary, largest and smallest numbers, infinity, NaN, empty."""
     rows: list[tuple[str, list[float], list[str]]] = [
         ("ordinary", [-2.5, 0.25, 3.75], []),
         ("limits", [65504.0, -65504.0, 2.0**-24, 2.0**-14], [EDGE]),
@@ -304,7 +304,7 @@ def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvertFp32ToFp16Descriptor, types=[DataType.FLOAT32])
 def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
-    """Halves go to the even neighbour; what is too large becomes infinite, too small zero."""
+    """Halves to even; overflow to infinity, underflow to zero."""
     rows: list[tuple[str, list[float], list[float], list[str]]] = [
         ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], []),
         ("halves", [1 + 2.0**-11, 1 + 3 * 2.0**-11], [1.0, 1 + 2.0**-9], [EDGE]),
@@ -320,7 +320,7 @@ def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FakeQuantizationDescriptor, types=FLOATS)
 def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
-    """The number of the level: both limits, beyond them, NaN; limits that are no default."""
+    """Both limits, beyond them, NaN; limits that are no default."""
     rows: list[tuple[str, float, float, list[float], list[float], list[str]]] = [
         ("defaults", -6.0, 6.0, [-100, 0, 1, 100], [0, 127, 148, 255], [EDGE]),
         ("limits of its own", -3.0, 5.0, [-1, 0, 1, 5, 6], [63, 95, 127, 254, 255], []),
@@ -335,14 +335,14 @@ def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DynamicQuantizeDescriptor, types=FLOATS)
 def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Both signs, one sign only, halves to even, only zeros, a zero point that is rounded."""
+    """Both signs, one sign, halves, zeros, a rounded zero point."""
     rows: list[tuple[str, list[float], list[int], float, int, list[str]]] = [
         ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, []),
         ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, []),
         ("all below zero", [-1.25, -4.0], [175, 0], 4 / 255, 255, [EDGE]),
         ("halves", [255, 0.5, 1.5, 2.5], [255, 0, 2, 2], 1.0, 0, [EDGE]),
         ("zeros", [0, 0], [0, 0], 1.0, 0, [EDGE]),
-        # Zero lies 40.26 steps above the lowest number.
+        # Zero is 40.26 steps above the lowest number.
         ("zero between two steps", [-0.1875, 1, 0.5], [0, 255, 147], 1.1875 / 255, 40, []),
     ]
     for name, numbers, steps, scale, zero, tags in rows:
@@ -364,7 +364,7 @@ _PLAIN_TYPES = (*FLOATS, *INTEGERS, DataType.BOOLEAN)
 
 @cases(BitCastDescriptor, types=_PLAIN_TYPES)
 def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
-    """Each type of the same size, by the bytes; a scalar and nothing at all."""
+    """Each type of the same size; a scalar; empty."""
     numbers = np.array([[0, 1, 0], [1, 1, 0]])
     for target in _PLAIN_TYPES:
         if target.bits != data_type.bits:

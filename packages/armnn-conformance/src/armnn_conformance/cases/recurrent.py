@@ -193,7 +193,7 @@ def lstm(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=FLOATS)
 def unidirectional_sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """The same over several steps, the time in front and behind the batch; one step."""
+    """Several steps, in both orders of time and batch; one."""
     for name, parameters in _VARIANTS.items():
         for time_major in (False, True):
             steps = 1 if name == "everything" else _STEPS

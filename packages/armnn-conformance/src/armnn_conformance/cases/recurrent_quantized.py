@@ -57,7 +57,7 @@ _SIXTEEN_BITS: dict[str, dict[str, Any]] = {
 
 @cases(LstmDescriptor, types=[_S16])
 def lstm_in_16_bits(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option; inputs, states, gates and outputs each have steps of their own."""
+    """Each option, with different scales of all tensors."""
     for name, options in _SIXTEEN_BITS.items():
         d = LstmDescriptor(
             **{"activation_func": LstmActivation.TANH, "cifg_enabled": False, **options}
@@ -161,7 +161,7 @@ _TANH: dict[str, Any] = {"activation_func": LstmActivation.TANH}
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=FLOATS)
 def hybrid_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Weights in eight bits beside float data; biases as floats, in eight bits and in 32."""
+    """Eight-bit weights beside float data; three types of biases."""
     plain = UnidirectionalSequenceLstmDescriptor(**_TANH, time_major=True)
     every = UnidirectionalSequenceLstmDescriptor(
         **_TANH, cifg_enabled=False, peephole_enabled=True, projection_enabled=True
@@ -175,7 +175,7 @@ def hybrid_sequence(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=[DataType.QASYMM_S8])
 def quantized_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Data in eight bits: coupled gates, all gates, the time in front."""
+    """Eight-bit data: coupled gates, all gates, time first."""
     kinds = (_S8, DataType.SIGNED32)
     for name, options in (
         ("coupled gates", {}),
@@ -216,7 +216,7 @@ _Q_LSTM: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 
 @cases(QLstmDescriptor, types=[DataType.QASYMM_S8])
 def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option, some together, one unit; biases, which count behind a normalisation only."""
+    """Each option, some together, one unit; biases."""
     for name, options, tags in _Q_LSTM:
         d = QLstmDescriptor(
             **{"cifg_enabled": False, **options},

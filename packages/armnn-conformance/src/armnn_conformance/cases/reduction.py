@@ -67,7 +67,7 @@ def _numbers(data_type: DataType, *, seed: int) -> Any:
 
 @cases(ReduceDescriptor, types=NUMBERS)
 def reduce(data_type: DataType) -> Iterator[LayerCase]:
-    """Every operation over every kind of axes; negative numbers, where a zero would show."""
+    """Every operation over every kind of axes; negative numbers."""
     for operation, function in _FUNCTIONS.items():
         for name, (axes, kept) in _AXES.items():
             if operation is _R.PROD and name in ("two", "all") and data_type in INTEGERS:
@@ -87,7 +87,7 @@ def reduce(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(MeanDescriptor, types=NUMBERS)
 def mean(data_type: DataType) -> Iterator[LayerCase]:
-    """Every kind of axes; means of integers between two of them, on both sides of zero."""
+    """Every kind of axes; means between two integers."""
     for name, (axes, kept) in _AXES.items():
         x = _numbers(data_type, seed=9)
         d = MeanDescriptor(axis=axes, keep_dims=kept)
@@ -123,7 +123,7 @@ def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
 def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
-    """The last of equals, which a backend of Backend API 1.0 is not asked for."""
+    """The last of equals, which needs Backend API 1.1."""
     x = tensor(data_type, np.array([[1, 3, 3, 1], [2, 2, 2, 2]]))
     for function, places in ((ArgMinMaxFunction.MIN, [3, 3]), (ArgMinMaxFunction.MAX, [2, 3])):
         d = ArgMinMaxDescriptor(function=function, axis=1, select_last_index=True)
@@ -147,7 +147,7 @@ def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(CumSumDescriptor, types=NUMBERS)
 def cum_sum(data_type: DataType) -> Iterator[LayerCase]:
-    """Forward and backward, with and without the element itself, along each axis."""
+    """Forward and backward, inclusive and exclusive, along each axis."""
     x = values(data_type, (2, 3, 4), 0, 3, seed=1)
     for axis in (0, 1, -1):
         for exclusive in (False, True):
@@ -173,7 +173,7 @@ def _running(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
 
 @cases(CumProdDescriptor, types=NUMBERS)
 def cum_prod(data_type: DataType) -> Iterator[LayerCase]:
-    """Forward and backward, with and without the element itself, along each axis."""
+    """Forward and backward, inclusive and exclusive, along each axis."""
     x = values(data_type, (2, 3, 3), 1, 3, seed=1)
     for axis in (0, 1, -1):
         for exclusive in (False, True):

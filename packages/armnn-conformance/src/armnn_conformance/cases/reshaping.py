@@ -83,7 +83,7 @@ def reshape(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(PermuteDescriptor, TransposeDescriptor, types=ANY)
 def transpose(data_type: DataType) -> Iterator[LayerCase]:
-    """Cycles, which tell the two mappings from their inverses; one axis; size one."""
+    """Cycles, which differ from their inverses; one axis; size one."""
     for shape, mapping in (
         ((2, 3, 4), (1, 2, 0)),
         ((2, 3, 4, 5), (0, 3, 1, 2)),
@@ -112,7 +112,7 @@ def transpose(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(TransposeDescriptor, types=QUANTIZED)
 def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
-    """Elements leave their scales: for a single one, or for those of another place."""
+    """Elements move between scales."""
     if data_type not in (DataType.QSYMM_S8, DataType.QSYMM_S16):
         return
     x = tensor(data_type, [[1.0, -2.0], [0.25, 0.5], [8.0, 4.0]], axis=0)
@@ -126,7 +126,7 @@ def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _blocks(layout: DataLayout, source: Source) -> Source:
-    """Convert a source of (n, h, w, c) to a layout."""
+    """Convert a source of (n, h, w, c) to layouts."""
     if layout is NHWC:
         return source
 
@@ -143,7 +143,7 @@ def _shape(layout: DataLayout, n: int, h: int, w: int, c: int) -> tuple[int, ...
 
 @cases(SpaceToDepthDescriptor, DepthToSpaceDescriptor, types=ANY)
 def space_and_depth(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, blocks of two and three, more than one channel and image."""
+    """Both layouts, two blocks, several channels and images."""
     for layout in (NHWC, NCHW):
         for size in (2, 3):
             h, w, c = 2, 3, 2
@@ -181,7 +181,7 @@ _BLOCK, _PADS, _CROPS = (2, 3), ((1, 0), (2, 1)), ((0, 1), (2, 1))
 
 @cases(SpaceToBatchNdDescriptor, types=ANY)
 def space_to_batch(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, padding apart for each side, a block of one."""
+    """Both layouts, unequal padding, a block of one."""
     for layout in (NHWC, NCHW):
         x = _picture(data_type, _shape(layout, 2, 3, 3, 2))
         for name, block, pads in (
@@ -208,7 +208,7 @@ def space_to_batch(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(BatchToSpaceNdDescriptor, types=ANY)
 def batch_to_space(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, crops apart for each side, a block of one."""
+    """Both layouts, unequal crops, a block of one."""
     for layout in (NHWC, NCHW):
         for name, block, crops in (
             ("uneven", _BLOCK, _CROPS),
@@ -296,7 +296,7 @@ def _mirror(place: int, size: int, *, repeats: bool) -> int:
 
 @cases(PadDescriptor, types=ANY)
 def pad(data_type: DataType) -> Iterator[LayerCase]:
-    """Sides apart for each axis; a value; mirrored with and without the border."""
+    """Unequal sides; a value; mirrored with and without border."""
     x = _picture(data_type, (3, 4))
     pads = ((1, 2), (2, 0))
     shape = (6, 6)

@@ -41,7 +41,7 @@ def _indices(numbers: Any, kind: DataType = DataType.SIGNED64) -> CaseTensor:
 
 
 def _distinct(data_type: DataType, *shape: int) -> CaseTensor:
-    """A tensor of different numbers in no order; Booleans are a coin each."""
+    """Return a tensor of different numbers in random order."""
     if data_type is DataType.BOOLEAN:
         return values(data_type, shape, seed=5)
     count = int(np.prod(shape))
@@ -103,7 +103,7 @@ def _top(
 
 @cases(OneHotDescriptor, types=ANY)
 def one_hot(data_type: DataType) -> Iterator[LayerCase]:
-    """On the last and on another axis, negative indices both ways, indices outside."""
+    """Two axes, negative indices both ways, indices outside."""
     off_on = _distinct(data_type, 2)
     if data_type is DataType.BOOLEAN:
         off_on = tensor(data_type, np.array([False, True]))
@@ -134,7 +134,7 @@ def one_hot(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(TriluDescriptor, types=ANY)
 def triangle(data_type: DataType) -> Iterator[LayerCase]:
-    """Upper and lower, diagonals on both sides, a batch of flat matrices."""
+    """Upper and lower, diagonals on both sides, a batch."""
     for name, shape, upper, k, tags in (
         ("upper", (3, 4), True, 0, []),
         ("lower", (4, 3), False, 0, []),
@@ -154,7 +154,7 @@ def triangle(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(GatherElementsDescriptor, types=ANY)
 def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
-    """Each axis, indices from the end, fewer indices than elements, none."""
+    """Each axis, negative indices, few indices, none."""
     x = _distinct(data_type, 3, 4)
     for index, (name, places, axis, tags) in enumerate(
         (
@@ -194,7 +194,7 @@ _COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
 
 @cases(ScatterElementsDescriptor, types=NUMBERS)
 def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function with an index that occurs twice, each axis, indices from the end."""
+    """Every function with repeated indices, each axis, negative indices."""
     x = tensor(data_type, np.array([[9, 8, 7], [6, 9, 5]]))
     for function in ScatterNdFunction:
         places = [[0, 0, 1], [1, 0, 0]]
@@ -260,7 +260,7 @@ def compress(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UniqueDescriptor, types=ANY)
 def unique(data_type: DataType) -> Iterator[LayerCase]:
-    """A list, columns, rows from the end, all alike, nothing; sorted and as they come."""
+    """A list, columns, rows, equal elements, empty; sorted and not."""
     for name, numbers, axis in (
         ("a list", [1, 0, 1, 1, 0], 0),
         ("columns", [[1, 0, 1, 1], [0, 1, 0, 1]], 1),

@@ -197,7 +197,7 @@ _COMMON: list[tuple[str, dict[str, Any], tuple[int, int, int, int], tuple[str, .
 
 @cases(RnnDescriptor, types=FLOATS)
 def rnn(data_type: DataType) -> Iterator[LayerCase]:
-    """The options that all three have in common, and other activations."""
+    """The options common to all three, and other activations."""
     for name, options, sizes, optional, tags in _COMMON:
         yield _case(data_type, name, RnnDescriptor(**options), sizes, optional, tags)
     d = RnnDescriptor(
@@ -219,7 +219,7 @@ def gru(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(SequenceLstmDescriptor, types=FLOATS)
 def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """The common options, peepholes, coupled gates, a cell to begin with, other activations."""
+    """The common options, peepholes, coupled gates, an initial cell."""
     for name, options, sizes, optional, tags in _COMMON:
         yield _case(data_type, name, SequenceLstmDescriptor(**options), sizes, optional, tags)
     full = ("bias", "output_state_in", "cell_state_in", "peephole_weights")
@@ -234,7 +234,7 @@ def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ReverseSequenceDescriptor, types=ANY)
 def reverse_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Both orders of the axes, more axes, lengths of one and of all steps."""
+    """Both orders of axes, more axes, shortest and longest lengths."""
     for name, shape, lengths, batch_axis, time_axis, tags in (
         ("time first", (4, 3), [4, 1, 3], 1, 0, []),
         ("batch first", (3, 4), [2, 4, 1], 0, 1, []),
