@@ -24,7 +24,7 @@ def run_program(
     Args:
         install: Puts it there.
         stand_in: The package that was run.
-        replaced: What it stands for.
+        replaced: The package that it replaces.
         arguments: The program and its arguments, or ``-m``, a module and its arguments.
     """
     name = stand_in.__name__

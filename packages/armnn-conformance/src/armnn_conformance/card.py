@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The conformance card: findings about a backend as JSON.
 
-It has no date and no order that depends on the run: two runs of the same versions write the same.
+Programs read it. It has no date and no order that depends on the run: two runs of the same versions
+write the same.
 """
 
 from __future__ import annotations

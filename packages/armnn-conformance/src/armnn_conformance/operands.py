@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tensors of conformance cases: real values, stored as any type.
 
-Nothing here is shared with ``armnn.quantization``, by which a backend may compute: what the kit
-expects must not be wrong in the same way.
+Nothing here is shared with ``armnn.quantization``, by which a backend may compute: the kit's
+expectations must not be wrong in the same way.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CaseTensor:
     Attributes:
         info: Shape, data type and quantisation.
         stored: What the tensor stores.
-        real: What that stands for, exactly: float64 for floats and quantised types, else the
+        real: The exact real values: float64 for floats and quantised types, else the
             stored integers or Booleans. Oracles compute from it.
         constant: Whether the value is known when the network is prepared.
     """
@@ -102,7 +102,8 @@ def values(
 ) -> CaseTensor:
     """Return a tensor of repeatable random values in ``low``..``high``.
 
-    Integers lie in the same range, at least 0 for unsigned types; Booleans are a coin each.
+    They are in ``low``..``high``. Integers are in the same range, at least 0 for unsigned types;
+    Booleans are a coin each.
     """
     random = np.random.default_rng([seed, *shape])
     drawn: NDArray[Any]
@@ -163,7 +164,7 @@ def store(reals: NDArray[Any], info: TensorInfo) -> NDArray[Any]:
 
     They are the nearest steps; halves go away from zero.
 
-    Computed in float64. NaN becomes the zero point.
+    Halves are rounded away from zero. Computed in float64. NaN becomes the zero point.
     """
     dtype = info.data_type.numpy_dtype
     if not info.is_quantized:

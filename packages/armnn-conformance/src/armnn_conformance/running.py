@@ -137,7 +137,7 @@ class BoundCase:
 
 
 def works_in_host_memory(subject: Subject) -> bool:
-    """Whether the backend's workloads take tensors in plain host memory."""
+    """Return whether the backend's workloads take host memory."""
     preferences = subject.backend.handle_factory_preferences
     return not preferences or HOST_FACTORY_ID in preferences
 

@@ -71,14 +71,14 @@ def _claimed_layers(config: pytest.Config) -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """The backend that ``--armnn-backend`` names."""
+    """Return the backend that ``--armnn-backend`` names."""
     with Subject(request.config.getoption("--armnn-backend")) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def checks(request: pytest.FixtureRequest) -> AnyChecks:
-    """What runs the checks."""
+    """Return the runner of the checks."""
     return checks_of(request.config)
 
 

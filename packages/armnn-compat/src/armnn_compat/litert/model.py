@@ -50,7 +50,7 @@ class Tensor:
         dtype: The type of its elements; None where NumPy has none.
         scales: Its scales; none if it is not quantised.
         zero_points: As many.
-        axis: Where several scales lie.
+        axis: The axis of several scales.
         is_variable: Whether it keeps its value from run to run.
     """
 

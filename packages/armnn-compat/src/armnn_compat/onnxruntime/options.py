@@ -149,7 +149,7 @@ class SessionOptions(_Checked):
         self.providers[name] = dict(options)
 
     def has_providers(self) -> bool:
-        """Whether ``add_provider`` was called."""
+        """Return whether ``add_provider`` was called."""
         return bool(self.providers)
 
     def register_custom_ops_library(self, path: str) -> NoReturn:
@@ -208,7 +208,7 @@ class RunOptions(_Checked):
         return _entry(self.config_entries, key, "RunOptions")
 
     def is_set(self) -> bool:
-        """Whether the run shall end; what runs ask between layers."""
+        """Return whether the run shall end, checked between layers."""
         return self.terminate
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armnn.backends import Backend, OptionValue
 
 CPU = "CPUExecutionProvider"
-"""Stands for every backend of an installed package, in the order of the default preference."""
+"""The provider of every backend of an installed package, in the order of the default preference."""
 
 _SUFFIX = "ExecutionProvider"
 
@@ -52,11 +52,11 @@ def choose(
     threads: int,
     with_defaults: bool,
 ) -> Choice:
-    """Return what runs a session.
+    """Return the backends of a session, with their options.
 
     Args:
         providers: The preferred one first. A backend is named by its id or by its id and
-            "ExecutionProvider"; names that stand for nothing here are warned of and left out.
+            "ExecutionProvider"; unknown names are warned of and left out.
         provider_options: The options of each, if ``providers`` is a list of names.
         threads: How many threads a layer may use; 0 leaves it to the backends.
         with_defaults: Whether the default backends take what the named ones cannot run.

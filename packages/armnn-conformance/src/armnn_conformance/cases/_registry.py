@@ -77,7 +77,8 @@ def cases_of(layer: str, data_type: DataType | None = None) -> Iterator[LayerCas
 def samples_of(layer: str, data_type: DataType) -> Iterator[LayerCase]:
     """Yield the first case of each kind of a cell.
 
-    A kind is what one generator makes; the others of it are not made.
+    A kind is the output of one generator for a layer type and a data type; its other cases are not
+    made.
     """
     for registered in _generators().get(layer, ()):
         if data_type in registered.types:

@@ -70,7 +70,10 @@ def _expected(function: ActivationFunction, x: NDArray[Any], a: float, b: float)
 
 @cases(ActivationDescriptor, types=REAL)
 def activation(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function on both sides of zero, with unusual parameters."""
+    """Cover every function on both sides of zero.
+
+    Parameters differ from their defaults.
+    """
     for function in ActivationFunction:
         low = 0.0 if function is ActivationFunction.SQRT else -5.0
         x = values(data_type, (2, 3, 5), low, 5.0, seed=int(function))
@@ -102,7 +105,7 @@ def activation_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]
 
 @cases(ActivationDescriptor, types=SIGNED)
 def activation_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """The functions that keep integers."""
+    """Cover the functions that keep integers."""
     x = values(data_type, (2, 5), -9, 9, seed=3)
     rows = {
         ActivationFunction.RELU: np.maximum(x.real, 0),
@@ -116,7 +119,7 @@ def activation_of_integers(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(PreluDescriptor, types=REAL)
 def prelu(data_type: DataType) -> Iterator[LayerCase]:
-    """One slope per channel, per element, and for all."""
+    """Cover slopes per channel, per element, and shared."""
     x = values(data_type, (2, 3, 4), -3.0, 3.0, seed=1)
     for name, shape in (("a slope per channel", (4,)), ("a slope per element", (2, 3, 4))):
         slope = values(data_type, shape, -1.0, 1.0, seed=2)

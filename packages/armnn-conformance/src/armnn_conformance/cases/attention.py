@@ -54,7 +54,10 @@ def _attend(
 
 @cases(AttentionDescriptor, types=REAL)
 def attention(data_type: DataType) -> Iterator[LayerCase]:
-    """Scale, both causal masks, soft cap, masks, shared heads."""
+    """Cover scale, masks, soft cap, shared heads, one key.
+
+    Causal masks are from both ends, and there are both kinds of given masks.
+    """
     seen = tensor(DataType.BOOLEAN, np.array([[True, False, True], [False, False, False]]))
     added = values(data_type, (1, 4, 2, 3), seed=9)
     rows: list[tuple[str, AttentionDescriptor, tuple[int, int, int], CaseTensor | None, list[str]]]
@@ -88,7 +91,10 @@ def attention(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(RotaryEmbeddingDescriptor, types=REAL)
 def rotary_embedding(data_type: DataType) -> Iterator[LayerCase]:
-    """Both orders of pairs, both kinds of angles, one step."""
+    """Cover pairs side by side and apart, with angles.
+
+    Angles are per item and shared; some numbers stay; there is a case of one step.
+    """
     for name, shape, angles, interleaved, tags in (
         ("pairs apart", (2, 3, 4, 6), (4, 3), False, []),
         ("pairs side by side", (2, 3, 4, 6), (4, 3), True, []),

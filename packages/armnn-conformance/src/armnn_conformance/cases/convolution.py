@@ -115,7 +115,10 @@ def _convolution2d(
 
 @cases(Convolution2dDescriptor, types=REAL)
 def convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Unequal padding, strides and dilation, groups, 1x1 kernels."""
+    """Cover padding, strides, dilation, groups, one by one kernels.
+
+    Padding, strides and dilation differ for each side and axis.
+    """
     for layout in (NHWC, NCHW):
         for name, parameters in _ROWS.items():
             d = Convolution2dDescriptor(data_layout=layout, **parameters)
@@ -139,7 +142,7 @@ def convolution2d(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DepthwiseConvolution2dDescriptor, types=REAL)
 def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """As above, with a multiplier; few channels and many."""
+    """Cover the same with a multiplier, few and many channels."""
     for layout in (NHWC, NCHW):
         rows: list[tuple[str, dict[str, Any], int, int, int | None]]
         rows = [(name, parameters, 3, 2, None) for name, parameters in _ROWS.items()]
@@ -169,7 +172,10 @@ def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
 def _scattered(
     x: NDArray[Any], kernel: NDArray[Any], d: TransposeConvolution2dDescriptor
 ) -> NDArray[Any]:
-    """Return the cropped sum of each element's kernel, as [N,O,H,W]."""
+    """Return [N,O,H,W] by adding kernels, then cropping.
+
+    Each element of x [N,C,H,W] adds its kernel [O,C,KH,KW].
+    """
     height = (x.shape[2] - 1) * d.stride_y + kernel.shape[2]
     width = (x.shape[3] - 1) * d.stride_x + kernel.shape[3]
     full = np.zeros((x.shape[0], kernel.shape[0], height, width))
@@ -182,9 +188,10 @@ def _scattered(
 
 @cases(TransposeConvolution2dDescriptor, types=REAL)
 def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Unequal strides and crops, overlapping kernels and gaps.
+    """Cover strides, crops, overlapping kernels and gaps.
 
-    An output may be asked for that is larger than what the kernels reach; the bias is there, too.
+    Strides differ for each axis, crops for each side. An output may be larger than the reach of the
+    kernels; it has the bias there, too.
     """
     rows: dict[str, dict[str, Any]] = {
         "overlapping": {"stride_x": 1, "stride_y": 1},
@@ -267,7 +274,10 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvolutionIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
 def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
-    """Zero points of data and weights; padding is real zero."""
+    """Cover zero points of data and weights.
+
+    Those of the weights are per channel; padding is a true zero.
+    """
     low = 0 if data_type is DataType.UNSIGNED8 else -9
     x = values(data_type, (1, 2, 4, 5), low, 9, seed=1)
     w = values(data_type, (3, 2, 2, 3), low, 9, seed=2, constant=True)

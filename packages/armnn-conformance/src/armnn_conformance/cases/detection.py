@@ -86,7 +86,7 @@ _ROWS: tuple[tuple[str, dict[str, Any], int, list[str]], ...] = (
 
 @cases(DetectionPostProcessDescriptor, types=REAL)
 def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
-    """Both suppressions, scales, thresholds, background, one box."""
+    """Cover both suppressions, scales, thresholds, background, one box."""
     for name, fields, count, tags in _ROWS:
         d = DetectionPostProcessDescriptor(**fields)
         codes = values(data_type, (1, count, 4), -1, 1, seed=1)
@@ -165,7 +165,10 @@ _UNSCALED: dict[str, Any] = dict.fromkeys(_SCALES, 1.0)
 
 @cases(DetectionPostProcessDescriptor, types=FLOATS)
 def detections_by_hand(data_type: DataType) -> Iterator[LayerCase]:
-    """Equal scores, overlaps around the threshold: see the table."""
+    """Cover equal scores and overlaps around the threshold.
+
+    One score is at the threshold: see the table.
+    """
     for name, fields, boxes, labels, scores in _BY_HAND:
         d = DetectionPostProcessDescriptor(max_detections=3, num_classes=2, **_UNSCALED, **fields)
         results = np.zeros((1, 3, 4)), np.zeros((1, 3)), np.zeros((1, 3))
@@ -192,7 +195,7 @@ def detections_by_hand(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(NonMaxSuppressionDescriptor, types=FLOATS)
 def suppression_by_hand(data_type: DataType) -> Iterator[LayerCase]:
-    """The boxes of the table above."""
+    """Cover the table's boxes: equal scores, scores at the threshold."""
     boxes = tensor(data_type, [_CORNERS])
     scores = tensor(data_type, [np.array(_SCORES)[:, 1:].T])
     rows: dict[str, tuple[dict[str, Any], list[list[int]]]] = {
@@ -215,7 +218,10 @@ def suppression_by_hand(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(NonMaxSuppressionDescriptor, types=REAL)
 def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
-    """Each parameter, both box formats, swapped corners, nothing kept."""
+    """Cover each parameter, both box formats, and no result.
+
+    Corners are in any order.
+    """
     usual = {"max_output_boxes_per_class": 3, "iou_threshold": 0.2}
     rows: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
         ("corners", usual, []),

@@ -22,7 +22,7 @@ _SHAPES = {"a matrix": (2, 5), "a scalar": (), "an empty tensor": (3, 0, 2)}
 
 @cases(RankDescriptor, types=ANY)
 def rank(data_type: DataType) -> Iterator[LayerCase]:
-    """The number of axes, in both types of the output."""
+    """Cover ranks, a scalar's included, in both output types."""
     for index, (name, shape) in enumerate(_SHAPES.items()):
         result = (DataType.SIGNED32, DataType.SIGNED64)[index % 2]
         yield case(
@@ -38,7 +38,7 @@ def rank(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ShapeDescriptor, types=ANY)
 def shape_of(data_type: DataType) -> Iterator[LayerCase]:
-    """The dimensions, in both types of the output."""
+    """Cover dimensions, a scalar's included, in both output types."""
     for index, (name, shape) in enumerate(_SHAPES.items()):
         result = (DataType.SIGNED64, DataType.SIGNED32)[index % 2]
         yield case(
@@ -54,7 +54,7 @@ def shape_of(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FillDescriptor, types=ANY)
 def fill(data_type: DataType) -> Iterator[LayerCase]:
-    """One value everywhere; the default, a scalar, nothing to fill."""
+    """Cover a value, the default, a scalar and no elements."""
     value = 1.0 if data_type is DataType.BOOLEAN else 3.0 if data_type.is_integer else 2.5
     for name, number, shape in (
         ("a matrix", value, (2, 3)),
@@ -77,7 +77,7 @@ def fill(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(RangeDescriptor, types=(*FLOATS, *SIGNED, *UNSIGNED))
 def range_of(data_type: DataType) -> Iterator[LayerCase]:
-    """Up, down, a step that misses the limit, and nothing."""
+    """Cover ranges up, down, empty, and not ending at limits."""
     rows: list[tuple[str, tuple[float, ...], list[float], list[str]]] = [
         ("up", (2, 9, 3), [2, 5, 8], []),
         ("the limit is not reached", (1, 5, 2), [1, 3], []),

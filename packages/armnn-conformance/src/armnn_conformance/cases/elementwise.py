@@ -140,7 +140,7 @@ _SHAPES = {
 
 @cases(*_SIMPLE, types=NUMBERS)
 def arithmetic(data_type: DataType) -> Iterator[LayerCase]:
-    """Every layer of two operands, equal shapes and broadcast ones."""
+    """Cover every binary layer, with equal and broadcast shapes."""
     for kind, operation in _SIMPLE.items():
         for name, shapes in _SHAPES.items():
             x, y = _operands(data_type, shapes)
@@ -155,7 +155,7 @@ def arithmetic(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(*_SIMPLE, types=QUANTIZED)
 def arithmetic_that_saturates(data_type: DataType) -> Iterator[LayerCase]:
-    """Results beyond the output's limits, and different zero points."""
+    """Cover results beyond the output's range, and zero points."""
     limits = np.iinfo(data_type.numpy_dtype)
     zero = 0 if data_type in (DataType.QSYMM_S8, DataType.QSYMM_S16) else int(limits.min) + 120
     info = TensorInfo(None, data_type, 0.5, zero)
@@ -191,7 +191,7 @@ def division_by_zero(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ElementwiseBinaryDescriptor, types=NUMBERS)
 def elementwise_binary(data_type: DataType) -> Iterator[LayerCase]:
-    """Every operation, with broadcasting."""
+    """Cover every operation, with broadcasting."""
     for operation, function in _BINARY.items():
         integers = data_type in INTEGERS
         if operation in _BITS and not integers:
@@ -248,9 +248,9 @@ def _each(function: Callable[[Any], Any], x: NDArray[Any]) -> NDArray[Any]:
 
 @cases(ElementwiseUnaryDescriptor, types=REAL)
 def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function in its domain, and halves for rounding."""
+    """Cover every function in its domain, halves where rounded."""
     for operation, (function, low, high) in _UNARY.items():
-        # Nothing stored may lie outside of the domain, so quantisation fits the values alone.
+        # Nothing stored may be outside of the domain, so quantisation fits the values alone.
         x = values(data_type, (2, 3, 5), low, high, seed=int(operation))
         d = ElementwiseUnaryDescriptor(operation=operation)
         expected = _each(function, x.real)
@@ -267,7 +267,7 @@ def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ElementwiseUnaryDescriptor, types=INTEGERS)
 def elementwise_unary_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """Operations on integers, with the lowest and highest number."""
+    """Cover integer operations, with the lowest and highest number."""
     limits = np.iinfo(data_type.numpy_dtype)
     x = tensor(data_type, np.array([limits.min + 1, 0, 1, 5, limits.max], data_type.numpy_dtype))
     rows: dict[UnaryOperation, Callable[[int], int]] = {
@@ -290,7 +290,7 @@ _NARROW = tuple(kind for kind in INTEGERS if kind.bits < 64)
 
 @cases(ElementwiseUnaryDescriptor, types=_NARROW)
 def functions_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """Functions with real results: truncated and saturated."""
+    """Cover functions with non-integer results: truncated and saturated."""
     limits = np.iinfo(data_type.numpy_dtype)
     lowest = -4 if data_type in SIGNED else 4
     for operation, numbers in (
@@ -311,7 +311,7 @@ def functions_of_integers(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ElementwiseUnaryDescriptor, types=BOOLEANS)
 def logical_not(data_type: DataType) -> Iterator[LayerCase]:
-    """Both truth values, one element, nothing."""
+    """Cover both truth values, one element and none."""
     d = ElementwiseUnaryDescriptor(operation=_U.LOGICAL_NOT)
     for name, truth in (("both", [[True, False]]), ("one", [True]), ("empty", [])):
         x = tensor(data_type, np.array(truth, bool))
@@ -320,7 +320,7 @@ def logical_not(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FloorDescriptor, types=NUMBERS)
 def floor(data_type: DataType) -> Iterator[LayerCase]:
-    """Both sides of zero; integers stay as they are."""
+    """Cover both sides of zero, and integers unchanged."""
     x = values(data_type, (2, 3, 5), -4, 4, seed=1)
     yield case(data_type, "both signs", FloorDescriptor(), [x], _each(math.floor, x.real))
     x = tensor(
@@ -345,7 +345,7 @@ _COMPARISONS: dict[ComparisonOperation, Pair] = {
 
 @cases(ComparisonDescriptor, types=ANY)
 def comparison(data_type: DataType) -> Iterator[LayerCase]:
-    """Every operation on less, equal and greater pairs, broadcast."""
+    """Cover every operation on less, equal and greater pairs."""
     for operation, function in _COMPARISONS.items():
         if data_type is DataType.BOOLEAN:
             x, y = tensor(data_type, [[False], [True]]), tensor(data_type, [False, True])
@@ -369,7 +369,7 @@ def comparison(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(LogicalBinaryDescriptor, types=BOOLEANS)
 def logical_binary(data_type: DataType) -> Iterator[LayerCase]:
-    """The whole truth table, broadcast."""
+    """Cover the whole truth table, broadcast."""
     x, y = tensor(data_type, [[False], [True]]), tensor(data_type, [False, True])
     rows: dict[LogicalBinaryOperation, Pair] = {
         LogicalBinaryOperation.LOGICAL_AND: lambda a, b: a and b,
@@ -406,7 +406,7 @@ def fused(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(WhereDescriptor, types=ANY)
 def where(data_type: DataType) -> Iterator[LayerCase]:
-    """Conditions of the same shape, broadcast ones, and scalars."""
+    """Cover equal, broadcast and scalar conditions."""
     for name, shapes in (
         ("same shape", ((2, 3), (2, 3), (2, 3))),
         ("broadcast", ((2, 1), (3,), (2, 3))),
@@ -428,7 +428,7 @@ def _choice(truth: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[An
 
 @cases(IsNaNDescriptor, IsInfDescriptor, types=FLOATS)
 def strange_numbers(data_type: DataType) -> Iterator[LayerCase]:
-    """What is no number, and infinities of either sign."""
+    """Cover NaN, and infinities of either sign."""
     x = tensor(data_type, [-np.inf, -1.0, 0.0, np.nan, np.inf])
     one = tensor(data_type, [[np.inf]])
     truth = [DataType.BOOLEAN]

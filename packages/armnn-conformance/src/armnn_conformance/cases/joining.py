@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cases(ConcatDescriptor, types=ANY)
 def concat(data_type: DataType) -> Iterator[LayerCase]:
-    """Three inputs of unequal sizes, an empty one, one alone."""
+    """Cover each axis with different sizes, empty and single inputs."""
     for axis in (0, 1, -1):
         shapes = [[2, 3, 2] for _ in range(3)]
         for size, shape in zip((1, 0, 3), shapes, strict=True):
@@ -40,7 +40,7 @@ def concat(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConcatDescriptor, StackDescriptor, types=QUANTIZED)
 def joined_with_different_scales(data_type: DataType) -> Iterator[LayerCase]:
-    """Inputs of different scales, stored in the output's steps."""
+    """Cover inputs of other scales, stored in the output's steps."""
     x = values(data_type, (2, 3), -1, 1, seed=1)
     y = values(data_type, (2, 3), 0, 9, seed=2)
     rows = np.array([*x.real.tolist(), *y.real.tolist()])
@@ -51,7 +51,7 @@ def joined_with_different_scales(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(SplitterDescriptor, types=ANY)
 def splitter(data_type: DataType) -> Iterator[LayerCase]:
-    """Pieces of unequal sizes, an empty one, a single one."""
+    """Cover different sizes, an empty part and one part."""
     x = values(data_type, (4, 4, 4), 0, 5, seed=3)
     for axis, sizes in ((0, (1, 3)), (1, (2, 0, 2)), (-1, (3, 1)), (2, (4,))):
         elements = np.moveaxis(x.real, axis, 0)
@@ -73,7 +73,7 @@ def splitter(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(StackDescriptor, types=ANY)
 def stack(data_type: DataType) -> Iterator[LayerCase]:
-    """A new axis at each place; one input alone."""
+    """Cover a new axis anywhere, and one input alone."""
     inputs = [values(data_type, (2, 3), 0, 5, seed=n) for n in range(3)]
     for axis in (0, 1, 2, -1):
         expected = np.empty((3, 2, 3), inputs[0].real.dtype)

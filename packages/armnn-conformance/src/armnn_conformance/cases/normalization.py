@@ -44,7 +44,7 @@ def _along_channels(numbers: NDArray[Any], rank: int, axis: int) -> NDArray[Any]
 
 @cases(BatchNormalizationDescriptor, types=REAL)
 def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, a large eps, ranks two and four."""
+    """Cover both layouts, a large eps, two ranks, odd sizes."""
     for layout, shape, eps in (
         (DataLayout.NCHW, (2, 3, 2, 5), 0.5),
         (DataLayout.NHWC, (2, 2, 5, 3), 1e-4),
@@ -72,7 +72,7 @@ def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(InstanceNormalizationDescriptor, types=REAL)
 def instance_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, parameters that are no default, one pixel."""
+    """Cover both layouts, other parameters, and one pixel."""
     for layout in LAYOUTS:
         shape = (2, 3, 4, 5)
         x = values(data_type, shape, seed=2)
@@ -89,7 +89,7 @@ def instance_normalization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(L2NormalizationDescriptor, types=REAL)
 def l2_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, and vectors shorter than eps."""
+    """Cover both layouts, and vectors shorter than eps."""
     for layout in LAYOUTS:
         axis = 1 if layout is DataLayout.NCHW else 3
         x = values(data_type, (2, 4, 3, 5), seed=4)
@@ -116,7 +116,10 @@ def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[
 
 @cases(NormalizationDescriptor, types=REAL)
 def normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Across and within channels, both layouts, a wide window."""
+    """Cover both kinds, both layouts, and a wide window.
+
+    The kinds are across channels and within them; the window is wider than the picture.
+    """
     for layout in LAYOUTS:
         for kind in NormalizationAlgorithmChannel:
             across = kind is NormalizationAlgorithmChannel.ACROSS
@@ -146,7 +149,7 @@ def _softmax(x: NDArray[Any], beta: float, axis: int) -> NDArray[Any]:
 
 @cases(SoftmaxDescriptor, types=REAL)
 def softmax(data_type: DataType) -> Iterator[LayerCase]:
-    """Two axes, beta, overflowing exponentials, one element."""
+    """Cover two axes, beta, overflowing exponentials, one element."""
     x = values(data_type, (2, 3, 5), -3, 3, seed=6)
     yield case(data_type, "last axis", SoftmaxDescriptor(), [x], _softmax(x.real, 1, -1))
     d = SoftmaxDescriptor(beta=0.5, axis=1)
@@ -162,7 +165,7 @@ def softmax(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(LogSoftmaxDescriptor, types=REAL)
 def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
-    """Two axes, beta, and underflowing softmax."""
+    """Cover two axes, beta, and underflowing softmax."""
     x = values(data_type, (2, 3, 5), -3, 3, seed=8)
     for name, beta, axis in (("last axis", 1.0, -1), ("first axis with beta", 2.0, 0)):
         d = LogSoftmaxDescriptor(beta=beta, axis=axis)
@@ -190,7 +193,7 @@ def _factors(data_type: DataType, shape: tuple[int, ...]) -> tuple[CaseTensor, C
 
 @cases(LayerNormalizationDescriptor, types=REAL)
 def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """One and two axes, with and without factor and offset."""
+    """Cover one and two axes, with optional factor and offset."""
     x = values(data_type, (2, 3, 4), seed=11)
     tolerance = _COARSE.get(data_type)
     for axis, eps, shape in ((-1, 1e-5, (4,)), (1, 0.25, (3, 4))):
@@ -207,7 +210,7 @@ def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(RmsNormalizationDescriptor, types=REAL)
 def rms_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """The last axis, the last two, with and without factor."""
+    """Cover one and two axes, with and without factor."""
     x = values(data_type, (2, 3, 4), seed=12)
     for axis, eps in ((-1, 1e-5), (1, 0.25)):
         axes = tuple(range(axis % 3, 3))
@@ -231,7 +234,7 @@ def rms_normalization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(GroupNormalizationDescriptor, types=REAL)
 def group_normalization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, one group, and one channel in each group."""
+    """Cover both layouts, one group, and one channel per group."""
     for layout in LAYOUTS:
         for groups in (1, 2, 4):
             shape = (2, 4, 2, 3) if layout is DataLayout.NCHW else (2, 2, 3, 4)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cases(DebugDescriptor, types=ANY)
 def debug(data_type: DataType) -> Iterator[LayerCase]:
-    """The input comes out as it is, whatever its shape."""
+    """Cover inputs of several shapes, returned unchanged."""
     for name, shape in (("a matrix", (2, 5)), ("a scalar", ()), ("an empty tensor", (0, 3))):
         x = values(data_type, shape, seed=1)
         yield case(

@@ -34,7 +34,10 @@ def _pooled(
     strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> NDArray[Any]:
-    """Return [N,C,*Y] of x [N,C,*X]; windows of padding give zero."""
+    """Return [N,C,*Y] of x [N,C,*X].
+
+    A window of padding only gives zero.
+    """
     rounding = math.ceil if d.output_shape_rounding is OutputShapeRounding.CEILING else math.floor
     sizes = []
     steps = d.dilations
@@ -123,7 +126,10 @@ _ROWS: dict[str, dict[str, Any]] = {
 
 @cases(Pooling2dDescriptor, types=REAL)
 def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
-    """Each algorithm and layout, with negative numbers against zero padding."""
+    """Cover each algorithm in each layout, with negative numbers.
+
+    They show a zero in the padding.
+    """
     for layout in (DataLayout.NCHW, DataLayout.NHWC):
         for algorithm, (name, parameters) in itertools.product(PoolingAlgorithm, _ROWS.items()):
             yield _pooling2d(data_type, name, algorithm, layout, parameters)
@@ -131,7 +137,7 @@ def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(Pooling2dDescriptor, types=INTEGERS)
 def pooling2d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """The maximum of integers."""
+    """Cover the maximum of integers."""
     for name, parameters in _ROWS.items():
         layout = DataLayout.NCHW
         yield _pooling2d(data_type, name, PoolingAlgorithm.MAX, layout, parameters)
@@ -163,7 +169,7 @@ def _pooling2d(
 
 @cases(Pooling2dDescriptor, types=REAL)
 def global_pooling2d(data_type: DataType) -> Iterator[LayerCase]:
-    """A window of size zero covers everything."""
+    """Cover windows of size zero, which hold everything."""
     x = values(data_type, (2, 3, 4, 5), seed=2)
     d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)
     expected = x.real.mean((2, 3), keepdims=True)
@@ -234,7 +240,7 @@ _SOLID: dict[str, dict[str, Any]] = {
 
 @cases(Pooling3dDescriptor, types=REAL)
 def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
-    """Unequal padding; a last window that is not whole."""
+    """Cover padding of each side, and a partial last window."""
     for (name, parameters), algorithm, method in itertools.product(
         _SOLID.items(), PoolingAlgorithm, PaddingMethod
     ):
@@ -253,7 +259,7 @@ def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(Pooling3dDescriptor, types=INTEGERS)
 def pooling3d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """The maximum of integers, for three windows."""
+    """Cover maxima of integers: small, odd and full windows."""
     for name, size in (("small", 1), ("odd rest", 2), ("everything", 3)):
         x = values(data_type, (1, 2, 3, 3, 3), -8, 8, seed=4)
         names = ("pool_depth", "pool_height", "pool_width", "stride_z", "stride_y", "stride_x")

@@ -43,7 +43,7 @@ _SCALE = Tolerance("the scale is one division in float32", rtol=1e-6)
 
 @cases(QuantizeDescriptor, types=REAL)
 def quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each quantised type; empty; a scale per channel."""
+    """Cover each quantised type, no elements, per-channel scales."""
     x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = QuantizeDescriptor()
     for target in QUANTIZED:
@@ -57,7 +57,10 @@ def quantize(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(QuantizeDescriptor, types=FLOATS)
 def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
-    """Halves rounded away from zero, and saturation."""
+    """Cover halves, rounded away from zero, and saturation.
+
+    They are rounded before the zero point is added.
+    """
     x = tensor(data_type, [-np.inf, -60000, -0.75, -0.25, 0, 0.25, 0.75, 1.25, 60000, np.inf])
     steps = np.array([-2, -1, 0, 1, 2, 3])
     for target in QUANTIZED:
@@ -79,7 +82,7 @@ def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DequantizeDescriptor, types=QUANTIZED)
 def dequantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each float type; limits; a scale per channel; empty."""
+    """Cover each float type, limits, per-channel scales, no elements."""
     x = values(data_type, (2, 3, 5), -3.0, 2.0, seed=1)
     d = DequantizeDescriptor()
     for target in FLOATS:
@@ -99,7 +102,7 @@ def dequantize(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DequantizeDescriptor, types=(DataType.FLOAT16, DataType.BFLOAT16))
 def dequantize_halves(data_type: DataType) -> Iterator[LayerCase]:
-    """Float16 weights: values, limits, and an empty tensor."""
+    """Cover Float16 weights: values, limits, no elements."""
     largest, least = {
         DataType.FLOAT16: (65504.0, 2.0**-24),
         DataType.BFLOAT16: (255 * 2.0**120, 2.0**-133),
@@ -115,7 +118,7 @@ def dequantize_halves(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DequantizeDescriptor, types=SYMMETRIC)
 def dequantize_per_channel(data_type: DataType) -> Iterator[LayerCase]:
-    """Each channel counts in steps of its own."""
+    """Cover channels with scales of their own."""
     x = stored_tensor(data_type, [[-3, 5, 7], [2, -1, 4]], scale=(0.5, 2.0, 0.25), axis=1)
     expected = [[-1.5, 10.0, 1.75], [1.0, -2.0, 1.0]]
     yield case(
@@ -131,7 +134,7 @@ def dequantize_per_channel(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _quarters(data_type: DataType) -> CaseTensor:
-    """Return numbers that the type holds exactly."""
+    """Return exactly stored numbers, with fractions and signs if possible."""
     if data_type is DataType.BOOLEAN:
         return tensor(data_type, np.array([True, False, True]))
     if data_type.is_quantized:
@@ -169,7 +172,10 @@ def _cast(x: NDArray[Any], target: DataType) -> NDArray[Any]:
 
 @cases(CastDescriptor, types=ANY)
 def cast(data_type: DataType) -> Iterator[LayerCase]:
-    """Into each type: real values truncated, integers' lower bits."""
+    """Cover each target type: truncated, saturated, lower bits.
+
+    Real values are truncated towards zero and saturated; integers keep their lower bits.
+    """
     x = _quarters(data_type)
     for target in ANY:
         zero = 0 if target in SYMMETRIC else 9
@@ -202,7 +208,10 @@ def cast(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(CastDescriptor, types=FLOATS)
 def cast_out_of_range(data_type: DataType) -> Iterator[LayerCase]:
-    """Numbers that eight-bit floats cannot hold."""
+    """Cover values too large for eight bits.
+
+    They become infinite or NaN, or the largest number if saturated.
+    """
     x = tensor(data_type, [1.0, 60000.0, -60000.0, 65500.0])
     rows = (
         (DataType.FLOAT8_E4M3FN, 448.0, math.nan),
@@ -241,7 +250,7 @@ def cast_of_no_number(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(CastDescriptor, types=[DataType.SIGNED64, DataType.UNSIGNED64])
 def cast_of_wide_integers(data_type: DataType) -> Iterator[LayerCase]:
-    """Integers that no float64 holds stay what they are."""
+    """Cover integers beyond float64, which stay exact."""
     x = tensor(data_type, np.array([2**53 + 1, 2**62 + 3], np.int64))
     for target in (DataType.SIGNED64, DataType.UNSIGNED64):
         yield case(
@@ -266,7 +275,7 @@ _SMALL: dict[DataType, list[float]] = {
 
 @cases(CastDescriptor, types=[data_type for data_type in DataType if data_type.is_storage_only])
 def cast_of_small_types(data_type: DataType) -> Iterator[LayerCase]:
-    """What is only stored in few bits is read exactly."""
+    """Cover exact reads of types stored in few bits."""
     numbers = _SMALL.get(data_type, [-3.0, -0.5, 0.0, 1.5])
     x = tensor(data_type, np.array(numbers))
     for target in (DataType.FLOAT32, DataType.FLOAT16, DataType.SIGNED32, DataType.BOOLEAN):
@@ -288,7 +297,7 @@ def cast_of_small_types(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvertFp16ToFp32Descriptor, types=[DataType.FLOAT16])
 def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
-    """Ordinary, largest and smallest numbers, infinity, NaN, empty."""
+    """Cover ordinary numbers, limits, infinity, NaN, no elements."""
     rows: list[tuple[str, list[float], list[str]]] = [
         ("ordinary", [-2.5, 0.25, 3.75], []),
         ("limits", [65504.0, -65504.0, 2.0**-24, 2.0**-14], [EDGE]),
@@ -304,7 +313,10 @@ def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ConvertFp32ToFp16Descriptor, types=[DataType.FLOAT32])
 def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
-    """Halves to even; overflow to infinity, underflow to zero."""
+    """Cover halves, overflow to infinity and underflow to zero.
+
+    Halves are rounded to the even neighbour.
+    """
     rows: list[tuple[str, list[float], list[float], list[str]]] = [
         ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], []),
         ("halves", [1 + 2.0**-11, 1 + 3 * 2.0**-11], [1.0, 1 + 2.0**-9], [EDGE]),
@@ -320,7 +332,10 @@ def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FakeQuantizationDescriptor, types=FLOATS)
 def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
-    """Both limits, beyond them, NaN; limits that are no default."""
+    """Cover the level numbers: limits, beyond them, and NaN.
+
+    Some limits differ from the default.
+    """
     rows: list[tuple[str, float, float, list[float], list[float], list[str]]] = [
         ("defaults", -6.0, 6.0, [-100, 0, 1, 100], [0, 127, 148, 255], [EDGE]),
         ("limits of its own", -3.0, 5.0, [-1, 0, 1, 5, 6], [63, 95, 127, 254, 255], []),
@@ -335,7 +350,10 @@ def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(DynamicQuantizeDescriptor, types=FLOATS)
 def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
-    """Both signs, one sign, halves, zeros, a rounded zero point."""
+    """Cover signs, halves, only zeros, and rounded zero points.
+
+    There are both signs and one sign only; halves are rounded to even.
+    """
     rows: list[tuple[str, list[float], list[int], float, int, list[str]]] = [
         ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, []),
         ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, []),
@@ -364,7 +382,7 @@ _PLAIN_TYPES = (*FLOATS, *INTEGERS, DataType.BOOLEAN)
 
 @cases(BitCastDescriptor, types=_PLAIN_TYPES)
 def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
-    """Each type of the same size; a scalar; empty."""
+    """Cover each type of one size, a scalar, no elements."""
     numbers = np.array([[0, 1, 0], [1, 1, 0]])
     for target in _PLAIN_TYPES:
         if target.bits != data_type.bits:

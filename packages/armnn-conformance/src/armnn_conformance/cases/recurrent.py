@@ -169,7 +169,7 @@ def _states(data_type: DataType, d: LstmDescriptor) -> dict[str, CaseTensor]:
 
 @cases(LstmDescriptor, types=FLOATS)
 def lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option alone, and all together."""
+    """Cover each option alone, and all together."""
     for name, parameters in _VARIANTS.items():
         d = LstmDescriptor(**parameters)
         states, named = _states(data_type, d), _parameters(data_type, d)
@@ -193,7 +193,7 @@ def lstm(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=FLOATS)
 def unidirectional_sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Several steps, in both orders of time and batch; one."""
+    """Cover several steps, both time axes, and one step."""
     for name, parameters in _VARIANTS.items():
         for time_major in (False, True):
             steps = 1 if name == "everything" else _STEPS

@@ -57,7 +57,7 @@ _SIXTEEN_BITS: dict[str, dict[str, Any]] = {
 
 @cases(LstmDescriptor, types=[_S16])
 def lstm_in_16_bits(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option, with different scales of all tensors."""
+    """Cover each option, with a scale for each tensor."""
     for name, options in _SIXTEEN_BITS.items():
         d = LstmDescriptor(
             **{"activation_func": LstmActivation.TANH, "cifg_enabled": False, **options}
@@ -102,7 +102,7 @@ def _sequence(
         data_type: That of the data.
         name: Of the case.
         d: Its parameters.
-        kinds: The data types of weights and of biases; None for what goes with the data.
+        kinds: The data types of weights and of biases; None for those of the data.
     """
     weight_type, bias_type = kinds
     width = _OUTPUTS if d.projection_enabled else _UNITS
@@ -161,7 +161,10 @@ _TANH: dict[str, Any] = {"activation_func": LstmActivation.TANH}
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=FLOATS)
 def hybrid_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Eight-bit weights beside float data; three types of biases."""
+    """Cover 8-bit weights beside floats, with three bias types.
+
+    Biases are floats and integers of eight and 32 bits.
+    """
     plain = UnidirectionalSequenceLstmDescriptor(**_TANH, time_major=True)
     every = UnidirectionalSequenceLstmDescriptor(
         **_TANH, cifg_enabled=False, peephole_enabled=True, projection_enabled=True
@@ -175,7 +178,7 @@ def hybrid_sequence(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UnidirectionalSequenceLstmDescriptor, types=[DataType.QASYMM_S8])
 def quantized_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Eight-bit data: coupled gates, all gates, time first."""
+    """Cover 8-bit data: coupled gates, all gates, time first."""
     kinds = (_S8, DataType.SIGNED32)
     for name, options in (
         ("coupled gates", {}),
@@ -216,7 +219,10 @@ _Q_LSTM: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 
 @cases(QLstmDescriptor, types=[DataType.QASYMM_S8])
 def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Each option, some together, one unit; biases."""
+    """Cover each option, some together, one unit, and biases.
+
+    Biases count behind a normalisation only.
+    """
     for name, options, tags in _Q_LSTM:
         d = QLstmDescriptor(
             **{"cifg_enabled": False, **options},
@@ -313,7 +319,7 @@ def _peeped(
 
 @cases(QuantizedLstmDescriptor, types=[DataType.QASYMM_U8])
 def quantized_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """Biases, a batch of one, one unit."""
+    """Cover biases, a batch of one, one unit."""
     state = TensorInfo(None, data_type, 1 / 128, 128)
     long = TensorInfo(None, DataType.QSYMM_S16, 1 / 2048)
     weight = TensorInfo(None, data_type, 1 / 140, 120)

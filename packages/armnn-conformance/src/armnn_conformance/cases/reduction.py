@@ -67,7 +67,10 @@ def _numbers(data_type: DataType, *, seed: int) -> Any:
 
 @cases(ReduceDescriptor, types=NUMBERS)
 def reduce(data_type: DataType) -> Iterator[LayerCase]:
-    """Every operation over every kind of axes; negative numbers."""
+    """Cover every operation and kind of axes, negative numbers.
+
+    They would show a zero.
+    """
     for operation, function in _FUNCTIONS.items():
         for name, (axes, kept) in _AXES.items():
             if operation is _R.PROD and name in ("two", "all") and data_type in INTEGERS:
@@ -87,7 +90,10 @@ def reduce(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(MeanDescriptor, types=NUMBERS)
 def mean(data_type: DataType) -> Iterator[LayerCase]:
-    """Every kind of axes; means between two integers."""
+    """Cover every kind of axes, and rounded integer means.
+
+    They are on both sides of zero.
+    """
     for name, (axes, kept) in _AXES.items():
         x = _numbers(data_type, seed=9)
         d = MeanDescriptor(axis=axes, keep_dims=kept)
@@ -104,7 +110,7 @@ def mean(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
 def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
-    """The first of equals, along each axis."""
+    """Cover the first of equals, along each axis."""
     x = tensor(data_type, np.array([[[3, 1, 3], [2, 1, 1]], [[1, 5, 5], [4, 4, 1]]]))
     for function in ArgMinMaxFunction:
         extreme = min if function is ArgMinMaxFunction.MIN else max
@@ -123,7 +129,10 @@ def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
 def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
-    """The last of equals, which needs Backend API 1.1."""
+    """Cover the last of equals.
+
+    A backend of Backend API 1.0 is not asked for it.
+    """
     x = tensor(data_type, np.array([[1, 3, 3, 1], [2, 2, 2, 2]]))
     for function, places in ((ArgMinMaxFunction.MIN, [3, 3]), (ArgMinMaxFunction.MAX, [2, 3])):
         d = ArgMinMaxDescriptor(function=function, axis=1, select_last_index=True)
@@ -136,7 +145,7 @@ def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ArgMinMaxDescriptor, types=FLOATS)
 def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
-    """Infinities are numbers like others."""
+    """Cover infinities, which are numbers like others."""
     x = tensor(data_type, [[0.0, -np.inf, np.inf]])
     for function, place in ((ArgMinMaxFunction.MIN, 1), (ArgMinMaxFunction.MAX, 2)):
         d = ArgMinMaxDescriptor(function=function)
@@ -147,7 +156,7 @@ def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(CumSumDescriptor, types=NUMBERS)
 def cum_sum(data_type: DataType) -> Iterator[LayerCase]:
-    """Forward and backward, inclusive and exclusive, along each axis."""
+    """Cover both directions, exclusive and inclusive, each axis."""
     x = values(data_type, (2, 3, 4), 0, 3, seed=1)
     for axis in (0, 1, -1):
         for exclusive in (False, True):
@@ -173,7 +182,7 @@ def _running(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
 
 @cases(CumProdDescriptor, types=NUMBERS)
 def cum_prod(data_type: DataType) -> Iterator[LayerCase]:
-    """Forward and backward, inclusive and exclusive, along each axis."""
+    """Cover both directions, exclusive and inclusive, each axis."""
     x = values(data_type, (2, 3, 3), 1, 3, seed=1)
     for axis in (0, 1, -1):
         for exclusive in (False, True):

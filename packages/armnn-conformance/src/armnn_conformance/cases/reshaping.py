@@ -64,7 +64,7 @@ def _picture(data_type: DataType, shape: Sequence[int]) -> CaseTensor:
 
 @cases(ReshapeDescriptor, types=ANY)
 def reshape(data_type: DataType) -> Iterator[LayerCase]:
-    """Another rank, a size to be found, a scalar, nothing."""
+    """Cover another rank, an inferred size, a scalar, no elements."""
     for name, shape, target, real in (
         ("flattened", (2, 3, 4), (24,), (24,)),
         ("with -1", (2, 3, 4), (4, -1), (4, 6)),
@@ -83,7 +83,10 @@ def reshape(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(PermuteDescriptor, TransposeDescriptor, types=ANY)
 def transpose(data_type: DataType) -> Iterator[LayerCase]:
-    """Cycles, which differ from their inverses; one axis; size one."""
+    """Cover cycles, one axis, and size one.
+
+    Cycles tell the two mappings from their inverses.
+    """
     for shape, mapping in (
         ((2, 3, 4), (1, 2, 0)),
         ((2, 3, 4, 5), (0, 3, 1, 2)),
@@ -112,7 +115,7 @@ def transpose(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(TransposeDescriptor, types=QUANTIZED)
 def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
-    """Elements move between scales."""
+    """Cover per-axis scales that become one, or change places."""
     if data_type not in (DataType.QSYMM_S8, DataType.QSYMM_S16):
         return
     x = tensor(data_type, [[1.0, -2.0], [0.25, 0.5], [8.0, 4.0]], axis=0)
@@ -143,7 +146,7 @@ def _shape(layout: DataLayout, n: int, h: int, w: int, c: int) -> tuple[int, ...
 
 @cases(SpaceToDepthDescriptor, DepthToSpaceDescriptor, types=ANY)
 def space_and_depth(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, two blocks, several channels and images."""
+    """Cover both layouts, two block sizes, several channels and images."""
     for layout in (NHWC, NCHW):
         for size in (2, 3):
             h, w, c = 2, 3, 2
@@ -181,7 +184,7 @@ _BLOCK, _PADS, _CROPS = (2, 3), ((1, 0), (2, 1)), ((0, 1), (2, 1))
 
 @cases(SpaceToBatchNdDescriptor, types=ANY)
 def space_to_batch(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, unequal padding, a block of one."""
+    """Cover both layouts, different padding, and a block of one."""
     for layout in (NHWC, NCHW):
         x = _picture(data_type, _shape(layout, 2, 3, 3, 2))
         for name, block, pads in (
@@ -208,7 +211,7 @@ def space_to_batch(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(BatchToSpaceNdDescriptor, types=ANY)
 def batch_to_space(data_type: DataType) -> Iterator[LayerCase]:
-    """Both layouts, unequal crops, a block of one."""
+    """Cover both layouts, different crops, and a block of one."""
     for layout in (NHWC, NCHW):
         for name, block, crops in (
             ("uneven", _BLOCK, _CROPS),
@@ -233,7 +236,7 @@ def batch_to_space(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ChannelShuffleDescriptor, types=ANY)
 def channel_shuffle(data_type: DataType) -> Iterator[LayerCase]:
-    """Groups along each axis, a group for each channel."""
+    """Cover groups along each axis, a group for each channel."""
     for axis, groups in ((1, 2), (-1, 3), (1, 6), (0, 1)):
         x = _picture(data_type, (2, 6, 6))
         size = x.real.shape[axis]
@@ -248,7 +251,7 @@ def channel_shuffle(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(BroadcastToDescriptor, types=ANY)
 def broadcast_to(data_type: DataType) -> Iterator[LayerCase]:
-    """Axes of one repeated, axes put in front, a scalar."""
+    """Cover repeated axes, axes put in front, a scalar."""
     for name, shape, target in (
         ("rows", (1, 3), (2, 3)),
         ("columns in front", (2, 1), (3, 2, 4)),
@@ -268,7 +271,7 @@ def broadcast_to(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(TileDescriptor, types=ANY)
 def tile(data_type: DataType) -> Iterator[LayerCase]:
-    """Copies along several axes, none at all, one axis."""
+    """Cover copies along several axes, none at all, one axis."""
     for multiples, shape in (
         ((2, 1, 3), (2, 2, 2)),
         ((1, 1), (2, 3)),
@@ -296,7 +299,7 @@ def _mirror(place: int, size: int, *, repeats: bool) -> int:
 
 @cases(PadDescriptor, types=ANY)
 def pad(data_type: DataType) -> Iterator[LayerCase]:
-    """Unequal sides; a value; mirrored with and without border."""
+    """Cover different sides, a value, and both mirror modes."""
     x = _picture(data_type, (3, 4))
     pads = ((1, 2), (2, 0))
     shape = (6, 6)
@@ -323,7 +326,7 @@ def pad(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ReverseV2Descriptor, types=ANY)
 def reverse(data_type: DataType) -> Iterator[LayerCase]:
-    """One axis, several, counted from the end, none."""
+    """Cover one axis, several, negative ones, and none."""
     for axes in ((0,), (-1, 0), (1,), ()):
         x = _picture(data_type, (2, 3, 4))
         named = tensor(DataType.SIGNED32, np.array(axes, np.int32), constant=True)

@@ -40,7 +40,7 @@ def _place(d: ResizeDescriptor, index: int, size: int, target: int) -> float:
         scale = size / target
     if d.method is ResizeMethod.NEAREST_NEIGHBOR:
         place = (index + 0.5) * scale if d.half_pixel_centers else index * scale
-        # Rounded with aligned corners (halves away from zero), else the sample at its position.
+        # Rounded with aligned corners (halves away from zero), else the sample at the place.
         return math.floor(place + 0.5) if d.align_corners else math.floor(place)
     return (index + 0.5) * scale - 0.5 if d.half_pixel_centers else index * scale
 
@@ -75,7 +75,7 @@ def _resized(d: ResizeDescriptor, x: NDArray[Any]) -> NDArray[Any]:
 
 @cases(ResizeDescriptor, types=REAL)
 def resize(data_type: DataType) -> Iterator[LayerCase]:
-    """Both directions, each pixel convention, method and layout."""
+    """Cover both directions, each coordinate rule, method and layout."""
     sizes = {"larger": (7, 9), "smaller": (2, 3), "mixed": (6, 2), "one": (1, 1)}
     for layout, method in itertools.product((DataLayout.NCHW, DataLayout.NHWC), ResizeMethod):
         for align, half in ((False, False), (True, False), (False, True)):
@@ -117,7 +117,10 @@ def _rounded(d: ResizeDescriptor, place: float) -> int:
 
 @cases(ResizeDescriptor, types=REAL)
 def resize_with_rules_of_onnx(data_type: DataType) -> Iterator[LayerCase]:
-    """Each rounding with ties; given scales; cubic borders."""
+    """Cover ONNX's roundings with ties, scales, cubic borders.
+
+    Scales differ from the quotient of the sizes.
+    """
     x = values(data_type, (1, 2, 4, 4), seed=8)
     for rounding, half in itertools.product(list(ResizeRounding)[1:], (False, True)):
         d = ResizeDescriptor(
@@ -160,7 +163,7 @@ def _onnx_resized(data_type: DataType, name: str, d: ResizeDescriptor, x: CaseTe
 
 
 def _tap(picture: NDArray[Any], at: Sequence[int], d: GridSampleDescriptor) -> float:
-    """Return a pixel, or the value outside of the picture."""
+    """Return a pixel, or the padding outside of the picture."""
     place = []
     for index, size in zip(at, picture.shape, strict=True):
         if d.padding_mode is GridPadding.ZEROS and not 0 <= index < size:
@@ -193,7 +196,7 @@ def _neighbours(where: float, method: ResizeMethod) -> list[tuple[int, float]]:
 
 @cases(GridSampleDescriptor, types=REAL)
 def grid_sample(data_type: DataType) -> Iterator[LayerCase]:
-    """Every method, padding and alignment, one pixel, positions outside."""
+    """Cover methods, paddings, both alignments, one pixel, outside places."""
     for method, padding in itertools.product(ResizeMethod, GridPadding):
         d = GridSampleDescriptor(method=method, padding_mode=padding)
         name = f"{method.arm_name}, {padding.arm_name}"
@@ -239,7 +242,10 @@ _SAMPLED = {
 
 @cases(RoiAlignDescriptor, types=FLOATS)
 def roi_align(data_type: DataType) -> Iterator[LayerCase]:
-    """Average and maximum, sample counts, scale, both centres, outside."""
+    """Cover average, maximum, sample counts, scale, centres, outside.
+
+    Sample counts are given and derived.
+    """
     rows: list[tuple[str, dict[str, Any], list[str]]] = [
         ("average", {"sampling_ratio": 2}, []),
         ("maximum", {"sampling_ratio": 2, "pool_type": PoolingAlgorithm.MAX}, []),

@@ -41,7 +41,10 @@ def _indices(numbers: Any, kind: DataType = DataType.SIGNED64) -> CaseTensor:
 
 
 def _distinct(data_type: DataType, *shape: int) -> CaseTensor:
-    """Return a tensor of different numbers in random order."""
+    """Return a tensor of different numbers in no order.
+
+    Booleans are a coin each.
+    """
     if data_type is DataType.BOOLEAN:
         return values(data_type, shape, seed=5)
     count = int(np.prod(shape))
@@ -103,7 +106,7 @@ def _top(
 
 @cases(OneHotDescriptor, types=ANY)
 def one_hot(data_type: DataType) -> Iterator[LayerCase]:
-    """Two axes, negative indices both ways, indices outside."""
+    """Cover two axes, negative indices and outside ones."""
     off_on = _distinct(data_type, 2)
     if data_type is DataType.BOOLEAN:
         off_on = tensor(data_type, np.array([False, True]))
@@ -134,7 +137,7 @@ def one_hot(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(TriluDescriptor, types=ANY)
 def triangle(data_type: DataType) -> Iterator[LayerCase]:
-    """Upper and lower, diagonals on both sides, a batch."""
+    """Cover both triangles, shifted diagonals, a batch of flat matrices."""
     for name, shape, upper, k, tags in (
         ("upper", (3, 4), True, 0, []),
         ("lower", (4, 3), False, 0, []),
@@ -154,7 +157,7 @@ def triangle(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(GatherElementsDescriptor, types=ANY)
 def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
-    """Each axis, negative indices, few indices, none."""
+    """Cover each axis, negative, few and no indices."""
     x = _distinct(data_type, 3, 4)
     for index, (name, places, axis, tags) in enumerate(
         (
@@ -194,7 +197,10 @@ _COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
 
 @cases(ScatterElementsDescriptor, types=NUMBERS)
 def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function with repeated indices, each axis, negative indices."""
+    """Cover every function with a repeated index, each axis.
+
+    Some indices count from the end.
+    """
     x = tensor(data_type, np.array([[9, 8, 7], [6, 9, 5]]))
     for function in ScatterNdFunction:
         places = [[0, 0, 1], [1, 0, 0]]
@@ -236,7 +242,7 @@ def _scattered(
 
 @cases(CompressDescriptor, types=ANY)
 def compress(data_type: DataType) -> Iterator[LayerCase]:
-    """Each axis, a condition that ends early, nothing left."""
+    """Cover each axis, a short condition, and no result."""
     x = _distinct(data_type, 3, 4)
     for name, condition, axis, tags in (
         ("columns", [True, False, True, True], 1, []),
@@ -260,7 +266,10 @@ def compress(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(UniqueDescriptor, types=ANY)
 def unique(data_type: DataType) -> Iterator[LayerCase]:
-    """A list, columns, rows, equal elements, empty; sorted and not."""
+    """Cover lists, columns, rows, equal and no elements.
+
+    The results are sorted, and in order of occurrence.
+    """
     for name, numbers, axis in (
         ("a list", [1, 0, 1, 1, 0], 0),
         ("columns", [[1, 0, 1, 1], [0, 1, 0, 1]], 1),

@@ -197,7 +197,7 @@ _COMMON: list[tuple[str, dict[str, Any], tuple[int, int, int, int], tuple[str, .
 
 @cases(RnnDescriptor, types=FLOATS)
 def rnn(data_type: DataType) -> Iterator[LayerCase]:
-    """The options common to all three, and other activations."""
+    """Cover the common options, and other activations."""
     for name, options, sizes, optional, tags in _COMMON:
         yield _case(data_type, name, RnnDescriptor(**options), sizes, optional, tags)
     d = RnnDescriptor(
@@ -208,7 +208,10 @@ def rnn(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(GruDescriptor, types=FLOATS)
 def gru(data_type: DataType) -> Iterator[LayerCase]:
-    """The common options, the reset after the product, other activations."""
+    """Cover the common options, late reset, other activations.
+
+    A late reset is one after the product.
+    """
     for name, options, sizes, optional, tags in _COMMON:
         yield _case(data_type, name, GruDescriptor(**options), sizes, optional, tags)
     d = GruDescriptor(linear_before_reset=True)
@@ -219,7 +222,7 @@ def gru(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(SequenceLstmDescriptor, types=FLOATS)
 def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
-    """The common options, peepholes, coupled gates, an initial cell."""
+    """Cover common options, peepholes, coupled gates, initial cells."""
     for name, options, sizes, optional, tags in _COMMON:
         yield _case(data_type, name, SequenceLstmDescriptor(**options), sizes, optional, tags)
     full = ("bias", "output_state_in", "cell_state_in", "peephole_weights")
@@ -234,7 +237,7 @@ def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(ReverseSequenceDescriptor, types=ANY)
 def reverse_sequence(data_type: DataType) -> Iterator[LayerCase]:
-    """Both orders of axes, more axes, shortest and longest lengths."""
+    """Cover both axis orders, more axes, shortest and longest lengths."""
     for name, shape, lengths, batch_axis, time_axis, tags in (
         ("time first", (4, 3), [4, 1, 3], 1, 0, []),
         ("batch first", (3, 4), [2, 4, 1], 0, 1, []),

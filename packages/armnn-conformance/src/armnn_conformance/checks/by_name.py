@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The kit's checks by name; each announces its next case.
 
-A check may be run in another process, which a backend may crash: what was announced last is then
-what crashed it.
+A check may be run in another process, which a backend may crash: the last announced case crashed
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A child process for checks, which backends may crash.
 
-One process serves many checks; after a crash, a fresh one goes on with the next case.
+A backend that crashes fails one case. One process serves many checks; after a crash, a fresh one
+goes on with the next case.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A hostile host: unexpected arguments for native backends.
 
-Tables and structs are larger or smaller than the backend knows, functions of the host are missing,
-arrays have larger strides, layers, data types, enumerators and attributes are unknown. A backend
-answers no or with an error; it never crashes, and what it computes anyway is right. The tricks are
-played in a process of their own.
+It acts as a younger, older or careless host may. Tables and structs are larger or smaller than the
+backend knows, functions of the host are missing, arrays have larger strides, layers, data types,
+enumerators and attributes are unknown. A backend answers no or with an error; it never crashes, and
+what it computes anyway is right. The tricks are played in a process of their own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GARBAGE: Final = 0xA5
 
 
 def _nothing(_session: BareSession) -> None:
-    """A well-behaved host; the others are compared with it."""
+    """Do nothing; the other hosts are compared with this one."""
 
 
 def _larger_host(session: BareSession) -> None:

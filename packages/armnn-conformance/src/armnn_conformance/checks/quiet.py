@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The check of the level *quiet*, in a fresh interpreter.
 
-A backend leaves no trace there: nothing on stdout and stderr, no thread, no file descriptor.
+The backend is loaded, run and unloaded. It leaves no trace there: nothing on stdout and stderr, no
+thread, no file descriptor.
 """
 
 from __future__ import annotations

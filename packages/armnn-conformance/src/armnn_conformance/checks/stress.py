@@ -97,7 +97,8 @@ def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
 def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
     """Check that a run without memory fails, and frees everything.
 
-    A backend may refuse custom allocators, with a reason.
+    It raises an error, the next one with memory works, and all memory is given back. A backend may
+    refuse custom allocators, with a reason.
 
     Raises:
         NonconformityError: It is otherwise.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fake backends and plug-ins, ordinary and misbehaving ones.
 
-:mod:`armnn_conformance.fakes.misbehaving` has backends that break the contract in one way each;
-they prove that the conformance kit notices.
+There are fake plug-ins, too. :mod:`armnn_conformance.fakes.misbehaving` has backends that break the
+contract in one way each; they prove that the conformance kit notices.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Backends that break the contract in one way each.
 
-All of them are kinds of :class:`SmallBackend`, which breaks nothing.
+They prove that the conformance kit notices it. All of them are kinds of :class:`SmallBackend`,
+which breaks nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Fake backends that compute nothing, refuse, fail or record.
 
-They work as entry points and as instances; ``NullBackend("B")`` gives an instance another id.
+They test everything around backends. They work as entry points and as instances;
+``NullBackend("B")`` gives an instance another id.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Stage: TypeAlias = Literal[
 
 
 def _nothing() -> None:
-    """The step that does nothing."""
+    """Do nothing."""
 
 
 class NullWorkload(Workload):

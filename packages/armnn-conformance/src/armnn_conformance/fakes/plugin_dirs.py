@@ -32,7 +32,7 @@ class Plugin:
         version: Its version.
         requires: Its requirements, as in ``Requires-Dist``.
         entry_points: Group, to name, to "module:attribute".
-        modules: Dotted module name, to source text. A name with a dot lies in a package, which
+        modules: Dotted module name, to source text. A name with a dot is in a package, which
             is made.
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Model files and the data files below their folders.
 
-Without the checks here a model could name ``/etc/passwd``, or a device that never ends, as its
-weights.
+A model is untrusted. Without the checks here a model could name ``/etc/passwd``, or a device that
+never ends, as its weights.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Operation(ABC):
 
     @abstractmethod
     def has_input(self, index: int) -> bool:
-        """Whether an optional input is there."""
+        """Return whether an optional input is present."""
 
     @abstractmethod
     def input(self, index: int = 0) -> Value:
