@@ -52,10 +52,11 @@ class NativeBuildHook(BuildHookInterface[BuilderConfig]):
         build_data["tag"] = f"py3-none-{platform_tag(library)}"
 
     def label_version(self, levels: str) -> None:
-        """Make levels the local part of the wheel's version, which no index and no release takes.
+        """Make levels the local part of the wheel's version.
 
-        Hatchling has no public way to do so from a hook: what it read from ``__about__.py`` is
-        replaced before it names the wheel and writes the metadata.
+        No index and no release takes such a version. Hatchling has no public way to do so from a
+        hook: what it read from ``__about__.py`` is replaced before it names the wheel and writes
+        the metadata.
         """
         if levels:
             read = self.metadata.version

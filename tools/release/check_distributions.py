@@ -43,7 +43,10 @@ def wheel_problems(path: Path) -> list[str]:
 
 
 def levels_of_wheel(path: Path) -> str | None:
-    """The instruction-set levels of a wheel that lacks others: the local part of its version."""
+    """Return a partial wheel's levels, from its local version.
+
+    They are instruction-set levels.
+    """
     _, version, _, _ = parse_wheel_filename(path.name)
     return version.local
 

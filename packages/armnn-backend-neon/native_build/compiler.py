@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The C++ compiler, and translation units that are compiled when something has changed."""
+"""The C++ compiler, and translation units compiled after changes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def compiler() -> list[str]:
 
 
 def added_flags() -> list[str]:
-    """Return the flags that the environment adds to ours: those of CXXFLAGS."""
+    """Return the environment's additional flags, those of CXXFLAGS."""
     return shlex.split(os.environ.get("CXXFLAGS", ""))
 
 
 def machine_of_compiler() -> str:
-    """Return the machine that the compiler compiles for, such as ``aarch64``."""
+    """Return the compiler's target machine, such as ``aarch64``."""
     return answer("-dumpmachine").partition("-")[0]
 
 
@@ -33,18 +33,21 @@ def answer(question: str) -> str:
 
 
 def run(command: list[str]) -> None:
-    """Run a compiler or linker; what it complains about goes to stderr."""
+    """Run a compiler or linker; its messages go to stderr."""
     subprocess.run(command, check=True)
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Write a made source, unless it says so already: what includes it stays compiled."""
+    """Write a generated source if it has changed.
+
+    An unchanged one causes no compilation.
+    """
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 class Unit(NamedTuple):
-    """A translation unit: a source with the arguments it is compiled with."""
+    """A translation unit: a source with its compiler arguments."""
 
     source: Path
     object: Path
@@ -64,7 +67,7 @@ class Unit(NamedTuple):
         self.object.with_suffix(".txt").write_text(repr(self.command))
 
     def is_stale(self) -> bool:
-        """Return whether the source, a header or the command is younger than the object."""
+        """Return whether source, header or command outdate the object."""
         dependencies, stamp = (self.object.with_suffix(suffix) for suffix in (".d", ".txt"))
         if not all(path.exists() for path in (self.object, dependencies, stamp)):
             return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The instruction-set levels of ``levels.toml``, and the dispatch table made of them."""
+"""The levels of ``levels.toml``, and their dispatch table."""
 
 from __future__ import annotations
 
@@ -77,13 +77,15 @@ def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Le
 
 
 def levels_of_processor(levels: Sequence[Level]) -> list[Level]:
-    """Return those levels that the processor of this process has, the best first."""
+    """Return the levels of this processor, best first."""
     words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     return [level for level in levels if words.issuperset(level.cpu)]
 
 
 def selected(machine: str, wanted: str) -> tuple[str, tuple[Level, ...]]:
-    """Return the levels to compile, the best first, and a label unless these are all.
+    """Return the levels to compile, best first, and their label.
+
+    The label is empty for all levels.
 
     Args:
         machine: What is compiled for.
@@ -118,7 +120,7 @@ def selected(machine: str, wanted: str) -> tuple[str, tuple[Level, ...]]:
 
 
 def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
-    """Return the header with how each level is recognised and how its table is filled."""
+    """Return the dispatch header: tests of levels and table fillers."""
     by_name = {level.name: level for level in levels}
     lines = [
         "/* Made from levels.toml by native_build/levels.py. */",
@@ -148,7 +150,7 @@ def dispatch_table(machine: str, levels: Sequence[Level]) -> str:
 
 
 def _function(source: str) -> str:
-    """Return the function of a source that fills its part of the table."""
+    """Return the name of a source's table filler."""
     return "fill_" + source.replace("/", "_")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared library: what is compiled for it, and how it is linked."""
+"""The shared library: its translation units and its link."""
 
 from __future__ import annotations
 
@@ -55,17 +55,22 @@ EXPORTS = CPP / "exports.map"
 
 
 def wanted_levels() -> str:
-    """Return what ARMNN_CPUACC_LEVELS asks for: names, ``native``, or nothing for all levels."""
+    """Return ARMNN_CPUACC_LEVELS: names, ``native``, or "" for all levels."""
     return os.environ.get("ARMNN_CPUACC_LEVELS", "")
 
 
 def label() -> str:
-    """Return what tells a build of some levels from one of all, whose label is empty."""
+    """Return a label of a partial build, else "".
+
+    A partial build has some levels only.
+    """
     return selected(machine_of_compiler(), wanted_levels())[0]
 
 
 def header_directory() -> Path:
-    """Return where ``HEADERS`` are: in the sdist, or beside this folder in the repository.
+    """Return the folder of ``HEADERS``.
+
+    It is in the sdist, or beside this folder in the repository.
 
     Raises:
         FileNotFoundError: They are in neither place.
@@ -80,7 +85,7 @@ def header_directory() -> Path:
 
 
 def build_directory(machine: str) -> Path:
-    """Return where objects go: each set of levels and of further flags has a place."""
+    """Return the folder of objects, per levels and flags."""
     options = [*compiler()[1:], *added_flags()]
     parts = [machine, label()]
     if options:
@@ -89,7 +94,7 @@ def build_directory(machine: str) -> Path:
 
 
 def units(build: Path, levels: Sequence[Level], version: str) -> list[Unit]:
-    """Return what is to be compiled: the sources of a folder together, kernels once per level.
+    """Return the units: folders joined, kernels once per level.
 
     Headers of the C++ library and of intrinsics are most of a small source; read once per folder,
     they cost half as much.
@@ -113,7 +118,7 @@ def units(build: Path, levels: Sequence[Level], version: str) -> list[Unit]:
 
 
 def _joined(sources: Iterable[Path], build: Path, suffix: str) -> Iterator[Path]:
-    """Write, for each folder, a source that includes those of the folder; yield these."""
+    """Write and yield a joining source for each folder."""
     folders = defaultdict(list)
     for source in sorted(sources):
         folders[source.parent.relative_to(CPP)].append(source.relative_to(CPP).as_posix())
@@ -124,7 +129,7 @@ def _joined(sources: Iterable[Path], build: Path, suffix: str) -> Iterator[Path]
 
 
 def state_build(build: Path, flags: str) -> None:
-    """Write a header that tells this build from every other one, unless it says so already."""
+    """Write a header that identifies this build, if changed."""
     digest = hashlib.sha256(flags.encode())
     headers = [header_directory() / header for header in HEADERS]
     for source in (*sorted(CPP.rglob("*.*")), *headers):
@@ -133,7 +138,7 @@ def state_build(build: Path, flags: str) -> None:
 
 
 def thread_library() -> list[str]:
-    """Return what names glibc's library of threads as needed, where there is one.
+    """Return the linker's flags for glibc's thread library, if any.
 
     Since 2.34 it is empty, but on an older system it has the functions that our symbols' versions
     promise; a host that started without it would not find them.

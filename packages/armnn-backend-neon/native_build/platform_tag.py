@@ -12,7 +12,7 @@ OLDEST_LIBGCC = (4, 8, 0)
 
 
 def platform_tag(library: Path) -> str:
-    """Return the platform tag of a wheel with a library, by PEP 600.
+    """Return the platform tag of a library's wheel (PEP 600).
 
     Its glibc is the youngest version of a symbol that the library asks for. A library of another
     C library, whose symbols have no versions, runs on systems like this one.

@@ -31,7 +31,7 @@ def levels() -> list[str]:
 
 
 def levels_of_cpu() -> list[str]:
-    """Return the names of all levels that this machine has, the best first."""
+    """Return all levels of this machine, best first."""
     every = BUILD["levels_of"](platform.machine())
     if platform.machine() == "x86_64":
         return [level.name for level in BUILD["levels_of_processor"](every)]
@@ -65,7 +65,10 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 @pytest.fixture
 def computes_in_float16(level: str) -> bool:
-    """Whether the level has arithmetic on Float16, of its own or because the CPU has it."""
+    """Return whether the level computes in Float16.
+
+    It does by itself, or because the CPU does.
+    """
     by_name = {each.name: each for each in BUILD["levels_of"](platform.machine())}
     own = by_name[level]
     whole = by_name[own.adds_to or level]

@@ -212,7 +212,7 @@ def test_each_set_of_levels_has_objects_of_its_own(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_build_for_another_processor_says_so(tmp_path: Path) -> None:
-    """Only the part that chooses is compiled, with a level that no processor has."""
+    """Only the dispatch is compiled, with an impossible level."""
     (level, *_) = levels_of(MACHINE)
     table = dispatch_table(MACHINE, [level._replace(adds_to="", sources=())])
     never = table.replace(

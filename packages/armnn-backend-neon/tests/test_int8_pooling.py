@@ -27,7 +27,7 @@ def stored(shape: Any, kind: DataType) -> Array:
 
 
 def pooled(x: Array, fill: int, size: int, stride: int, pad: int) -> Array:
-    """Return an NHWC image's windows as [N, H', W', C, window]."""
+    """Return an NHWC image's windows, [N,H',W',C,window]."""
     sides = ((0, 0), (pad, pad), (pad, pad), (0, 0))
     padded = np.pad(x.astype(np.int64), sides, constant_values=fill)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))

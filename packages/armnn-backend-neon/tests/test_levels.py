@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""``levels.toml`` is where levels stand; the best of the CPU is used unless another is named."""
+"""``levels.toml`` declares the levels; the CPU's best is used.
+
+The environment may name another one.
+"""
 
 from __future__ import annotations
 

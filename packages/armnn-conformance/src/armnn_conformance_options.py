@@ -168,7 +168,7 @@ class CaseCounter:
 
 
 def _is_worker(config: pytest.Config) -> bool:
-    """Whether this is a worker of pytest-xdist."""
+    """Return whether this is a worker of pytest-xdist."""
     return hasattr(config, "workerinput")
 
 

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
 @pytest.fixture(scope="module", autouse=True)
 def archives_are_closed() -> Iterator[None]:
-    """Collect the archives that the library leaves open, where their warnings are expected."""
+    """Collect archives left open by the library, with warnings allowed."""
     yield
     with warnings.catch_warnings(action="ignore"):
         gc.collect()

@@ -67,7 +67,7 @@ def _cover_children(folder: str) -> None:
 
 
 def _is_module(name: str) -> bool:
-    """Whether runpy would find a module to run."""
+    """Return whether runpy would find a module to run."""
     if name.startswith("."):
         return False  # runpy takes absolute names only
     try:

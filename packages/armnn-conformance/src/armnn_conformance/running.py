@@ -168,7 +168,7 @@ def run_by_runtime(subject: Subject, case: LayerCase) -> list[NDArray[Any]] | No
 
 
 def is_rewritten(network: Network) -> bool:
-    """Whether the optimizer replaces the layer under test."""
+    """Return whether the optimizer replaces the layer under test."""
     return network.find(LAYER).type not in optimized_types(network, NullBackend())
 
 

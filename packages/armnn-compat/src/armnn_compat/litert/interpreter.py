@@ -278,7 +278,7 @@ class Interpreter:
     # -- inside ---------------------------------------------------------------------------------
 
     def _free_inputs(self) -> tuple[int, ...]:
-        """The inputs without data in the file."""
+        """Return the inputs without data in the file."""
         return tuple(i for i in dict.fromkeys(self.model.inputs) if self.model.constant(i) is None)
 
     def _load(self, network: Network) -> None:

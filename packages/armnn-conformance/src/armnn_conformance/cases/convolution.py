@@ -98,7 +98,7 @@ def _convolution2d(
     axis: int | None = None,
     tags: Sequence[str] = (),
 ) -> LayerCase:
-    """Make a case from shapes [N,C,H,W] and [O,I,KH,KW]."""
+    """Make a case from [N,C,H,W] and [O,I,KH,KW], any layout."""
     channel = d.data_layout.channel_axis
     x = values(data_type, np.moveaxis(np.empty(shape), 1, channel).shape, seed=1)
     w = _weights(data_type, np.moveaxis(np.empty(kernel), 1, channel).shape, axis=axis)

@@ -129,7 +129,7 @@ def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _blocks(layout: DataLayout, source: Source) -> Source:
-    """Convert a source of (n, h, w, c) to layouts."""
+    """Convert a source of (n, h, w, c) between layouts."""
     if layout is NHWC:
         return source
 

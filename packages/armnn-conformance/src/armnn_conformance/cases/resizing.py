@@ -145,7 +145,7 @@ def resize_with_rules_of_onnx(data_type: DataType) -> Iterator[LayerCase]:
 
 
 def _onnx_resized(data_type: DataType, name: str, d: ResizeDescriptor, x: CaseTensor) -> LayerCase:
-    """Make a case of a square image with ONNX's options."""
+    """Make a square image's case with ONNX's borders or scales."""
     size = x.real.shape[2]
     shift = 0.5 if d.half_pixel_centers else 0.0
     matrices = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The old name of ``armnn_compat``, the stand-ins for other run times; until core 2.0."""
+"""The old name of ``armnn_compat``, until core 2.0."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _readers(value: Value) -> list[tuple[Layer, int]]:
 def _choose(producer: Layer, value: Value, preferences: Callable[[Layer], Sequence[str]]) -> str:
     readers = [layer for layer, _ in _readers(value)]
     if producer.type == "Input":
-        # The runtime fills it through map(), so it may lie wherever its readers like it best.
+        # The runtime fills it through map(), so it may be wherever its readers like it best.
         offers = list(dict.fromkeys(f for layer in readers for f in preferences(layer))) or HOST
     else:
         offers = preferences(producer)

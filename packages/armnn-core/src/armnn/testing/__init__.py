@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The old name of ``armnn_conformance``, the conformance kit; until core 2.0."""
+"""The old name of ``armnn_conformance``, until core 2.0."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs that outlive the process: serialised, stored with the host's envelope, read back.
+"""Programs that outlive the process, in the host's envelopes.
 
-What is read is checked here first: envelope, versions, device, graph and sha256. Then the backend
-judges the envelope (``check_blob``), and only then does it see the bytes.
+They are serialised, stored and read back. What is read is checked here first: envelope, versions,
+device, graph and sha256. Then the backend judges the envelope (``check_blob``), and only then does
+it see the bytes.
 """
 
 from __future__ import annotations
@@ -69,11 +70,11 @@ class Envelope:
         return dataclasses.asdict(self)
 
     def json(self) -> str:
-        """Return it as JSON, the same text for the same values."""
+        """Return it as JSON, equal for equal values."""
         return json.dumps(self.header(), sort_keys=True)
 
     def difference(self, found: Envelope) -> str:
-        """Return why a program in another envelope does not fit; "" if it does."""
+        """Return why another envelope does not fit; "" if it does."""
         for field in dataclasses.fields(self):
             ours, theirs = getattr(self, field.name), getattr(found, field.name)
             if ours != theirs:
@@ -105,7 +106,9 @@ def cached_program(
     model: NativeModelContext,
     compile_now: Callable[[], NativeProgram],
 ) -> NativeProgram:
-    """Return the program of a graph from the cache of the network, or compile and store it.
+    """Return a graph's program from the cache, or compile it.
+
+    A compiled program is stored.
 
     Raises:
         ArmnnError: It has to be compiled, and that failed.
@@ -137,7 +140,7 @@ def cached_program(
 def stored_program(
     backend: NativeObject, model: NativeModelContext, fingerprint: str, names: tuple[str, ...]
 ) -> NativeProgram:
-    """Return a program that the cache of the network has, whose graph is not at hand.
+    """Return a cached program whose graph is not available.
 
     Args:
         backend: Who compiled it.
@@ -167,7 +170,7 @@ def _stored(
     envelope: Envelope,
     names: tuple[str, ...],
 ) -> NativeProgram | None:
-    """Return the program of an envelope, None if there is none."""
+    """Return the program of an envelope, None without one."""
     entry = cache.read(*_key(envelope))
     if entry is None:
         return None
@@ -238,7 +241,7 @@ def _read(
 
 
 def _store(program: NativeProgram, envelope: Envelope, cache: ProgramCache) -> str:
-    """Store a program; return why not, or "" if it was tried."""
+    """Store a program; return the failure, "" without one."""
     pieces: list[bytes] = []
 
     def write(_arg: int | None, data: int | None, size: int) -> int:
