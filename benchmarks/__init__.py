@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Measurements; each program runs as a module from the root of the repository."""
+"""Measurements; each program runs as a module from the root."""

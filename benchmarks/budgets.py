@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Run all benchmarks, print their tables, and check the figures that must hold.
+"""Run all benchmarks and check their budgets.
 
-Takes about three minutes for the three models of tools/models/fetch.py. Exits with 1 when a budget
-is exceeded::
+Their tables are printed. Takes about three minutes for the three models of tools/models/fetch.py.
+Exits with 1 when a budget is exceeded::
 
     python -m benchmarks.budgets --resnet50 resnet50.onnx page.onnx text.onnx@1x3x48x192
     python -m benchmarks.budgets --resnet50 resnet50.onnx --output results.json --rounds 9
@@ -55,7 +55,10 @@ class Budget:
 
 
 def import_seconds() -> float:
-    """Return what importing armnn takes when NumPy is there already, the best of five."""
+    """Return the best import time of armnn after NumPy.
+
+    It is the best of five.
+    """
     command = [sys.executable, "-c", IMPORT]
     runs = [subprocess.run(command, check=True, stdout=subprocess.PIPE) for _ in range(IMPORTS)]
     return min(float(run.stdout) for run in runs)
@@ -74,7 +77,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the model of the processor, as far as the system tells it."""
+    """Return the processor's model, if the system reports it."""
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text().splitlines():
@@ -84,7 +87,7 @@ def _processor() -> str:
 
 
 def measure(resnet50: str, models: list[str], rounds: int, seconds: float) -> dict[str, Any]:
-    """Run everything; what is measured comes under the name of the script."""
+    """Run everything; return results by script."""
     return {
         "machine": machine(),
         "import_seconds": import_seconds(),

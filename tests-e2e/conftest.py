@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Environments made from the wheels in dist/, and the models that the tests run."""
+"""Environments from the wheels in dist/, and the tests' models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def runner(environment: Path, folder: Path) -> Run:
-    """What runs the commands of a virtual environment, in a folder outside of the checkout."""
+    """Return a runner of an environment's commands.
+
+    It runs them in a folder outside of the checkout.
+    """
 
     def run(command: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -41,7 +44,10 @@ def runner(environment: Path, folder: Path) -> Run:
 
 
 def install(environment: Path, packages: list[str], requirement: str) -> Path:
-    """An environment with our packages from dist/ and, from the index, what they need."""
+    """Return an environment with our packages and third-party ones.
+
+    Ours are from dist/, the others from the index.
+    """
     wheels = [str(wheel) for name in packages for wheel in DIST.glob(f"{name}-*.whl")]
     assert len(wheels) == len(packages), f"{DIST} lacks wheels; ./nox -s build makes them"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
@@ -54,7 +60,7 @@ def install(environment: Path, packages: list[str], requirement: str) -> Path:
 
 @pytest.fixture(scope="session")
 def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs commands where armnn-core is installed and nothing that it could find."""
+    """Return a runner where only armnn-core is installed."""
     folder = tmp_path_factory.mktemp("core")
     packages = ["armnn_backend_api", "armnn_core"]
     return runner(install(folder / "environment", packages, "armnn-core"), folder)
@@ -62,7 +68,10 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs commands where a user followed docs/installing.md, on a machine without a compiler."""
+    """Return a runner where docs/installing.md was followed.
+
+    The machine has no compiler.
+    """
     folder = tmp_path_factory.mktemp("wheelhouse")
     environment = folder / "environment"
     alone = {**os.environ, "PATH": str(environment / "bin")}
@@ -81,7 +90,10 @@ def core_from_wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def installed_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Gives the environment that a page tells to make; pages that name the same share one."""
+    """Return a function from a page to its environment.
+
+    Pages with equal requirements share one.
+    """
     made: dict[frozenset[str], Path] = {}
 
     def environment_of(page: Path) -> Path:
@@ -96,13 +108,13 @@ def installed_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], 
 
 @pytest.fixture(scope="session")
 def usual_environment(installed_for: Callable[[Path], Path]) -> Path:
-    """The environment that the page on the command tells to make."""
+    """Return the environment of the page on the command."""
     return installed_for(REPOSITORY / "docs/command-line.md")
 
 
 @pytest.fixture(scope="session")
 def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs commands where the core and the loader are installed, and no backend."""
+    """Return a runner with core and loader, without backends."""
     folder = tmp_path_factory.mktemp("loader")
     packages = ["armnn_backend_api", "armnn_core", "armnn_dynamic_loader"]
     return runner(install(folder / "environment", packages, "armnn-core[dynamic]"), folder)
@@ -110,13 +122,13 @@ def core_with_loader(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs commands in the environment of the tests, where everything is installed."""
+    """Return a runner in the tests' full environment."""
     return runner(Path(sys.prefix), tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture(scope="session")
 def model() -> Callable[[str], Path]:
-    """Gives the path of a model of tools/models/fetch.py by its name."""
+    """Return a function from a model's name to its path."""
 
     def fetch(name: str) -> Path:
         command = [sys.executable, "-m", "tools.models.fetch", name]
@@ -128,5 +140,5 @@ def model() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def page() -> Path:
-    """A picture of a page that was turned clockwise by 90 degrees."""
+    """Return a picture of a page turned clockwise."""
     return REPOSITORY / "examples" / "page_turned_90.png"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Environments with only what a page of the documentation tells its reader to install.
+"""Environments with exactly what a page tells to install.
 
-Nothing is downloaded or unpacked: what is installed here is linked, file by file, if a requirement
-of the page leads to it. So a test that needs more than its page names fails, as a reader would.
+Nothing is downloaded or unpacked: distributions installed here are linked, file by file, if a
+requirement of the page leads to them. So a test that needs more than its page names fails, as a
+reader would.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ THIRD_PARTY = ("-r", "dist/wheelhouse/requirements.txt")
 
 
 def requirements_of(page: Path) -> frozenset[str]:
-    """Return what a page tells to install with pip, itself or by naming another page.
+    """Return a page's pip requirements, including those of named pages.
 
     Raises:
         ValueError: It does not say what to install, or ours from anywhere but dist/wheelhouse.
@@ -41,7 +42,7 @@ def requirements_of(page: Path) -> frozenset[str]:
 
 
 def _named(command: str) -> Iterator[str]:
-    """Yield the requirements in the arguments of pip install; folders are the reader's own."""
+    """Yield pip install's requirements; folders are the reader's own."""
     words = shlex.split(command)
     if tuple(words) == THIRD_PARTY:
         return
@@ -78,7 +79,7 @@ def closure(requirement: str) -> dict[str, Distribution]:
 
 
 def make(folder: Path, requirements: Iterable[str]) -> Path:
-    """Make a virtual environment of links in a folder; return it."""
+    """Make and return a virtual environment of links."""
     venv.create(folder, symlinks=True, with_pip=False)
     (site,) = folder.glob("lib/python*/site-packages")
     installed = {name: each for wanted in requirements for name, each in closure(wanted).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command says to bad input: what is wrong and what to do, and never a traceback."""
+"""The command's answers to bad input: reasons, never tracebacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ MODEL_ERRORS = {
 
 
 def write_model(path: Path, *op_types: str) -> Path:
-    """A model of unary operators in a row, from "x" to "y", of shape [2, 3]."""
+    """Write a model of unary operators from "x" to "y".
+
+    The shape is [2, 3].
+    """
     names = ["x", *(f"between{index}" for index in range(1, len(op_types))), "y"]
     labels = ["first", "second", "third"]
     nodes = [
@@ -48,7 +51,7 @@ def good(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bad(tmp_path: Path, good: Path) -> Path:
-    """A folder with a model for each key of MODEL_ERRORS."""
+    """Write a folder with a model for each MODEL_ERRORS key."""
     (tmp_path / "text.onnx").write_text("This is not a model.\n" * 100)
     (tmp_path / "empty.onnx").touch()
     (tmp_path / "truncated.onnx").write_bytes(good.read_bytes()[:-20])
@@ -58,7 +61,7 @@ def bad(tmp_path: Path, good: Path) -> Path:
 
 
 def refused(attempt: subprocess.CompletedProcess[str]) -> str:
-    """The message of a command that failed as it should."""
+    """Return the message of a command that failed properly."""
     assert attempt.returncode not in (0, -6, -11)
     assert "Traceback" not in attempt.stderr
     assert attempt.stderr.startswith(("armnn: error: ", "usage: "))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which way imports point: inside the core, between distributions, at run time."""
+"""The directions of imports: core, distributions, run time."""
 
 from __future__ import annotations
 
@@ -98,7 +98,10 @@ PUBLIC = [
 
 
 def imported_modules(path: Path) -> Iterator[str]:
-    """Every module that a file imports anywhere, also inside functions and for types only."""
+    """Yield every module that a file imports anywhere.
+
+    Imports inside functions and for types are included.
+    """
     for node in ast.walk(ast.parse(path.read_text(), path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -110,7 +113,7 @@ def imported_modules(path: Path) -> Iterator[str]:
 
 
 def part_of_core(path: Path) -> str:
-    """The row entry of CORE_ORDER that a file of the core belongs to."""
+    """Return the CORE_ORDER entry of a core file."""
     return path.relative_to(CORE).parts[0].removesuffix(".py")
 
 
@@ -158,7 +161,7 @@ def test_the_core_names_no_plugin_module_but_its_former_parts_in_one_place() -> 
 
 
 def used_names(path: Path) -> Iterator[tuple[str, str]]:
-    """Every name of a module of ours that a file uses: imported from it, or read of it."""
+    """Yield every name that a file uses of our modules."""
     tree = ast.parse(path.read_text(), path)
     modules: dict[str, str] = {}
     for node in ast.walk(tree):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The documentation shows what the commands print; a profile of a real model adds up."""
+"""Documented output of commands, and a real model's profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ InstalledFor = Callable[[Path], Path]
 
 
 def examples(page: str) -> list[tuple[str, str]]:
-    """The commands of a page and what it says that they print."""
+    """Return a page's commands with the output it shows."""
     return re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
 
 
@@ -35,7 +35,7 @@ BROKEN_PLUGINS = {
 
 
 def comparable(text: str) -> list[str]:
-    """The lines without what differs from run to run, machine to machine, release to release."""
+    """Return the lines without the parts that vary."""
     text = re.sub(r"\d+\.\d+ (m?s)\b", r"# \1", text)
     text = re.sub(r"(\d\.\d{3})\d+", r"\1", text)
     text = re.sub(r"\b[0-9a-f]{64}\b", "#", text)
@@ -55,7 +55,7 @@ def folder(
 
 @pytest.fixture(scope="module")
 def broken_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the plug-ins that docs/troubleshooting.md speaks of."""
+    """Write the plug-ins of docs/troubleshooting.md into a folder."""
     site = tmp_path_factory.mktemp("site")
     for (name, api, backend_id), source in BROKEN_PLUGINS.items():
         module = name.replace("-", "_")
@@ -106,7 +106,7 @@ def test_a_command_prints_what_the_document_shows_of_broken_plugins(
 
 
 def demo_arguments() -> list[str]:
-    """What the session demo of noxfile.py has behind ``armnn run MODEL``."""
+    """Return the demo session's arguments behind ``armnn run MODEL``."""
     _, _, session = (REPOSITORY / "noxfile.py").read_text().partition("\ndef demo(")
     picture, preparation = re.findall(r"^    (?:picture|imagenet) = (.*)$", session, re.MULTILINE)
     assert 'session.run("armnn", "run", model, *picture, *imagenet, "--report")' in session
@@ -125,7 +125,10 @@ def test_the_demo_ends_as_the_readme_shows(
 
 
 def assert_shown(output: str, shown: str) -> None:
-    """Assert that the output is what a document shows, but for what it leaves out."""
+    """Assert that a document shows the output.
+
+    It may leave parts out.
+    """
     printed = comparable(output)
     if "..." not in shown:
         assert printed == comparable(shown)

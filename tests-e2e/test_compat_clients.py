@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs written for onnxruntime give on its stand-in what they give on onnxruntime."""
+"""onnxruntime's programs give the same on the stand-in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINES = ["Pluggable backends", "Invoice 2026 42.50"]
 
 
 def run(client: str, *arguments: str | Path, stand_in: bool) -> Any:
-    """What a program prints, run by Python or by the stand-in."""
+    """Return a program's output, by Python or the stand-in."""
     runner = ["-m", "armnn_compat.onnxruntime"] if stand_in else []
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     if importlib.util.find_spec("torch") is None:
@@ -44,7 +44,7 @@ def on_both(client: str, *arguments: str | Path) -> tuple[Any, Any]:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
-    """A picture of two lines of text."""
+    """Write a picture of two lines of text."""
     image = Image.new("RGB", (480, 200), "white")
     draw = ImageDraw.Draw(image)
     for number, line in enumerate(LINES):
@@ -88,7 +88,10 @@ def test_magika_knows_a_program() -> None:
 
 
 def test_text2tashkeel_adds_vowels() -> None:
-    """Its files say of each tensor that its data is in them, as after ``onnx.load`` of others."""
+    """Its files declare their tensors' data as internal.
+
+    Others are so after ``onnx.load``.
+    """
     ours, theirs = on_both("tashkeel.py")
     assert ours == theirs
     assert all(sum(map(bool, map(unicodedata.combining, text))) > 5 for text in ours)

@@ -79,7 +79,10 @@ def packed(model: Any, *subgraphs: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def int8_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An int8 convolution with a scale per channel, of [1,6,5,3] to [1,3,3,4]."""
+    """Write an int8 convolution with a scale per channel.
+
+    It is of [1,6,5,3] to [1,3,3,4].
+    """
     random = np.random.default_rng(3)
     weights = random.integers(-127, 128, (4, 3, 3, 3), dtype=np.int8)
     bias = random.integers(-900, 900, 4, dtype=np.int32)
@@ -100,7 +103,10 @@ def int8_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def accumulator(start: float, *, computed: bool = False) -> bytes:
-    """A model that adds x to a variable, which starts with a constant or with its negative."""
+    """Return a model that adds x to a variable.
+
+    The variable starts with a constant or its negative.
+    """
     model = empty_model(np.full(2, start, np.float32))
     real, resource = schema.TensorType.FLOAT32, schema.TensorType.RESOURCE
     options: dict[str, Any] = {"kind": "VarHandleOptions", "sharedName": "sum", "container": ""}
@@ -136,7 +142,7 @@ def path(request: pytest.FixtureRequest, model: Callable[[str], Path], int8_mode
 
 
 def both(path: Path) -> tuple[Any, Any]:
-    """LiteRT's interpreter on its reference kernels, and ours."""
+    """Return LiteRT's interpreter on reference kernels, and ours."""
     reference = litert.OpResolverType.BUILTIN_REF
     return (
         litert.Interpreter(str(path), experimental_op_resolver_type=reference),

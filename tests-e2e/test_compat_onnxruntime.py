@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The stand-in for onnxruntime says, gives and refuses what onnxruntime does."""
+"""The stand-in for onnxruntime answers and refuses like onnxruntime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def both(model: str | bytes) -> Both:
 
 
 def linear() -> onnx.ModelProto:
-    """``y = x @ w``, x of rows without a fixed number; the weights are optional inputs."""
+    """Return ``y = x @ w`` with open rows and optional weights."""
     weights = onnx.numpy_helper.from_array(W, "w")
     given = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 3]),
@@ -125,7 +125,10 @@ def test_inputs_are_taken_and_refused_alike(kind: str) -> None:
 
 
 def convolution() -> onnx.ModelProto:
-    """Dimensions of the outputs follow from those of the input, and have names of their own."""
+    """Return a convolution whose outputs' dimensions follow the input's.
+
+    They have names of their own.
+    """
     shape = ["batch", 1, "height", "width"]
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
     given.type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""``armnn doctor`` says on which processor CpuAcc runs, at which level, with how many threads."""
+"""``armnn doctor`` shows CpuAcc's processor, level and threads."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def levels(no_variables: None) -> list[str]:
-    """The levels of this machine, as the device itself says, the best first."""
+    """Return the levels that the device reports, best first."""
     (cpu,) = CpuAccBackend().devices()
     return str(cpu.info[f"{ISA} may be"]).split(", ")
 
 
 def rows_of(text: str, title: str) -> list[list[str]]:
-    """The rows of a table, as its cells."""
+    """Return a table's rows as cells."""
     _, _, below = text.partition(f"\n{title}\n\n")
     table, _, _ = below.partition("\n\n")
     return [re.split(r" {2,}", line.strip()) for line in table.splitlines()[2:]]
 
 
 def processor_name() -> str:
-    """What Linux calls the processor; on Arm it may have no name, only a number of its part."""
+    """Return Linux's name of the processor.
+
+    On Arm it may have no name, only a number of its part.
+    """
     cpuinfo = Path("/proc/cpuinfo").read_text()
     named = re.search(r"^(?:model name|CPU part)\s*: (.+)$", cpuinfo, re.MULTILINE)
     return named[1].strip() if named else platform.machine()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared library of CpuAcc's wheel, dropped into a folder, is a dynamic backend as it is."""
+"""CpuAcc's shared library works from a folder unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ with armnn.Runtime(options) as runtime:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds the library and nothing else."""
+    """Return a folder that holds only the library."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = tmp_path / "backends"
     made.mkdir(mode=0o755)

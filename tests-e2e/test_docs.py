@@ -48,7 +48,7 @@ InstalledFor = Callable[[Path], Path]
 
 @pytest.fixture
 def data(model: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A folder with the files that the pages speak of."""
+    """Return a folder with the pages' files."""
     (tmp_path / "model.onnx").symlink_to(model("page_orientation"))
     (tmp_path / "model.tflite").symlink_to(model("pitch"))
     (tmp_path / "picture.png").symlink_to(REPOSITORY / "examples/page_turned_90.png")
@@ -153,7 +153,10 @@ def test_the_case_of_conformance_is_one(installed_for: InstalledFor, tmp_path: P
 
 @pytest.fixture
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A vendor's folder with the loader's sample, under the name that the page gives it."""
+    """Return a vendor's folder with the loader's sample.
+
+    It has the name that the page gives it.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "acme"
     folder.mkdir()
@@ -287,7 +290,7 @@ def test_no_page_tells_to_ask_an_index_for_ours() -> None:
 
 
 def run_python(environment: Path, code: str, folder: Path) -> str:
-    """Run a program with warnings as errors; return what it prints."""
+    """Run a program with warnings as errors; return its output."""
     command = [environment / "bin" / "python", "-W", "error", "-c", code]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The drawings of the pages: their graph, and boxes that do not overlap."""
+"""The drawings of the pages: their graph and separate boxes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rectangle = tuple[float, float, float, float]
 
 
 def rectangles(svg: str) -> list[Rectangle]:
-    """Return x, y, width and height of the boxes, frames left out."""
+    """Return the boxes' x, y, width and height, without frames."""
     found = re.findall(
         r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"(?! class="frame")', svg
     )

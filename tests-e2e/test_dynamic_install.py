@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A user with the core and the loader from their wheels drops a vendor's file into a folder."""
+"""Wheels of core and loader with a vendor's file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ with armnn.Runtime(options) as runtime:
 def build(
     core_with_loader: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Path]:
-    """Compiles a mock with the header that is installed there, into a folder of its own."""
+    """Return a function that compiles a mock with the header.
+
+    The header is the installed one; each mock has a folder of its own.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "backends"
     folder.mkdir(mode=0o755)

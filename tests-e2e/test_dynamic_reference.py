@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The reference backend as a file in a folder: found, convolves, and runs a real model alone.
+"""The reference backend as a file: a real model alone.
 
-Arm NN's guide describes this test for its own Arm_CpuRef_backend.so; running a program with a
-dynamic backend is the end-to-end test of the design note.
+It is found, and it convolves. Arm NN's guide describes this test for its own Arm_CpuRef_backend.so;
+running a program with a dynamic backend is the end-to-end test of the design note.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, installed: Run) -> Path:
-    """Arm_CpuRef_backend.so, built by the command that the source's first comment gives."""
+    """Build Arm_CpuRef_backend.so by its source's own command.
+
+    The source's first comment gives it.
+    """
     folder = tmp_path_factory.mktemp("dynamic")
     folder.chmod(0o755)
     path = folder / "Arm_CpuRef_backend.so"

@@ -114,7 +114,10 @@ Axis = tuple[int, int]
 
 
 def with_lengths(case: LayerCase, axes: tuple[Axis, ...], length: int) -> LayerCase:
-    """Return the case with axes of length 0, or of length 1 where it holds zeros."""
+    """Return the case with axes of length 0, or 1.
+
+    It is 1 where the case holds zeros.
+    """
     inputs = list(case.inputs)
     for slot in {slot for slot, _ in axes}:
         operand = inputs[slot]
@@ -148,7 +151,7 @@ def choices(case: LayerCase) -> Iterator[tuple[Axis, ...]]:
 
 
 def layer_of(case: LayerCase) -> Layer:
-    """Return the layer as a backend sees it, with the shapes that are inferred."""
+    """Return the layer for a backend, with inferred shapes."""
     network = network_of(case)
     layer = network.find(LAYER)
     fill_descriptor(network, layer)
@@ -158,7 +161,10 @@ def layer_of(case: LayerCase) -> Layer:
 
 
 def empty_cases(layer: str) -> Iterator[tuple[LayerCase, tuple[Axis, ...], Layer]]:
-    """Yield cases with empty axes, as often as the shape function agrees; they have elements."""
+    """Yield cases with empty axes that the shape function accepts.
+
+    The inputs of their originals have elements.
+    """
     types = data_types_of(layer)
     for data_type in [each for each in TYPES if each in types] or types[:1]:
         count = CASES.get(layer, 2 if data_type is DataType.FLOAT32 else 1)
@@ -171,7 +177,7 @@ def empty_cases(layer: str) -> Iterator[tuple[LayerCase, tuple[Axis, ...], Layer
 
 
 def computed(subject: Subject, layer: Layer, case: LayerCase) -> list[Array] | str:
-    """Return what CpuRef makes of a case, in the shapes that it finds, or why it does not."""
+    """Return CpuRef's result with its shapes, or the refusal."""
     support = subject.supports(layer)
     if not support:
         return support.reason
@@ -186,7 +192,9 @@ def computed(subject: Subject, layer: Layer, case: LayerCase) -> list[Array] | s
 
 
 def without_elements(case: LayerCase, place: int, info: TensorInfo) -> Array | None:
-    """Return the real values that the definition gives an output, None if they are those of zeros.
+    """Return the real values that the definition gives an output.
+
+    None if they are those of zeros.
 
     The case has empty inputs.
     """
@@ -267,7 +275,7 @@ BY_HAND: dict[str, Callable[[LayerCase, int], Any]] = {
 
 
 def problem(case: LayerCase, layer: Layer, got: list[Array], zeros: list[Array] | None) -> str:
-    """Return what is wrong with the outputs, "" if they are right."""
+    """Return the outputs' faults, "" if they are right."""
     for place, (array, info) in enumerate(zip(got, layer.output_infos, strict=True)):
         if not info.accepts(array.shape):
             return f"output {place}: the shape {array.shape}, inferred {info}"
@@ -306,7 +314,10 @@ def test_without_elements_a_layer_gives_what_its_definition_says(
 
 
 def _unlike(accelerated: Subject, layer: Layer, case: LayerCase, right: list[Array]) -> str:
-    """Return how CpuAcc differs from CpuRef, "" if it does not or if it refuses the layer."""
+    """Return CpuAcc's difference from CpuRef, "" without one.
+
+    A refusal is no difference.
+    """
     if not accelerated.supports(layer):
         return ""
     got = BoundCase(accelerated, layer, case.inputs).run()

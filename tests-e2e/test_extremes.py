@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Extreme but legal values through every layer, on each backend, beside the layer in float64.
+"""Extreme but legal values through every layer, against float64.
 
-The cases of the conformance kit run again with their numbers replaced: near the limits of the type,
-subnormal, infinite and NaN. CpuRef in Float64 says what is right: the kit holds it to independent
-oracles, and nothing of Float32 overflows there. Where its formula meets infinity or NaN itself, the
-values are worked out by hand below.
+Each backend is tested. The cases of the conformance kit run again with their numbers replaced: near
+the limits of the type, subnormal, infinite and NaN. CpuRef in Float64 says what is right: the kit
+holds it to independent oracles, and nothing of Float32 overflows there. Where its formula meets
+infinity or NaN itself, the values are worked out by hand below.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def with_extremes(case: LayerCase, kind: str, slot: int) -> LayerCase:
 
 
 def in_float64(case: LayerCase, *, magnitudes: bool = False) -> LayerCase:
-    """Return the case with all floats as Float64, or their magnitudes."""
+    """Return the case with floats as Float64, or magnitudes."""
 
     def widened(operand: CaseTensor | None) -> CaseTensor | None:
         if operand is None or operand.info.data_type not in LIMITS:
@@ -163,13 +163,16 @@ def in_float64(case: LayerCase, *, magnitudes: bool = False) -> LayerCase:
 
 
 def run(subject: Subject, case: LayerCase) -> list[Array] | None:
-    """Return what the backend makes of a case, None if it refuses it."""
+    """Return the backend's result, None if it refuses the case."""
     layer = layer_of(case)
     return BoundCase(subject, layer, case.inputs).run() if subject.supports(layer) else None
 
 
 def variants(layer: str, data_type: DataType) -> Iterator[tuple[str, LayerCase]]:
-    """Yield some cases of a layer with extreme values in each of its first inputs."""
+    """Yield a layer's cases with extreme values per input.
+
+    Each of the first inputs has them.
+    """
     some = itertools.islice(cases_of(layer, data_type), CASES.get(layer, 2))
     for index, case in enumerate(some if data_type is DataType.FLOAT32 else [*some][:1]):
         slots = [
@@ -188,7 +191,7 @@ def _is_open(layer: str, kind: str) -> bool:
 
 
 def problem(case: LayerCase, index: int, got: Array, right: Array, reach: Array | None) -> str:
-    """Return what is wrong with an output, "" if it is right."""
+    """Return an output's fault, "" if it is right."""
     info = case.outputs[index]
     if info.data_type not in LIMITS:
         return "" if np.array_equal(got, right) else f"got {got}, expected {right}"

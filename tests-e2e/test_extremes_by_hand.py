@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What layers make of extreme values, worked out by hand, on each backend."""
+"""Results of extreme values, worked out by hand, per backend."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 
 def of(name: str, descriptor: Any, inputs: Sequence[Any], expected: Any, **options: Any) -> Any:
-    """Return a parameter: one case, of Float32 unless its inputs are tensors."""
+    """Return one case as a parameter, of Float32 by default."""
     tensors = [each if hasattr(each, "stored") else tensor(F32, each) for each in inputs]
     return pytest.param(case(F32, name, descriptor, tensors, expected, **options), id=name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A family of the layer table has one file name: in the kit, CpuRef and the parsers, too.
+"""Families have one file name everywhere: table, kit, CpuRef, parsers.
 
 A file has the name of the family, or the family and a part of it: ``convolution_transposed``.
 """
@@ -55,7 +55,7 @@ OTHERS = {
 
 
 def modules(package: str) -> list[str]:
-    """The public modules of a package."""
+    """Return a package's public modules."""
     found = iter_modules(import_module(package).__path__)
     return [each.name for each in found if not each.name.startswith("_")]
 
@@ -64,7 +64,7 @@ FAMILIES = modules("armnn.layers")
 
 
 def family_of(module: str) -> str:
-    """The family that the name of a module begins with, "" if there is none."""
+    """Return the family in a module's name, "" without one."""
     first = module.rpartition(".")[2].partition("_")[0]
     return first if first in FAMILIES else ""
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Damaged model files end in a network or in a ParseError; a few hundred here, many in nox."""
+"""Damaged model files end in a network or ParseError.
+
+A few hundred run here, many in nox.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What hatch test installs of ours is what the tests of a distribution need."""
+"""hatch test installs the distributions that tests need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECTS: dict[str, dict[str, Any]] = {
 
 
 def ours(requirements: Iterable[str]) -> set[str]:
-    """The distributions of this repository among requirements, and what these require."""
+    """Return our distributions among requirements, with their own."""
     found = set()
     for requirement in map(Requirement, requirements):
         if requirement.name in PROJECTS:

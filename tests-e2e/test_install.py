@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user has after pip install: the core alone, and all that docs/installing.md installs."""
+"""Installations by pip: core alone, and docs/installing.md's."""
 
 from __future__ import annotations
 

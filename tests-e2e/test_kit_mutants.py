@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recorded mutants of CpuRef are in order, and the tool tells a broken kernel from a sound one.
+"""CpuRef's recorded mutants apply, and the tool catches them.
 
 ``nox -s kit_mutants`` runs all of them.
 """

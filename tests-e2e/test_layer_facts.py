@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No name, number or default of a layer is written outside of the layer table."""
+"""Layer facts stand only in the layer table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ TEXT = re.compile(r'"(\w+)"')
 
 
 def facts_in_c(text: str, words: set[str] | frozenset[str] = frozenset()) -> Iterator[str]:
-    """Yield what a file in C or C++ says that the table says, too."""
+    """Yield a C file's copies of the table's facts."""
     code = re.sub(r"/\*.*?\*/|^#include.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
     for what, pattern in IN_C.items():
         yield from (f"{what}: {match[0][-60:]!r}" for match in pattern.finditer(code))
@@ -85,7 +85,7 @@ SUSPECT = re.compile(
 
 
 def facts_in_python(text: str) -> Iterator[str]:
-    """Yield the numbers of enumerations and layer types that a module in Python holds."""
+    """Yield the enumeration and layer type numbers in a module."""
     if not SUSPECT.search(text):
         return
     for node in ast.walk(ast.parse(text)):
@@ -106,7 +106,7 @@ def facts_in_python(text: str) -> Iterator[str]:
 
 
 def sources(*suffixes: str) -> list[str]:
-    """The files of the repository, but for those of which the facts are."""
+    """Return the repository's files, without those of the facts."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True,

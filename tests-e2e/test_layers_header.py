@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""armnn/layers.h says what the layer table says, and hides from a backend what is too young."""
+"""armnn/layers.h agrees with the table, and hides young items."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ FIELDS = [
 
 
 def squeezed(name: str) -> str:
-    """A name without what its spelling in C adds."""
+    """Return a name without its additions in C."""
     return name.replace("_", "").upper()
 
 
 def preprocessed(*options: str, text: str = HEADER, target: int = NEWEST) -> str:
-    """What the preprocessor makes of a header for a backend of some minor version."""
+    """Return a preprocessed header for a backend's minor version."""
     flags = [f"-DARMNN_BACKEND_TARGET_MINOR={target}", f"-I{INCLUDE}", *options]
     command = ["gcc", "-E", "-x", "c", *flags, "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
@@ -40,7 +40,7 @@ def preprocessed(*options: str, text: str = HEADER, target: int = NEWEST) -> str
 
 @pytest.fixture(scope="module")
 def defined() -> dict[str, str]:
-    """Each macro of the header, as the table may have given it."""
+    """Return each macro's value, as in the table."""
     ours = set(re.findall(r"#define (ARMNN_\w+) ", HEADER)) - {"ARMNN_LAYERS_H_"}
     rows = re.findall(r"^#define (ARMNN_\w+) (.+)$", preprocessed("-dM"), re.MULTILINE)
     return {name: value for name, value in rows if name in ours}
@@ -55,7 +55,10 @@ def test_each_layer_and_parameter_has_a_name(defined: Mapping[str, str]) -> None
 
 
 def elements(value: Any) -> list[float]:
-    """The numbers of a default or a member; of a text the characters, which end with 0."""
+    """Return a default's numbers.
+
+    Those of a text are its characters, which end with 0.
+    """
     if isinstance(value, str):
         return [*value.encode(), 0]
     if isinstance(value, tuple):
@@ -64,7 +67,7 @@ def elements(value: Any) -> list[float]:
 
 
 def printed(values: Mapping[str, str], folder: Path) -> dict[str, list[float]]:
-    """What a C compiler makes of some values, by name: the elements of each."""
+    """Return values compiled by C, by name, as elements."""
     lines = []
     for index, (name, value) in enumerate(values.items()):
         kind = "char" if value.startswith('"') else "double"

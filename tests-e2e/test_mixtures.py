@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""CpuRef and CpuAcc take the same mixtures of data types; what CpuAcc lacks is listed here.
+"""CpuRef and CpuAcc take the same mixtures of types.
 
-The cases of the conformance kit are asked about with one tensor of another data type.
+Exceptions are listed here. The cases of the conformance kit are asked about with one tensor of
+another data type.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def retyped(operand: CaseTensor, data_type: DataType) -> CaseTensor:
 
 
 def mixtures(layer: str) -> Iterator[Layer]:
-    """Yield a layer with one tensor of another data type, as often as its shape function agrees."""
+    """Yield a layer with one tensor of another data type.
+
+    The shape function must agree.
+    """
     for data_type in data_types_of(layer):
         if data_type not in ASKED:
             continue
@@ -88,7 +92,7 @@ def mixtures(layer: str) -> Iterator[Layer]:
 
 
 def with_a_tensor_of(given: LayerCase, data_type: DataType) -> Iterator[LayerCase]:
-    """Yield the case with each of its tensors in turn of the data type."""
+    """Yield the case with each tensor in turn changed."""
     for slot, operand in enumerate(given.inputs[:9]):  # the parameters of all gates are alike
         if operand is not None:
             inputs = list(given.inputs)
@@ -119,7 +123,10 @@ def test_both_backends_take_the_same_mixtures(
 
 
 def test_mixtures_are_computed_alike(backends: tuple[Subject, Subject]) -> None:
-    """Float16 data, Float32 and quantised operands, a BFloat16 result: rounded once, at the end."""
+    """Mixed types are rounded once, at the end.
+
+    There are Float16 data, Float32 and quantised operands, and a BFloat16 result.
+    """
     x = tensor(DataType.FLOAT16, [-1.5, 2.25, -3.0])
     for other in (DataType.FLOAT32, DataType.QASYMM_U8, DataType.BFLOAT16):
         slope = tensor(other, [0.5, 0.25, 0.75])

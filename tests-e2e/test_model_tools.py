@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the session over the public models says of a model follows from its figures."""
+"""The models session's verdicts follow from its figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.models import layer_agreement as layers
 
 
 def distance(ours: object, theirs: object, step: float | None = None) -> SimpleNamespace:
-    """The distance of one output of one run."""
+    """Return the distance of one output of one run."""
     arrays = ([[np.asarray(array)]] for array in (ours, theirs))
     found: SimpleNamespace = agreement.distance(*arrays, [step])
     return found

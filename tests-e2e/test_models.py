@@ -69,7 +69,10 @@ def pair(request: pytest.FixtureRequest, model: Callable[[str], Path]) -> Pair:
 
 
 def normalized(path: Path, size: tuple[int, int]) -> Float32Array:
-    """A picture as a batch of one in NCHW, normalised as ImageNet classifiers expect it."""
+    """Return a picture normalised for ImageNet classifiers.
+
+    It is a batch of one in NCHW.
+    """
     height, width = size
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB").resize((width, height)), np.float32)

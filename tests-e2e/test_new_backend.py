@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What ``armnn backends new`` writes builds, installs, is found and passes the kit, unchanged."""
+"""``armnn backends new`` writes a distribution that works unchanged.
+
+It builds, installs, is found and passes the kit.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ ZIG = f"{sys.executable} -m ziglang cc"
 
 @pytest.fixture(scope="module", params=["python", "native"])
 def distribution(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a new distribution; what it installs is in ``site`` beside it."""
+    """Return a new distribution's folder, installed into ``site``.
+
+    That folder is beside it.
+    """
     folder = tmp_path_factory.mktemp("vendor")
     written = new_backend(folder, *(["--native"] if request.param == "native" else []))
     subprocess.run([*PIP, "install", *UNISOLATED, "--target", folder / "site", written], check=True)
@@ -50,7 +56,7 @@ def run(distribution: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def build(distribution: Path, variables: Mapping[str, str]) -> tuple[str, bytes]:
-    """Build a wheel; return its name and the library in it."""
+    """Build a wheel; return its name and library."""
     wheels = distribution.parent / "wheels"
     shutil.rmtree(wheels, ignore_errors=True)
     subprocess.run(
@@ -83,7 +89,7 @@ def test_its_own_tests_pass(distribution: Path) -> None:
 
 
 def test_it_installs_editable(distribution: Path, tmp_path: Path) -> None:
-    """The advice of the template; a change counts without another installation."""
+    """The template advises it: changes count without reinstallation."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"

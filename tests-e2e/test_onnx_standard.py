@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The node tests of onnx: how many pass is the recorded floor, and what the READMEs say."""
+"""onnx's node tests: the floor, and the READMEs' figures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Networks compute the same on CpuRef with the backend-independent passes and without them."""
+"""Networks compute the same on CpuRef with and without passes.
+
+They are the backend-independent ones.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def channels_first_copy(network: Network) -> None:
-    """A model for NHWC as an exporter for NCHW writes it."""
+    """Return an NHWC model as an NCHW exporter writes it."""
     x = network.add_input("x", TensorInfo(("N", 6, 5, 3)))
     value = network.add_transpose(x, dim_mappings=(0, 3, 1, 2))
     value = network.add_pad(value, pad_list=((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -42,7 +45,7 @@ def channels_first_copy(network: Network) -> None:
 
 
 def written_out(network: Network) -> None:
-    """Biases, scales, clips and activations as arithmetic."""
+    """Add biases, scales, clips and activations as arithmetic."""
     x = network.add_input("x", TensorInfo(("N", 5, 5, 3)))
     layout = DataLayout.NHWC
     value = network.add_convolution2d(x, numbers(4, 2, 2, 3), data_layout=layout)
@@ -65,7 +68,10 @@ def written_out(network: Network) -> None:
 
 
 def quantised(network: Network) -> None:
-    """Pads that write the zero point, permutations and reshapes of stored values."""
+    """Return pads, permutations and reshapes of stored values.
+
+    Pads write the zero point.
+    """
     info = TensorInfo(("N", 4, 5, 2), DataType.QASYMM_U8, 0.5, 100)
     x = network.add_input("x", info)
     value = network.add_transpose(x, dim_mappings=(0, 3, 1, 2))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A loaded model travels to other processes, as process pools and cluster frameworks need it."""
+"""Loaded models travel to other processes.
+
+Process pools and cluster frameworks need that.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The release tool, on a scratch checkout: what it refuses, and what a release leaves behind."""
+"""The release tool on a scratch checkout: refusals and results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout in which version 7.8.9 of a small distribution is ready to be released."""
+    """Return a checkout with a small distribution ready for release.
+
+    It is version 7.8.9.
+    """
     root = tmp_path / "checkout"
     made = shutil.ignore_patterns("__pycache__", "build", "*.so", "cpp")
     shutil.copytree(REPOSITORY / "packages", root / "packages", ignore=made)
@@ -58,7 +61,7 @@ def replace(path: Path, old: str, new: str) -> None:
 
 
 def refusal(root: Path, package: str = PACKAGE, version: str = VERSION) -> str:
-    """What the tool says to a release that it must refuse; it must leave no trace."""
+    """Return the refusal of a release, which leaves no trace."""
     recorded = (root / "compat.toml").read_text()
     found = tool.release(root, package, version, root / "dist")
     assert (root / "compat.toml").read_text() == recorded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What released distributions import of ours is still there, and the same object as ours."""
+"""Released distributions' imports still exist, as the same objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Imports = dict[str, list[str]]
 
 
 def imports_of_wheel(path: Path) -> Imports:
-    """The names that the modules of a wheel import from other distributions of ours, by module."""
+    """Return a wheel's imports from our other distributions."""
     own = path.name.split("-")[0]
     found: dict[str, dict[str, None]] = {}
     with zipfile.ZipFile(path) as wheel:
@@ -58,7 +58,7 @@ RELEASED: dict[str, Imports] = {**RECORDED, **WHEELS}
 
 
 def resolved(module: str, name: str) -> object:
-    """What ``from module import name`` gives."""
+    """Return the result of ``from module import name``."""
     found = import_module(module)
     return getattr(found, name) if hasattr(found, name) else import_module(f"{module}.{name}")
 

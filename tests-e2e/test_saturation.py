@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Quantised tensors at the ends of their type through every layer, on each backend.
+"""Quantised tensors at their types' ends, on each backend.
 
 The cases of the conformance kit run again with what one input stores replaced: the ends of the
 type and the zero point. Outputs keep their steps, or have an eighth of them with the zero point at
@@ -71,7 +71,7 @@ def backends() -> Iterator[tuple[Subject, Subject]]:
 
 
 def at_the_ends(operand: CaseTensor) -> CaseTensor:
-    """Return the operand with the ends of its type and zeros stored."""
+    """Return the operand with ends and zeros stored."""
     info, shape = operand.info, operand.stored.shape
     limits = np.iinfo(info.data_type.numpy_dtype)
     random = np.random.default_rng([17, *shape])
@@ -81,14 +81,20 @@ def at_the_ends(operand: CaseTensor) -> CaseTensor:
 
 
 def narrowed(info: TensorInfo, end: str) -> TensorInfo:
-    """Return the info with an eighth of its steps, and the zero point at an end of the type."""
+    """Return the info with smaller steps and extreme zero point.
+
+    There is an eighth of the steps.
+    """
     limits = np.iinfo(info.data_type.numpy_dtype)
     zero = 0 if info.data_type in SYMMETRIC else int(getattr(limits, end))
     return TensorInfo(info.shape, info.data_type, info.scale / 8, zero)
 
 
 def variants(case: LayerCase) -> Iterator[tuple[str, LayerCase]]:
-    """Yield the case with each of its first inputs at the ends, and outputs that saturate."""
+    """Yield the case with each input at the ends.
+
+    Outputs saturate.
+    """
     slots = [
         slot
         for slot, operand in enumerate(case.inputs)
@@ -114,7 +120,10 @@ def variants(case: LayerCase) -> Iterator[tuple[str, LayerCase]]:
 
 
 def in_float64(case: LayerCase) -> LayerCase:
-    """Return the case with the real values of all quantised tensors and biases as Float64."""
+    """Return the case with real values as Float64.
+
+    They are those of quantised tensors and biases.
+    """
 
     def widened(operand: CaseTensor | None) -> CaseTensor | None:
         if operand is None or operand.real.dtype != np.float64:
@@ -141,7 +150,10 @@ def tried(layer: str) -> Iterator[tuple[str, LayerCase]]:
 
 
 def run(subject: Subject, case: LayerCase) -> list[Array] | None:
-    """Return what the backend makes of a case, None if it or the layer table refuses it."""
+    """Return the backend's result, None for a refusal.
+
+    The layer table may refuse as well.
+    """
     try:
         layer = layer_of(case)
     except (ArmnnError, NonconformityError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pages on speed: which CPU comes first, what is counted, what is stale."""
+"""The speed pages: order of CPUs, counts and staleness."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from benchmarks.models import generate_speed_pages as pages
 
 
 def model(ours: float, peers: dict[str, float], twice: float | None = None) -> dict[str, Any]:
-    """A model's record: milliseconds of CpuAcc and its peers, with one thread and with two."""
+    """Return a model's record for one and two threads.
+
+    It holds milliseconds of CpuAcc and its peers.
+    """
     rows = [
         {"runtime": name, "threads": threads, "median_ms": took, "distance": 0.0}
         for threads, own in ((1, ours), (2, twice or ours))
@@ -25,7 +28,7 @@ def model(ours: float, peers: dict[str, float], twice: float | None = None) -> d
 
 
 def record(cpu: str, factor: float, commit: str | None = "abc1234") -> str:
-    """The record of a CPU on which CpuAcc takes ``factor`` times as long as planned."""
+    """Return a CPU's record, slowed by ``factor``."""
     peers = {"onnxruntime": 4.0, "OpenVINO": 2.0, "OpenVINO, defaults": 0.5}
     models = {
         "net": model(1.0 * factor, peers, 3.0 * factor),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A network gives the same however it is split over backends, and is always split the same way."""
+"""Networks compute the same however they are split.
+
+They are always split in the same way.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ SHAPE = (2, 3)
 
 
 def random_network(chance: random.Random, size: int) -> Network:
-    """A directed acyclic graph of cheap layers that all keep the shape."""
+    """Return an acyclic graph of cheap layers keeping the shape."""
     network = Network("random")
     values = [network.add_input("x", TensorInfo(SHAPE))]
     for _ in range(size):
@@ -97,7 +100,7 @@ def test_copies_at_the_borders_of_device_memory_change_nothing(seed: int, size: 
 
 
 def describe_split(seed: int) -> dict[str, Any]:
-    """What could differ between two runs: who runs what, in which order, on which memory."""
+    """Return a split's layers, backends, order and memory."""
     chance = random.Random(seed)
     network = random_network(chance, 40)
     support = random_support(chance, network)

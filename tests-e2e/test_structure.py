@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No circle of imports in any folder; bounded sizes."""
+"""Import circles and sizes of folders and modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Graph = dict[str, set[str]]
 
 
 def imports_of(src: Path) -> Iterator[tuple[str, str]]:
-    """Yield the imports between modules, late and type-only ones included."""
+    """Yield every import between modules of a folder.
+
+    Those in functions and for types are included.
+    """
     paths = sorted(src.rglob("*.py"))
     modules = {".".join(path.relative_to(src).with_suffix("").parts): path for path in paths}
 
@@ -46,7 +49,7 @@ def imports_of(src: Path) -> Iterator[tuple[str, str]]:
 
 
 def folder_graphs(src: Path) -> dict[str, Graph]:
-    """Return the graph of modules and subfolders of each folder."""
+    """Return each folder's imports between modules and subfolders."""
     graphs: dict[str, Graph] = {}
     for importer, imported in imports_of(src):
         ours, theirs = importer.split("."), imported.split(".")
@@ -72,7 +75,7 @@ def in_circles(graph: Graph) -> set[str]:
 
 
 def circles_in(src: Path) -> dict[str, set[str]]:
-    """Return modules and subfolders in circles, by their folder."""
+    """Return the modules and subfolders in circles, by folder."""
     found = {folder: in_circles(graph) for folder, graph in folder_graphs(src).items()}
     return {folder: nodes for folder, nodes in found.items() if nodes}
 
@@ -109,7 +112,7 @@ def by_hand(path: Path) -> bool:
 
 
 def folder_sizes() -> dict[str, int]:
-    """Return the lines of product code of each folder itself."""
+    """Return each folder's lines of product code, without subfolders."""
     sizes: dict[str, int] = {}
     for top in (*SOURCES.values(), *PACKAGES.glob("*/cpp")):
         for path in sorted(top.rglob("*")):

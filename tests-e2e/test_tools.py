@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scripts refuse what they are there to refuse, and are where lint finds them."""
+"""Scripts refuse bad input, and are where lint finds them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def write_wheel(folder: Path, files: dict[str, bytes], version: str = "1.0") -> 
 
 @pytest.fixture
 def toy_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Replaces the catalogue by one model, in a wheel of the returned path."""
+    """Replace the catalogue by one model in a wheel.
+
+    Return the path of the wheel.
+    """
     wheel = write_wheel(tmp_path, {"toy/model.onnx": CONTENT})
     use_catalogue(tmp_path, monkeypatch, "toy/model.onnx", CONTENT)
     return wheel

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Compare CpuRef's layers with the direct NumPy expressions: medians over interleaved rounds.
+"""Compares CpuRef's layers with NumPy expressions.
 
-A round runs the bound step of each layer, then its expression. Both leave their result in memory of
-its own: the step writes the tensor that it is bound to, the expression makes an array. What a run
-of a network does beside its steps is no part of it; overhead.py measures that. Exits with 1 when a
-layer takes more than three times as long as its expression.
+Figures are medians over interleaved rounds. A round runs the bound step of each layer, then its
+expression. Both leave their result in memory of its own: the step writes the tensor that it is
+bound to, the expression makes an array. What a run of a network does beside its steps is no part of
+it; overhead.py measures that. Exits with 1 when a layer takes more than three times as long as its
+expression.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ examples:
 
 
 def prepare(case: Case) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return the layer's step and the expression, after seeing that their results agree.
+    """Return the layer's step and the expression, compared once.
 
     Raises:
         AssertionError: They do not.
@@ -77,7 +78,10 @@ def _is_view(result: Any) -> bool:
 
 
 def measure(case: Case, rounds: int) -> dict[str, Any]:
-    """Return the medians of both in milliseconds and that of their ratios, round by round."""
+    """Return both medians in milliseconds and their ratio's median.
+
+    The ratio is taken round by round.
+    """
     sides = prepare(case)
     times: list[list[float]] = [[], []]
     for _ in range(rounds):
@@ -97,7 +101,10 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
 
 
 def table(wanted: list[str], rounds: int) -> list[dict[str, Any]]:
-    """Measure all cases of these layer types (none: of all types); the slowest comes first."""
+    """Measure the cases of layer types, slowest first.
+
+    Without types, all are measured.
+    """
     chosen = [case for case in cases() if not wanted or case.layer in wanted]
     gc.disable()
     with np.errstate(all="ignore"):  # the layers take NaN and infinity as they come, too
@@ -125,7 +132,7 @@ def lines(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Measure, print a table or JSON, and say by the exit code whether the limit is kept."""
+    """Measure and print; return 1 if the limit is exceeded."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog=EXAMPLES,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One layer beside the NumPy expression that one would write by hand."""
+"""One layer beside its handwritten NumPy expression."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Layers of realistic sizes, each beside the NumPy expression that one would write by hand.
+"""Layers of realistic sizes, beside handwritten NumPy expressions.
 
 The expressions are the shortest that say what the layer computes; they are not tuned. Layers that
 no single expression computes (recurrent ones, detection, the error function) have no case.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cases of layers that look at one element at a time: activations, arithmetic and logic."""
+"""Cases of pointwise layers: activations, arithmetic and logic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Single layers on CpuAcc in GFLOP/s, beside what the machine can do.
+"""Single layers on CpuAcc in GFLOP/s, beside the machine's.
 
     python -m benchmarks.layers.kernel_speed
 
@@ -104,7 +104,7 @@ class Machine(NamedTuple):
     gigabytes: float
 
     def roof(self, products: int, numbers: int) -> float:
-        """Return the most GFLOP/s of so many multiply-adds on so many float32 numbers."""
+        """Return the highest GFLOP/s for multiply-adds and numbers."""
         return min(self.gflops, self.gigabytes * 2 * products / (4 * numbers))
 
 
@@ -125,7 +125,7 @@ def _is_x86() -> bool:
 
 
 def layers() -> Iterator[tuple[str, Network, tuple[int, ...], int]]:
-    """Yield what a layer is, a network of it, the shape of its input, its multiply-adds."""
+    """Yield a layer's name, network, input shape and multiply-adds."""
     noise = np.random.default_rng(0)
 
     def constant(network: Network, *shape: int) -> armnn.Value:
@@ -176,7 +176,7 @@ def layers() -> Iterator[tuple[str, Network, tuple[int, ...], int]]:
 
 
 def measure() -> dict[str, Any]:
-    """Return what the machine does at best, and for each layer its GFLOP/s."""
+    """Return the machine's limits and each layer's GFLOP/s."""
     before, timed = machine_limits(), []
     for what, network, shape, products in layers():
         loaded = armnn.load_model(
@@ -198,13 +198,16 @@ def measure() -> dict[str, Any]:
 
 
 def _numbers(network: Network) -> int:
-    """Return how many numbers a layer reads and writes: all values of its network."""
+    """Return how many numbers a layer reads and writes.
+
+    They are all values of its network.
+    """
     values = [value for layer in network.layers for value in layer.outputs]
     return sum(math.prod(value.info.static_shape) for value in values)
 
 
 def _seconds(loaded: armnn.LoadedNetwork, feed: dict[str, Any]) -> float:
-    """Return the median time of a run in a short burst."""
+    """Return a run's median time in a short burst."""
     times: list[float] = []
     while sum(times) < RUNS_SECONDS:
         start = time.perf_counter()

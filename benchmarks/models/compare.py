@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Compare runtimes on ONNX models: medians over interleaved rounds, as ratios.
+"""Compares runtimes on ONNX models as ratios.
 
-Each round runs every runtime once, in the same order, each in a process of its own on one thread::
+Figures are medians over interleaved rounds. Each round runs every runtime once, in the same order,
+each in a process of its own on one thread::
 
     python -m benchmarks.models.compare resnet50.onnx --runtimes armnn:CpuRef onnxruntime
     python -m benchmarks.models.compare page.onnx text.onnx@1x3x48x192 --rounds 9 --json
@@ -23,7 +24,7 @@ PEER = "benchmarks.models.peer"
 def compare(
     model: str, runtimes: list[str], rounds: int, seconds: float
 ) -> dict[str, dict[str, Any]]:
-    """Return per runtime its medians, and their ratios to the last runtime round by round."""
+    """Return each runtime's medians and ratios to the last."""
     results: dict[str, list[dict[str, Any]]] = {runtime: [] for runtime in runtimes}
     for number in range(rounds):
         for runtime in runtimes:
@@ -44,7 +45,10 @@ def compare(
 
 
 def lines(model: str, rows: dict[str, dict[str, Any]]) -> str:
-    """Return the results of one model as a table; the last runtime is the one compared with."""
+    """Return a model's results as a table.
+
+    The last runtime is the one compared with.
+    """
     *_, base = rows
     text = [f"{Path(model).name}, ratios to {base}"]
     text += [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the pages on speed and their plot from docs/speed/, where models.py puts what it measures.
+"""Writes the speed pages and plot from docs/speed/.
 
     python -m benchmarks.models.generate_speed_pages           # writes them
     python -m benchmarks.models.generate_speed_pages --check   # names what is stale, and fails
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def write_pages() -> None:
-    """Write what has changed, and remove the pages of CPUs that have no record any more."""
+    """Write changed pages; remove those without a record."""
     files = pages(read_records())
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
@@ -152,7 +152,7 @@ def _comparison(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]
 
 
 def _machines(records: Sequence[Measured]) -> Iterator[str]:
-    """Yield the table of what was measured where, when and with what."""
+    """Yield the table of machines, dates and versions."""
     yield "| | " + _row(each.cpu for each in records)
     yield "|---|" + "---|" * len(records)
     for field in ("date", "commit"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many cores processes that take no part in a measurement keep busy meanwhile (Linux)."""
+"""The cores that other processes keep busy meanwhile (Linux)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class OtherCores:
-    """A clock that starts when it is made; `read` says how many cores were busy since then.
+    """Measures the busy cores since its creation.
 
     Args:
         processes: The ids of those that take part, beside this one. They must live until `read`.
@@ -23,7 +23,7 @@ class OtherCores:
         self._start = self._now()
 
     def read(self) -> float:
-        """Return the number of cores that others kept busy, on average."""
+        """Return the average number of cores that others used."""
         seconds, busy, own = (b - a for a, b in zip(self._start, self._now(), strict=True))
         return max(0.0, busy - own) / seconds
 

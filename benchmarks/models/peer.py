@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Measure one runtime on one ONNX model in this process; prints one line of JSON.
+"""Measures one runtime on one ONNX model; prints JSON.
 
-``compare.py`` runs it once per runtime and round, so that no runtime sees the memory, the threads
-or the caches of another::
+It is one line of JSON. ``compare.py`` runs it once per runtime and round, so that no runtime sees
+the memory, the threads or the caches of another::
 
     python -m benchmarks.models.peer armnn:CpuRef model.onnx --seconds 2
     python -m benchmarks.models.peer onnxruntime text.onnx@1x3x48x192
@@ -33,7 +33,7 @@ Run = Callable[[dict[str, Any]], Any]
 
 
 def load_armnn(path: str, backend: str) -> tuple[dict[str, tuple[int, ...]], Run]:
-    """Return the input shapes of a model and how to run it on a backend of ours."""
+    """Return a model's input shapes and runner on armnn."""
     import armnn
 
     model = armnn.load_model(path, backends=[backend])
@@ -42,7 +42,10 @@ def load_armnn(path: str, backend: str) -> tuple[dict[str, tuple[int, ...]], Run
 
 
 def load_onnxruntime(path: str, _: str) -> tuple[dict[str, tuple[int, ...]], Run]:
-    """Return the input shapes of a model and how to run it on onnxruntime, one thread."""
+    """Return a model's input shapes and runner on onnxruntime.
+
+    It has one thread.
+    """
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(THREADS)
@@ -62,7 +65,7 @@ def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def measure(runtime: str, model: str, seconds: float) -> dict[str, Any]:
-    """Return the median latency in milliseconds and the peak memory of this process in MB.
+    """Return median latency (ms) and peak memory (MB).
 
     Args:
         runtime: Which one, and on what.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One runtime with one model in a process of its own, which models.py starts and asks for bursts.
+"""A runtime with a model in its own process.
+
+The session on speed starts it and asks for bursts.
 
     python -m benchmarks.models.runtime_process CpuAcc model.onnx inputs.npz 2 [--cache FOLDER]
 
@@ -27,14 +29,17 @@ MOST_RUNS = 20_000
 
 
 def memory_mb(field: str) -> float:
-    """Return a field of /proc/self/status in MiB, such as VmHWM, the peak of this process."""
+    """Return a field of /proc/self/status in MiB.
+
+    VmHWM is the peak of this process, for example.
+    """
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     fields = dict(line.split(":", 1) for line in status.splitlines())
     return int(fields[field].split()[0]) / 1024
 
 
 def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
-    """Load the model and run it once; return how to run it and what there is to say.
+    """Load and run the model once; return runner and facts.
 
     The time counts from the imported runtime to the first outputs.
     """
@@ -59,7 +64,10 @@ def load(arguments: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
 
 
 def burst(run: Run, seconds: float) -> dict[str, Any]:
-    """Run the model for some seconds, once at least; return the times and the memory's peak."""
+    """Run the model for seconds; return times and memory peak.
+
+    It runs once at least.
+    """
     times: list[float] = []
     end = time.perf_counter() + seconds
     while not times or (time.perf_counter() < end and len(times) < MOST_RUNS):

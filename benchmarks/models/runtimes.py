@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How each runtime loads a model and runs it: setting inputs and reading outputs included.
+"""Each runtime's loading and running, with inputs and outputs.
 
 A loader takes the file, the inputs in the order of the model, the number of threads and a folder
 for what it may keep from load to load (None: it keeps nothing). It returns what runs the model
@@ -36,7 +36,10 @@ def _cpuacc(*, fast_math: bool) -> Loader:
 def load_armnn(
     path: Path, feed: Feed, threads: int, cache: Path | None, *, fast_math: bool
 ) -> tuple[Run, Any]:
-    """CpuAcc, and CpuRef for the layers that CpuAcc refuses; returns the loaded network as well."""
+    """Load CpuAcc, with CpuRef for refused layers.
+
+    It returns the loaded network as well.
+    """
     import armnn
 
     loaded = armnn.load_model(
@@ -64,7 +67,7 @@ def load_armnn(
 
 
 def load_onnxruntime(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
-    """Onnxruntime's CPU provider, all optimisations; kept is the optimised model."""
+    """Load onnxruntime's CPU provider; the optimised model is kept."""
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -107,7 +110,10 @@ def _openvino(properties: Mapping[str, Any]) -> Loader:
 
 
 def _openvino_input(port: Any, feed: Feed, place: int) -> str:
-    """Return the input that a port stands for: by name, else, as signatures rename, by place."""
+    """Return the input of a port by name or place.
+
+    Signatures rename; the place counts then.
+    """
     named = [name for name in feed if name in port.get_names()]
     return named[0] if named else list(feed)[place]
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The public models on CpuAcc beside onnxruntime, OpenVINO and LiteRT; writes docs/speed/.
+"""Compares CpuAcc with its peers on the public models.
+
+They are onnxruntime, OpenVINO and LiteRT; the results are in docs/speed/.
 
     python -m benchmarks.models.speed [NAME ...] [--cpu "AMD EPYC"] [--anew] [--rounds 4]
 
@@ -75,7 +77,7 @@ POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class RuntimeProcess:
-    """A runtime that has loaded a model in a process of its own.
+    """A runtime with a loaded model in its own process.
 
     Attributes:
         said: What it said of its load; has "error" if there is nothing to run.
@@ -130,7 +132,7 @@ class RuntimeProcess:
 
 
 def processor() -> str:
-    """Return the name of this machine's CPU, with what tells its generation."""
+    """Return this machine's CPU name, with its generation."""
     lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
     said = {key.strip(): value.strip() for key, _, value in reversed(list(lines))}
     name = said.get("model name", platform.machine())
@@ -139,7 +141,7 @@ def processor() -> str:
 
 
 def commit() -> str:
-    """Return the commit of the checkout, and whether there are changes to it."""
+    """Return the checkout's commit, and whether it is changed."""
     described = ["git", "describe", "--always", "--exclude=*", "--dirty= with changes"]
     asked = subprocess.run(described, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return asked.stdout.strip()
@@ -163,7 +165,7 @@ def inputs_of(name: str, path: Path, folder: Path) -> Path:
 
 
 def measure(name: str, rounds: int, seconds: float) -> dict[str, Any]:
-    """Return the record of a model: a row per runtime and number of threads."""
+    """Return a model's record, per runtime and threads."""
     path, library = fetch(name, default_cache()), library_digest()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -198,7 +200,10 @@ def _row(runtime: str, threads: int, process: RuntimeProcess) -> dict[str, Any]:
 
 
 def _compare(rows: list[dict[str, Any]], processes: dict[tuple[str, int], RuntimeProcess]) -> None:
-    """Add to each row how far its outputs are from the first peer's, as a share of their range."""
+    """Add each row's distance from the first peer's outputs.
+
+    It is a share of their range.
+    """
     peers = [row for row in rows if row["runtime"] in ("onnxruntime", "LiteRT") and "runs" in row]
     if not peers:
         return
@@ -217,7 +222,7 @@ def _outputs(process: RuntimeProcess) -> list[np.ndarray[Any, Any]]:
 
 
 def _distance(made: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
-    """Return the largest difference over the largest magnitude; of other shapes infinity."""
+    """Return the largest relative difference; infinity for other shapes."""
     if made.shape != right.shape:
         return float("inf")
     scale = max(float(np.abs(right).max(initial=0.0)), 1e-12)
@@ -225,7 +230,7 @@ def _distance(made: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
 
 
 def cached_load(runtime: str, path: Path, inputs: Path, folder: Path) -> float | None:
-    """Return the milliseconds of a load after one that kept what it made; None if none is kept."""
+    """Return the milliseconds of a cached load, None without cache."""
     cache = folder / f"cache of {runtime}"
     cache.mkdir()
     times = []
@@ -237,14 +242,17 @@ def cached_load(runtime: str, path: Path, inputs: Path, folder: Path) -> float |
 
 
 def compile_modules() -> None:
-    """Write the byte code of our modules, which an editable installation may lack."""
+    """Compile our modules' byte code, for editable installations."""
     for module in MODULES_OF_OURS:
         folder = Path(str(importlib.import_module(module).__file__)).parent
         compileall.compile_dir(folder, quiet=2)
 
 
 def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the record of a model, measured unless it is kept; the quietest of the tries."""
+    """Return a model's record, measured unless kept.
+
+    It is the quietest of the tries.
+    """
     kept = default_cache() / "speed" / f"{name}.json"
     if kept.exists() and not arguments.anew:
         stored: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
@@ -262,7 +270,7 @@ def record_of(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the models and write the page of all that are kept."""
+    """Measure the models and write the page of all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The plot of docs/speed.md: every model as a dot, a panel per CPU; the same file each time."""
+"""The plot of docs/speed.md: models as dots, CPUs as panels.
+
+It is the same file each time.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ SHIFTS = (0, -7, 7, -3.5, 3.5, -10.5, 10.5)
 
 
 def draw(records: Sequence[Measured], groups: Mapping[str, Sequence[str]]) -> str:
-    """Return the plot as SVG: one thread, dots right of the line are models that are slower."""
+    """Return the plot as SVG, for one thread.
+
+    Dots right of the line are models that are slower.
+    """
     panel = HEAD + ROW * len(groups)
     bottom = TOP + panel * len(records)
     lines = [
@@ -58,7 +64,7 @@ def _axis(bottom: float) -> Iterator[str]:
 
 
 def _row(measured: Measured, group: str, names: Sequence[str], y: float) -> Iterator[str]:
-    """Yield a row of dots, the mean, and the name of the slowest model."""
+    """Yield a row of dots, mean and slowest model's name."""
     ratios = sorted((ratio, name) for name, ratio in measured.ratios(names, 1).items())
     yield _text(LEFT - 12, y + 4, f"{group} ({len(ratios)})", anchor="end")
     for place, (ratio, name) in enumerate(ratios):
@@ -79,7 +85,7 @@ def _row(measured: Measured, group: str, names: Sequence[str], y: float) -> Iter
 
 
 def _x(ratio: float) -> float:
-    """Return where a ratio is; one beyond an end of the axis is at that end."""
+    """Return a ratio's x, clamped to the axis."""
     share = math.log(min(max(ratio, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
     return LEFT + (RIGHT - LEFT) * share
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What models.py measured, a record per CPU in docs/speed/, and the ratios that come of it."""
+"""The speed records per CPU in docs/speed/, and their ratios."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUANTISED = re.compile(r"_(int8|int16|qdq|qlinear|dynamic)")
 
 
 class Figures:
-    """The rows of one model at one number of threads, by runtime."""
+    """One model's rows at one number of threads, by runtime."""
 
     def __init__(self, record: Mapping[str, Any], threads: int) -> None:
         self.rows = {row["runtime"]: row for row in record["rows"] if row["threads"] == threads}
@@ -48,7 +48,7 @@ class Figures:
         return min(peers, key=lambda row: float(row["median_ms"]), default=None)
 
     def ratio(self, *, at_defaults: bool = False, fast_math: bool = False) -> float | None:
-        """Return the time of CpuAcc over that of the fastest peer; None if one of them has none."""
+        """Return CpuAcc's time over the fastest peer's, None if unknown."""
         peer = self.fastest(at_defaults=at_defaults)
         ours = self.rows.get(WITH_FAST_MATH if fast_math else OURS, {})
         if peer is None or "median_ms" not in ours:
@@ -76,7 +76,10 @@ class Measured:
         return str(self.about["cpu"])
 
     def ratios(self, names: Iterable[str], threads: int, **how: bool) -> dict[str, float]:
-        """Return the known ratios of some of the models; see :meth:`Figures.ratio`."""
+        """Return the models' known ratios.
+
+        See :meth:`Figures.ratio`.
+        """
         found = {
             name: Figures(self.models[name], threads).ratio(**how)
             for name in names
@@ -91,7 +94,7 @@ def slug_of(cpu: str) -> str:
 
 
 def read_records(folder: Path = RECORDS) -> list[Measured]:
-    """Return all records, that of the CPU on which CpuAcc is slowest beside its peers first."""
+    """Return all records, CpuAcc's worst CPU first."""
     found = []
     for path in sorted(folder.glob("*.json")):
         said = json.loads(path.read_text(encoding="utf-8"))
@@ -103,7 +106,7 @@ def read_records(folder: Path = RECORDS) -> list[Measured]:
 
 
 def groups_of(records: Sequence[Measured]) -> dict[str, list[str]]:
-    """Return which models belong together; the CPU on which a peer is fastest decides.
+    """Return the groups of models, by the fastest peer's CPU.
 
     Quantised models are those that the catalogue names so.
     """

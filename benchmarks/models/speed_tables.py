@@ -59,7 +59,7 @@ def latencies(models: Models, threads: int) -> Iterator[str]:
 
 
 def memory_and_loads(models: Models) -> Iterator[str]:
-    """Yield the lines of the table of what a model costs beside its runs, at one thread."""
+    """Yield the table of memory and loads, one thread."""
     names = (OURS, "onnxruntime", "OpenVINO", "LiteRT")
     fields = {"peak_mb": "MiB", "load_ms": "cold", "cached_load_ms": "cached"}
     heads = [f"{name}, {unit}" for unit in fields.values() for name in names]
@@ -72,7 +72,7 @@ def memory_and_loads(models: Models) -> Iterator[str]:
 
 
 def refusals(models: Models) -> Iterator[str]:
-    """Yield which layers CpuAcc refused and why, the most frequent first."""
+    """Yield the layers CpuAcc refused, most frequent reason first."""
     counts: dict[str, int] = {}
     places: dict[str, list[str]] = {}
     for name, record in models.items():
@@ -97,7 +97,7 @@ def kernels(said: Mapping[str, Any]) -> Iterator[str]:
 
 
 def faults(models: Models) -> Iterator[str]:
-    """Yield which runtimes cannot run which models, and whose outputs differ by 1 % or more."""
+    """Yield runtimes' failures, and outputs off by 1 %."""
     for name, record in models.items():
         for row in record["rows"]:
             if row["threads"] == 1 and "error" in row:
@@ -123,7 +123,10 @@ def exactness(models: Models) -> Iterator[str]:
 
 
 def page(measured: Measured, overhead: Collection[str]) -> str:
-    """Return the page; models whose time is that of a call have a table of their own."""
+    """Return the page, with a table of call-bound models.
+
+    Their time is that of a call.
+    """
     about, models = measured.about, measured.models
     small = {name: record for name, record in models.items() if name in overhead}
     large = {name: record for name, record in models.items() if name not in small}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a step of a backend in C costs on top of the backend: ctypes, checks and all.
+"""The host's cost of a C backend's step.
 
 A backend whose execute does nothing is bound to two inputs and one output::
 
@@ -84,7 +84,10 @@ def idle_step(folder: Path) -> Step:
 
 
 def measure() -> dict[str, Any]:
-    """Return the cost of one step in microseconds, the best of some rounds."""
+    """Return the cost of one step in microseconds.
+
+    It is the best of some rounds.
+    """
     with tempfile.TemporaryDirectory() as folder:
         step = idle_step(Path(folder))
         seconds = min(timeit.repeat(step, number=CALLS, repeat=ROUNDS)) / CALLS

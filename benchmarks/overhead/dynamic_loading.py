@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""How long a runtime takes to start on a folder of one good and many bad shared libraries.
+"""The start-up time of a runtime with many bad libraries.
+
+One good library is among them.
 
 ::
 
     python -m benchmarks.overhead.dynamic_loading [--rounds 5] [--json]
 
-The folder is that of the loader's tests: files that crash, hang, exit, print and lie are in it. The
+The folder is that of the loader's tests: files that crash, hang, exit, print and misreport are in it. The
 constructor of Runtime is timed in fresh processes: cold, with nothing known of any file and a
 probe time-out of 1 s, and warm, with the verdicts of before. gcc builds the files.
 """
@@ -42,7 +44,7 @@ assert runtime.registry.get("Good").id == "Good"
 
 
 def fill(folder: Path) -> int:
-    """Build the files into a folder; return how many there are."""
+    """Build the files into a folder; return their number."""
     files = runpy.run_path(str(TESTS / "bad_files.py"))
     built = folder.parent / "built"
     built.mkdir()

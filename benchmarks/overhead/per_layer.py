@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the runtime itself costs per layer: a chain of layers whose workloads do nothing.
+"""The runtime's own cost per layer, with idle workloads.
 
 ::
 
@@ -26,7 +26,7 @@ ROUNDS = 2000
 
 
 def chain(layers: int) -> Network:
-    """Return a network of that many layers, one after the other, on a small tensor."""
+    """Return a network of consecutive layers on a small tensor."""
     network = Network("chain")
     value = network.add_input("x", TensorInfo((1, 16)))
     for _ in range(layers):
@@ -36,7 +36,7 @@ def chain(layers: int) -> Network:
 
 
 def measure(layers: int) -> dict[str, Any]:
-    """Return the median and the fastest run in microseconds, all included, whole and per layer."""
+    """Return median and fastest run in microseconds, also per layer."""
     with (
         tempfile.TemporaryDirectory() as folder,
         installed(Path(folder), backend_plugin("Null")),

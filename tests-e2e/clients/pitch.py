@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hears the pitch of a tone of 220 Hz with swift-f0."""
+"""Detects the pitch of a 220 Hz tone with swift-f0."""
 
 from __future__ import annotations
 

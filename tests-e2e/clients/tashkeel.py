@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Adds vowel marks to Arabic text with text2tashkeel, by two of its models."""
+"""Adds vowel marks to Arabic text with text2tashkeel.
+
+Two of its models are used.
+"""
 
 from __future__ import annotations
 

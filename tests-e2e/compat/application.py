@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An application that is never touched: it says which backend found the last of two equals."""
+"""A fixed application: it prints the backend of last-of-equals.
+
+It asks for the last of two equal elements.
+"""
 
 import numpy as np
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One cell of the matrix, run with a core and a backend on the path: prints what happens, as JSON.
+"""Runs one cell of the matrix; prints events as JSON.
 
-``python cell.py BACKEND LAYER [FOLDER]``; a backend in C is in the folder.
+A core and a backend are on the path. ``python cell.py BACKEND LAYER [FOLDER]``; a backend in C is
+in the folder.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SUMMAND = np.array([1, 2, 3], np.float32)
 
 
 def convolution() -> armnn.Network:
-    """A network of one convolution."""
+    """Return a network of one convolution."""
     network = armnn.Network("convolution")
     x = network.add_input("x", armnn.TensorInfo(PICTURE.shape))
     network.add_output("y", network.add_convolution2d(x, WEIGHTS, pad_left=1, pad_top=1))
@@ -31,7 +32,7 @@ def convolution() -> armnn.Network:
 
 
 def addition() -> armnn.Network:
-    """A network of one addition, of two inputs."""
+    """Return a network of one addition of two inputs."""
     network = armnn.Network("addition")
     x, z = (network.add_input(name, armnn.TensorInfo(SUMMAND.shape)) for name in "xz")
     network.add_output("y", network.add_addition(x, z))
@@ -39,7 +40,7 @@ def addition() -> armnn.Network:
 
 
 def last_of_equals() -> armnn.Network:
-    """A network with the parameter that came with Backend API 1.1."""
+    """Return a network with a parameter of Backend API 1.1."""
     network = armnn.Network("last of equals")
     x = network.add_input("x", armnn.TensorInfo(EQUALS.shape))
     parameters: dict[str, Any] = {"function": armnn.ArgMinMaxFunction.MAX}
@@ -58,7 +59,7 @@ NETWORKS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def tried(runtime: armnn.Runtime, layer: str, backends: list[str]) -> Any:
-    """Run a network and unload it; return what it computed, where, and who refused why."""
+    """Run and unload a network; return results, backends and refusals."""
     network, inputs = NETWORKS[layer]
     optimized = runtime.optimize(network(), backends=backends)
     with runtime.load_network(optimized) as loaded:
@@ -68,7 +69,10 @@ def tried(runtime: armnn.Runtime, layer: str, backends: list[str]) -> Any:
 
 
 def observed(backend: str, layer: str, folder: str | None = None) -> dict[str, Any]:
-    """Return what happens with the backend, and with CpuRef if it is refused."""
+    """Return the events with the backend.
+
+    If it is refused, CpuRef takes part.
+    """
     found: dict[str, Any] = {"core": armnn.__version__, "api": str(BACKEND_API_VERSION)}
     with armnn.Runtime(armnn.CreationOptions(dynamic_backends_path=folder)) as runtime:
         try:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Check one cell of the matrix, as nox does for each: ``check_cell.py CORE BACKEND DOOR``."""
+"""Check one cell of the matrix for nox.
+
+``check_cell.py CORE BACKEND DOOR``.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def expected(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(cell: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """Return what happened in a cell that compat.toml does not say."""
+    """Return a cell's differences from compat.toml."""
     backend = tried(cell["backend"])
     computed = {"result": RIGHT[backend.layer], "reason": ""}
     wanted: dict[str, Any] = {"what happens": expected(cell), "api": CORES[cell["core"]]["api"]}
@@ -47,7 +50,7 @@ def problems(cell: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Check a cell; return 1 if something else happens than compat.toml says."""
+    """Check a cell; return 1 if it differs from compat.toml."""
     rows = [cell for cell in (*CELLS, *RELEASED_CELLS) if [cell[key] for key in KEY] == names]
     if len(rows) != 1:
         print(f"compat.toml has {len(rows)} cells {' / '.join(names)}, expected 1")

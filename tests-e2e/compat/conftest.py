@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cores and backends of the matrix, made once for all tests of this folder."""
+"""The cores and backends of the matrix, made once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Makes the cores of the matrix: a folder for PYTHONPATH per core, and wheels of pretended ones.
+"""Makes the cores of the matrix, as folders for PYTHONPATH.
 
-All use the third-party packages of the environment that runs the tests, which has none of ours.
+Wheels of pretended cores are made as well. All use the third-party packages of the environment that
+runs the tests, which has none of ours.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def released_wheels(core: str) -> list[Path]:
 
 
 def built_wheels(folder: Path, api: tuple[int, int] | None = None) -> list[Path]:
-    """Build the core of the checkout, as it is or pretending to be of another version.
+    """Build the checkout's core, optionally as another version.
 
     Args:
         folder: Where sources and wheels go.
@@ -90,7 +91,10 @@ def _pretend(folder: Path, api: tuple[int, int]) -> None:
 
 
 def install(wheels: Sequence[Path], folder: Path) -> Path:
-    """Put wheels into a folder for PYTHONPATH, whatever they require, and return it."""
+    """Install wheels into a folder for PYTHONPATH; return it.
+
+    Their requirements are ignored.
+    """
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     where = ["install", "--no-index", "--no-deps", "--target", str(folder)]
     subprocess.run([*pip, *where, *map(str, wheels)], check=True)
@@ -98,7 +102,7 @@ def install(wheels: Sequence[Path], folder: Path) -> Path:
 
 
 def run(path: Sequence[Path], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python with folders on its path, without the user's switches."""
+    """Run Python with folders on its path, without user switches."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ARMNN_")}
     clean |= {"PYTHONPATH": os.pathsep.join(map(str, path)), "OMP_NUM_THREADS": "1"}
     clean |= {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Makes the backends of the matrix: a wheel and a shared library for a Backend API version.
+"""Makes the matrix's backends: a wheel and a shared library.
 
-Those of released versions are frozen: they were made once, by ``python fixtures.py freeze 1.1`` at
-the release, and compat.toml holds their sha256. Those of versions to come are made for each run
-from the header of the checkout, with other numbers in it.
+They are for a Backend API version. Those of released versions are frozen: they were made once, by
+``python fixtures.py freeze 1.1`` at the release, and compat.toml holds their sha256. Those of
+versions to come are made for each run from the header of the checkout, with other numbers in it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Made:
 
     @property
     def version(self) -> str:
-        """The version of its distribution: what it declares, and as patch what it was made with."""
+        """The distribution's version: declared API, patch by made API."""
         return f"{self.declared[0]}.{self.declared[1]}.{self.known[1] - self.declared[1]}"
 
     @property
@@ -51,7 +51,7 @@ class Made:
 
     @property
     def library(self) -> str:
-        """The name of its shared library, of which tests make a name that is scanned for."""
+        """The shared library's name, which tests extend for scans."""
         return f"backend-{self.version}.so"
 
 
@@ -94,7 +94,7 @@ def _hash(text: str) -> str:
 
 
 def build_library(made: Made, header: str, folder: Path) -> Path:
-    """Compile the shared library of a backend in C against a header."""
+    """Compile a C backend's shared library against a header."""
     path = folder / made.library
     flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     flags += ["-fvisibility=hidden", "-Wl,-z,defs", "-Wl,--build-id=none", "-s"]
@@ -108,7 +108,7 @@ def build_library(made: Made, header: str, folder: Path) -> Path:
 
 
 def header_of(version: tuple[int, int]) -> str:
-    """Return the header of the checkout as if it were that of another version."""
+    """Return the checkout's header as another version's."""
     text = HEADER.read_text(encoding="utf-8")
     for name, number in zip(("MAJOR", "MINOR"), version, strict=True):
         text = re.sub(rf"(#define ARMNN_BACKEND_API_{name}) \d+", rf"\1 {number}", text)
@@ -116,7 +116,7 @@ def header_of(version: tuple[int, int]) -> str:
 
 
 def freeze(version: tuple[int, int]) -> None:
-    """Make the backends of the version that the checkout has; once, at its release."""
+    """Make the checkout's backends, once, at its release."""
     oldest = (version[0], 0)
     for made in dict.fromkeys([Made(version, version), Made(version, oldest)]):
         print(write_wheel(made, FROZEN))

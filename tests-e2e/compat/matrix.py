@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cores and backends of the matrix in folders, and what happens where they meet."""
+"""The matrix's cores and backends in folders, and their meetings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Tried:
 
 
 def tried(name: str) -> Tried:
-    """Return what cells need to know of a backend of either table."""
+    """Return the facts of a backend, from either table."""
     if name in BACKENDS:
         return Tried("Compat", "Convolution2d", "Acme_Compat_backend.so")
     row = RELEASES[name]
@@ -77,7 +77,7 @@ def tried(name: str) -> Tried:
 
 
 class Matrix:
-    """The cores and backends, each in folders for the path of Python or to be scanned.
+    """The cores and backends, in folders for path or scan.
 
     Args:
         folder: Where they are made; what is there already is kept while nothing has changed.
@@ -120,15 +120,17 @@ class Matrix:
         return self._core(name) / "core"
 
     def cpuref(self, name: str) -> Path:
-        """Return the folder of the CpuRef that belongs to a core."""
+        """Return the folder of a core's CpuRef."""
         return self._core(name) / "cpuref"
 
     def backend(self, name: str, door: str) -> Path:
-        """Return the folder of a backend: for the path of Python, or to be scanned."""
+        """Return a backend's folder for the path or a scan."""
         return self._backend(name) / door
 
     def observed(self, cell: dict[str, Any], core: Sequence[Path] | None = None) -> dict[str, Any]:
-        """Run a cell and return what it printed; a failure is a text under "crash".
+        """Run a cell and return its output.
+
+        A failure is a text under "crash".
 
         Args:
             cell: The row of compat.toml.
@@ -191,7 +193,7 @@ class Matrix:
 
 
 def _digest() -> str:
-    """Return a digest of all that the folders are made of."""
+    """Return a digest of the folders' sources."""
     digest = hashlib.sha256(sys.version.encode())
     packages = (REPOSITORY / "packages" / name for name in DISTRIBUTIONS)
     shipped = (place for package in packages for place in (package / "src", package))
@@ -203,7 +205,7 @@ def _digest() -> str:
 
 
 def outcome(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what compat.toml says of a cell, from what was seen.
+    """Return observations in the form of compat.toml.
 
     "runs" with what became of the younger parameter, or "refused" with the message.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was released stays as it was: wheels, libraries, headers, layouts and contracts."""
+"""Released wheels, libraries, headers, layouts and contracts stay unchanged."""
 
 from __future__ import annotations
 

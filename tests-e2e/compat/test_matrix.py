@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of cells is complete and follows the rule, and a broken rule turns cells red."""
+"""The cells are complete, follow the rule, and can fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of(*wanted: str) -> dict[str, Any]:
 
 
 def needed_by(backend: str) -> tuple[int, int]:
-    """The Backend API that a backend of either table needs, which a release records."""
+    """Return the Backend API a backend needs, by its release."""
     if backend in BACKENDS:
         return version(BACKENDS[backend]["declares"])
     (api,) = {

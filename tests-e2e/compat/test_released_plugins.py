@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The core of the checkout works with the released loader and the released CpuRef."""
+"""The checkout's core works with released loader and CpuRef."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NATIVE = [cell for cell in CELLS if (cell["core"], cell["door"]) == ("checkout",
 
 @pytest.fixture(scope="module")
 def core(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The contract and the core of the checkout with plug-ins that know of neither."""
+    """Return the checkout's core with plug-ins that predate it."""
     ours = [
         wheel
         for wheel in matrix.wheels_of_core("checkout")

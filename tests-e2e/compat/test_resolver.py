@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pip makes of cores and backends: it refuses impossible pairs, and picks what fits."""
+"""pip refuses impossible pairs of cores and backends, picks fitting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Resolve = Callable[..., tuple[dict[str, str], str]]
 
 @pytest.fixture(scope="session")
 def index(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of every core, pretended ones too, and of every backend."""
+    """Return a folder with wheels of all cores and backends.
+
+    Pretended ones are included.
+    """
     folder = tmp_path_factory.mktemp("index")
     made = [wheel for name in CORES for wheel in matrix.wheels_of_core(name)]
     made += [wheel for name in BACKENDS for wheel in matrix.wheels_of_backend(name)]
@@ -31,7 +34,7 @@ def index(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def resolved(index: Path, tmp_path: Path) -> Resolve:
-    """Says what pip would install for some requirements, and all that pip says."""
+    """Return a function that resolves requirements, with pip's output."""
 
     def resolve(*requirements: str) -> tuple[dict[str, str], str]:
         report = tmp_path / "report.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One backend is upgraded in an environment: nothing else is touched, and the new code is used."""
+"""Upgrading one backend changes nothing else, and takes effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from fixtures import FROZEN, HERE
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """An environment with core 1.1, CpuRef and the backend of API 1.0."""
+    """Return an environment with core 1.1 and a 1.0 backend.
+
+    CpuRef is there, too.
+    """
     check_nothing_of_ours_is_installed()
     folder = tmp_path / "environment"
     venv.create(folder, with_pip=False, symlinks=True)
@@ -47,7 +50,7 @@ def application(environment: Path) -> str:
 
 
 def contents(environment: Path) -> dict[str, str]:
-    """The digests of all files that are not of the backend."""
+    """Return the digests of files outside the backend."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted([HERE / "application.py", *places(environment).rglob("*")])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""As much of torch as silero-vad uses around its ONNX model: arrays, by another library's names.
+"""A part of torch for silero-vad: arrays by another library.
 
 The ONNX mode computes with onnxruntime and holds its arrays in torch, which is 200 MB to fetch.
 Where torch is installed it is used instead.
@@ -55,7 +55,7 @@ def device(name: str) -> str:
 
 
 def set_num_threads(_count: int) -> None:
-    """There are none."""
+    """Do nothing; there are no threads."""
 
 
 class no_grad(nullcontext[None]):  # noqa: N801 - torch's name
