@@ -119,7 +119,7 @@ def _openvino_input(port: Any, feed: Feed, place: int) -> str:
 
 
 def load_litert(path: Path, feed: Feed, threads: int, cache: Path | None) -> Run:
-    """LiteRT's interpreter with XNNPACK; it keeps nothing.
+    """Load LiteRT's interpreter with XNNPACK; it keeps nothing.
 
     Raises:
         ValueError: A cache is asked for.

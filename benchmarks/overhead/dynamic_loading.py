@@ -7,9 +7,9 @@ One good library is among them.
 
     python -m benchmarks.overhead.dynamic_loading [--rounds 5] [--json]
 
-The folder is that of the loader's tests: files that crash, hang, exit, print and misreport are in it. The
-constructor of Runtime is timed in fresh processes: cold, with nothing known of any file and a
-probe time-out of 1 s, and warm, with the verdicts of before. gcc builds the files.
+The folder is that of the loader's tests: files that crash, hang, exit, print and misreport are in
+it. The constructor of Runtime is timed in fresh processes: cold, with nothing known of any file and
+a probe time-out of 1 s, and warm, with the verdicts of before. gcc builds the files.
 """
 
 from __future__ import annotations
