@@ -26,7 +26,7 @@ INDEX = DataType.SIGNED32
 
 @cases(GatherDescriptor, types=ANY)
 def gather(data_type: DataType) -> Iterator[LayerCase]:
-    """Each axis, index rank and index type; negative indices."""
+    """Cover each axis, index rank and type, and negative indices."""
     x = values(data_type, (3, 4, 2), 0, 9, seed=1)
     for axis, places, kind in (
         (0, [[2, 0], [1, 1]], INDEX),
@@ -88,7 +88,7 @@ _COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
 
 @cases(ScatterNdDescriptor, types=NUMBERS)
 def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
-    """Every function with repeated indices, slices, and no initial tensor."""
+    """Cover every function, repeated indices, slices, no initial tensor."""
     for function, combine in _COMBINE.items():
         repeated = function is not ScatterNdFunction.UPDATE
         x = values(data_type, (2, 4), 5, 9, seed=3)
@@ -145,7 +145,7 @@ def slice_(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(StridedSliceDescriptor, types=ANY)
 def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
-    """Steps both ways, masks, dropped axes, negative positions."""
+    """Cover steps both ways, masks, dropped axes, negative positions."""
     x = values(data_type, (3, 4, 5), 0, 9, seed=7)
     rows: dict[str, tuple[dict[str, Any], tuple[range, ...], tuple[int, ...]]] = {
         "steps": (

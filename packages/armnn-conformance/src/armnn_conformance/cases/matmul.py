@@ -32,7 +32,7 @@ def _product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 @cases(FullyConnectedDescriptor, types=REAL)
 def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
-    """Weights both ways round, rank four, no bias, per axis."""
+    """Cover both weight orders, rank four, no bias, per-axis scales."""
     for transpose in (False, True):
         for name, shape, inner, outer, axis in (
             ("rectangular", (2, 5), 5, 3, None),
@@ -67,7 +67,7 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(FullyConnectedDescriptor, types=QUANTIZED)
 def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[LayerCase]:
-    """A bias with a scale of its own."""
+    """Give the bias a scale of its own."""
     x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 2), -1, 1, seed=2)
     b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)
     expected = _product(x.real, w.real) + b.real
@@ -131,7 +131,7 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
 
 @cases(EinsumDescriptor, types=REAL)
 def einsum(data_type: DataType) -> Iterator[LayerCase]:
-    """A matrix product, shared axes, an outer product, one operand."""
+    """Cover a matrix product, shared axes, outer product, one operand."""
     x, y = values(data_type, (2, 3), seed=1), values(data_type, (4, 3), seed=2)
     z = values(data_type, (3,), seed=3)
     rows = {
