@@ -160,7 +160,7 @@ def test_the_host_answers_for_an_older_backend(monkeypatch: pytest.MonkeyPatch) 
 
 
 class FailsAtOnce(Asked):
-    """A backend that fails on several layers, and on named ones."""
+    """A backend that fails on several or on named layers."""
 
     def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
         super().query(view, model)
