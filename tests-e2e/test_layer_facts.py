@@ -47,7 +47,7 @@ GENERATED = ("/armnn/backend.h", "/armnn/layers.h", "/_builders.py", "/_types.py
 TABLE = ("armnn-core/src/armnn/layers/", "armnn-core/src/armnn/types.py", "core/tests/layers/")
 """The table, and the tests that are about it."""
 OTHER_WORDS = {
-    "operations/reduction/normalization.cpp": {"beta", "gamma"},  # inputs, in messages
+    "cpp/layers/normalization.cpp": {"beta", "gamma"},  # inputs, in messages
     "core/tests/backends/native/mock.c": {"a"},  # a fact about a device
 }
 """Texts that are names of parameters by chance."""

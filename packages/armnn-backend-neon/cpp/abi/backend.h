@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the handles of the interface stand for. */
-#ifndef CPUACC_ABI_BACKEND_H_
-#define CPUACC_ABI_BACKEND_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -71,5 +70,3 @@ armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size
 void execute(armnn_context &context, const armnn_execute_args &args);
 
 }  // namespace cpuacc
-
-#endif

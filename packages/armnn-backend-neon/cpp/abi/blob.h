@@ -2,8 +2,7 @@
 /* Programs as bytes: the graph as it was imported, with constants as the program has them. Reading
  * lowers the graph again, which takes what was packed from the bytes.
  */
-#ifndef CPUACC_ABI_BLOB_H_
-#define CPUACC_ABI_BLOB_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -37,5 +36,3 @@ void write_blob(const Options &options, const ImportedGraph &graph, const Progra
 StoredProgram read_blob(const void *data, size_t size, const std::string &level, PackedWeights &shared);
 
 }  // namespace cpuacc
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, texts, lists and blocks of data as bytes of this machine, and back with every size checked. */
-#ifndef CPUACC_ABI_BYTES_H_
-#define CPUACC_ABI_BYTES_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -161,5 +160,3 @@ class Reader {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The time as the host measures it. */
-#ifndef CPUACC_ABI_CLOCK_H_
-#define CPUACC_ABI_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -15,5 +14,3 @@ inline uint64_t now_ns() {
 }
 
 }  // namespace cpuacc
-
-#endif

@@ -10,6 +10,8 @@
 #include "abi/clock.h"
 #include "abi/errors.h"
 #include "abi/importing.h"
+#include "passes/passes.h"
+#include "costs/costs.h"
 #include "threads/cpus.h"
 
 namespace cpuacc {
@@ -92,6 +94,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
   const FastMath fast_math{is_fast, is_fast && backend.kernels.gemm_tile_bfloat16 != nullptr};
   Graph lowered = lower_all(imported, backend.kernels, fast_math);
   imported.keep_constants();
+  run_passes(lowered, backend.kernels);
   const int32_t threads = options.threads == 0 ? default_threads() : options.threads;
   const std::vector<size_t> inputs = bytes_of(imported, imported.inputs);
   const std::vector<size_t> outputs = bytes_of(imported, imported.outputs);
@@ -177,7 +180,7 @@ std::shared_ptr<cpuacc::Pool> armnn_backend::pool(int32_t threads) {
   const std::lock_guard<std::mutex> guard(mutex_);
   std::shared_ptr<cpuacc::Pool> pool = pools_[threads].lock();
   if (!pool) {
-    const double least_ns = cpuacc::threads_of_tests() == nullptr ? cpuacc::Pool::kWorthSplittingNs : 0.0;
+    const double least_ns = cpuacc::threads_of_tests() == nullptr ? cpuacc::costs::kWorthSplittingNs : 0.0;
     pools_[threads] = pool = std::make_shared<cpuacc::Pool>(threads, least_ns);
   }
   return pool;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Failures on their way to the caller's armnn_error. */
-#ifndef CPUACC_ABI_ERRORS_H_
-#define CPUACC_ABI_ERRORS_H_
+#pragma once
 
 #include <exception>
 #include <new>
@@ -42,5 +41,3 @@ armnn_code guarded(armnn_error *error, const Body &body) noexcept {
 }
 
 }  // namespace cpuacc
-
-#endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The host's graph as values and layers. */
-#ifndef CPUACC_ABI_IMPORTING_H_
-#define CPUACC_ABI_IMPORTING_H_
+#pragma once
 
 #include <string>
 #include <vector>
 
 #include "armnn/backend.h"
-#include "layers/lowering.h"
+#include "layers/lowering/lowering.h"
 
 namespace cpuacc {
 
@@ -34,5 +33,3 @@ inline std::string text_of(const armnn_string &text) {
 }
 
 }  // namespace cpuacc
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where tensors and scratch memory lie while a program runs. */
-#ifndef CPUACC_GRAPH_ARENA_H_
-#define CPUACC_GRAPH_ARENA_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -51,5 +50,3 @@ std::vector<bool> outside_tensors(const Graph &graph);
 Arena plan_arena(Graph &graph, const std::vector<size_t> &scratch_bytes, Sharing sharing);
 
 }  // namespace cpuacc
-
-#endif

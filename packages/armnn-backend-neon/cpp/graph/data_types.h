@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* C++ types of data types, for loops that are the same for all of them. */
-#ifndef CPUACC_GRAPH_DATA_TYPES_H_
-#define CPUACC_GRAPH_DATA_TYPES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -47,5 +46,3 @@ auto visit_number(armnn_data_type type, const Visit &visit) -> decltype(visit(Ty
 }
 
 }  // namespace cpuacc
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What operations compute, and what they can do with it before they store it: what passes know of them. */
-#ifndef CPUACC_GRAPH_DESCRIPTION_H_
-#define CPUACC_GRAPH_DESCRIPTION_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -94,5 +93,3 @@ struct EpilogueSlots {
 };
 
 }  // namespace cpuacc
-
-#endif

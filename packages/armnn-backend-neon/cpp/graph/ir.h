@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What layers become: operations on tensors as they lie in memory. */
-#ifndef CPUACC_GRAPH_IR_H_
-#define CPUACC_GRAPH_IR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -118,7 +117,7 @@ class Operation {
 
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  int32_t node = -1; /* armnn_node.id */
+  int32_t node = -1; /* the id of its layer */
 };
 
 struct Graph {
@@ -146,15 +145,4 @@ struct Graph {
   }
 };
 
-/* Removes operations whose outputs nobody reads. */
-void drop_unread(Graph &graph);
-/* Lets operations take over what follows them. */
-void fuse(Graph &graph, const Kernels &kernels);
-/* Computes in Float16 what is rounded to it anyway, at a level that can. */
-void compute_in_float16(Graph &graph, const Kernels &kernels);
-/* Joins pointwise operations that read each other's outputs, to walk over memory once. */
-void chain(Graph &graph);
-
 }  // namespace cpuacc
-
-#endif

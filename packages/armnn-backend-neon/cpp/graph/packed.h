@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights in the order that a kernel reads them, shared by all programs of a backend. */
-#ifndef CPUACC_GRAPH_PACKED_H_
-#define CPUACC_GRAPH_PACKED_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -108,5 +107,3 @@ class ProgramWeights {
 };
 
 }  // namespace cpuacc
-
-#endif

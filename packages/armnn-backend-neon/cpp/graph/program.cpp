@@ -11,9 +11,6 @@ Program::Program(Graph graph, const Kernels &kernels, ProgramWeights weights, st
       kernels_(kernels),
       weights_(std::move(weights)),
       pool_(std::move(pool)) {
-  fuse(graph_, kernels_);
-  compute_in_float16(graph_, kernels_);
-  chain(graph_);
   const Setup setup{graph_.tensors, kernels_, weights_, pool_->threads(), pool_->least_ns(),
                     multiplies_bfloat16};
   const std::vector<size_t> scratch_bytes = prepare_all(setup);

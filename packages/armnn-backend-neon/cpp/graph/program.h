@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A compiled subgraph: operations in order, and where each tensor lies. */
-#ifndef CPUACC_GRAPH_PROGRAM_H_
-#define CPUACC_GRAPH_PROGRAM_H_
+#pragma once
 
 #include <memory>
 #include <set>
@@ -15,7 +14,7 @@ namespace cpuacc {
 
 class Program {
  public:
-  /* Fuses, prepares and places the operations of a graph. */
+  /* Prepares and places the operations of a graph. */
   Program(Graph graph, const Kernels &kernels, ProgramWeights weights, std::shared_ptr<Pool> pool,
           Sharing sharing, bool multiplies_bfloat16);
 
@@ -75,5 +74,3 @@ class Program {
 };
 
 }  // namespace cpuacc
-
-#endif

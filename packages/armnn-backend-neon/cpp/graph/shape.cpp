@@ -53,4 +53,18 @@ int64_t whole_axis(int64_t axis, size_t rank) {
   return whole;
 }
 
+Along along(const Shape &shape, size_t place) {
+  return {elements(shape, 0, place), shape[place], elements(shape, place + 1, shape.size())};
+}
+
+Shape strides_of(const Shape &shape) {
+  Shape strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
 }  // namespace cpuacc

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Shapes, orders of axes, and the refusal of what this backend does not compute. */
-#ifndef CPUACC_GRAPH_SHAPE_H_
-#define CPUACC_GRAPH_SHAPE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -40,6 +39,17 @@ size_t place_of(const Order &order, int64_t axis);
 /* An axis counted from the end if negative; refuses one outside of the rank. */
 int64_t whole_axis(int64_t axis, size_t rank);
 
-}  // namespace cpuacc
+/* Row-major steps of a shape. */
+Shape strides_of(const Shape &shape);
 
-#endif
+/* A tensor seen along one axis. */
+struct Along {
+  int64_t outer;
+  int64_t size;
+  int64_t inner;
+};
+
+/* Args: shape: in memory; place: of the axis. */
+Along along(const Shape &shape, size_t place);
+
+}  // namespace cpuacc

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/int8/kernels.h"
+#include "kernels/int8_kernels.h"
 
 namespace cpuacc {
 
@@ -185,18 +185,11 @@ struct Winograd1dOutput {
   Elementwise function;
 };
 
-struct PoolingRow {
+struct PoolingRow : PoolingShape {
   Pooling pooling;
   const float *input; /* [height, width, channels] */
   float *output; /* [output_width, channels] */
-  int64_t height, width, channels;
-  int64_t output_width;
-  int64_t window_height, window_width;
-  int64_t stride_x;
-  int64_t dilation_x, dilation_y;
-  int64_t top, left;
-  int64_t padded_bottom, padded_right; /* where padding ends, counted from the input's first element */
-  bool counts_padding; /* in the divisor of an average */
+  int64_t top; /* input row of the first window row */
 };
 
 struct Kernels {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors put together and taken apart. */
-#include "layers/registry.h"
+/* Tensors joined and split. */
+#include "layers/lowering/int8.h"
+#include "layers/lowering/registry.h"
 #include "operations/copy/copy.h"
-#include "operations/quantised/conversion.h"
 
 namespace cpuacc {
 namespace {
@@ -18,7 +18,7 @@ void lower_concat(Lowering &l) {
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape shape = in_memory(l.input(i).shape, order);
     boxes.push_back({shape, strides_of(shape), to, 0, begin * to[axis]});
-    sources.push_back(requantized(l, i, order));
+    sources.push_back(requantised(l, i, order));
     begin += shape[axis];
   }
   l.add<CopyBoxes>(std::move(sources), l.out(0, order), std::move(boxes));
@@ -36,7 +36,7 @@ void lower_stack(Lowering &l) {
   for (size_t i = 0; i < l.input_count(); ++i) {
     const Shape &each = l.input(i).shape;
     boxes.push_back({each, strides_of(each), to, 0, static_cast<int64_t>(i) * all[axis]});
-    sources.push_back(requantized(l, i, plain_order(each.size())));
+    sources.push_back(requantised(l, i, plain_order(each.size())));
   }
   l.add<CopyBoxes>(std::move(sources), l.out(), std::move(boxes));
 }
@@ -65,9 +65,11 @@ void lower_splitter(Lowering &l) {
 }  // namespace
 
 std::vector<LayerType> joining_layers() {
-  return {{ARMNN_LAYER_CONCAT, lower_concat},
-          {ARMNN_LAYER_SPLITTER, lower_splitter},
-          {ARMNN_LAYER_STACK, lower_stack}};
+  return {
+      {ARMNN_LAYER_CONCAT, lower_concat},
+      {ARMNN_LAYER_SPLITTER, lower_splitter},
+      {ARMNN_LAYER_STACK, lower_stack},
+  };
 }
 
 }  // namespace cpuacc

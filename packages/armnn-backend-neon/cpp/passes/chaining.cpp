@@ -2,14 +2,14 @@
 /* Pointwise operations that become one loop over memory. */
 #include <algorithm>
 
+#include "costs/costs.h"
 #include "operations/pointwise/chain.h"
 #include "operations/pointwise/pointwise.h"
+#include "passes/passes.h"
 
 namespace cpuacc {
 namespace {
 
-constexpr size_t kMostLinks = 16;
-constexpr int64_t kShortestRun = 8; /* of one number, that is worth filling in */
 constexpr size_t kNowhere = ~size_t{0};
 
 class Chaining {
@@ -57,7 +57,7 @@ class Chaining {
     for (size_t i = 0; i < operation->inputs.size(); ++i) {
       const std::optional<AccessPattern> pattern = operation->access_pattern(graph_, i);
       if (!pattern) return false;
-      if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < kShortestRun) return false;
+      if (pattern->period > 1 && pattern->inner > 1 && pattern->inner < costs::kShortestRun) return false;
     }
     return true;
   }
@@ -69,7 +69,7 @@ class Chaining {
     const size_t maker = makers_[owner(id)];
     if (maker == kNowhere || groups_[maker].empty()) return;
     const size_t last = groups_[maker].back();
-    if (last == position || groups_[last].size() + groups_[position].size() > kMostLinks) return;
+    if (last == position || groups_[last].size() + groups_[position].size() > costs::kMostLinks) return;
     if (count(maker) != count(position) || !waits(groups_[last], position)) return;
     std::vector<size_t> both;
     std::merge(groups_[last].begin(), groups_[last].end(), groups_[position].begin(),

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/ir.h"
 #include "graph/packed.h"
 #include "operations/pointwise/float16.h"
+#include "operations/storage/formats.h"
+#include "passes/passes.h"
 
 namespace cpuacc {
 namespace {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How many CPUs there are to use. */
-#ifndef CPUACC_THREADS_CPUS_H_
-#define CPUACC_THREADS_CPUS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -13,5 +12,3 @@ namespace cpuacc {
 int32_t usable_cpus();
 
 }  // namespace cpuacc
-
-#endif

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
 
 constexpr int kSpins = 2000;
-constexpr double kChunkNs = 2000.0; /* what makes taking a chunk cheap beside computing it */
-constexpr double kWorthWakingNs = 8000.0;
 constexpr int64_t kChunksPerShare = 8;
 
 inline void relax() {
@@ -78,7 +78,7 @@ struct Pool::Team {
     part = loop_part;
     arg = loop_arg;
     chunk = std::max<int64_t>({1, count / (shared * kChunksPerShare),
-                               std::min(count / shared, static_cast<int64_t>(kChunkNs / item_ns))});
+                               std::min(count / shared, static_cast<int64_t>(costs::kChunkNs / item_ns))});
     for (int64_t i = 0; i < shared; ++i) {
       Share &share = shares[static_cast<size_t>(i)];
       share.next.store(count * i / shared, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ struct Pool::Team {
     }
     const uint64_t round = gate.load(std::memory_order_relaxed) / kRound + 1;
     gate.store(round * kRound + kOpen);
-    if (total >= kWorthWakingNs && sleepers.load() > 0) {
+    if (total >= costs::kWorthWakingNs && sleepers.load() > 0) {
       { const std::lock_guard<std::mutex> guard(mutex); }
       wake.notify_all();
     }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that share a loop. */
-#ifndef CPUACC_THREADS_POOL_H_
-#define CPUACC_THREADS_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
-namespace cpuacc {
+#include "costs/costs.h"
 
-/* What parts of a loop's work take, in nanoseconds; rough, to decide whether it is worth splitting. */
-constexpr double kMultiplyAddNs = 1.0 / 48.0;
-constexpr double kElementNs = 0.15; /* read, looked at, written */
-constexpr double kFunctionNs = 0.6; /* an exponential or the like */
+namespace cpuacc {
 
 /* Starts its threads with the first loop that is worth them. A thread waits spinning for some
  * microseconds, then sleeps. After a fork the child starts threads of its own. While one call uses
@@ -24,10 +20,9 @@ constexpr double kFunctionNs = 0.6; /* an exponential or the like */
  */
 class Pool {
  public:
-  static constexpr double kWorthSplittingNs = 4000.0;
 
   /* Args: least_ns: loops that take less run on the calling thread. */
-  explicit Pool(int32_t threads, double least_ns = kWorthSplittingNs);
+  explicit Pool(int32_t threads, double least_ns = costs::kWorthSplittingNs);
   ~Pool();
   Pool(const Pool &) = delete;
   Pool &operator=(const Pool &) = delete;
@@ -57,7 +52,7 @@ class Pool {
   /* The same for items of unknown cost, each worth a thread's while. */
   template <typename Body>
   void run(int64_t count, const Body &body) {
-    run(count, kWorthSplittingNs, body);
+    run(count, costs::kWorthSplittingNs, body);
   }
 
  private:
@@ -72,5 +67,3 @@ class Pool {
 };
 
 }  // namespace cpuacc
-
-#endif

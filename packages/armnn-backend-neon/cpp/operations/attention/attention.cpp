@@ -1,36 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What transformers are made of: Attention, whose scores are never there as a whole, and
- * RotaryEmbedding.
- */
+#include "operations/attention/attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "layers/lowering.h"
-#include "layers/registry.h"
-#include "operations/gemm/gemm.h"
-#include "operations/storage/bfloat16.h"
+#include "costs/costs.h"
+#include "operations/gemm/panels.h"
 
 namespace cpuacc {
 namespace {
 
-
 /* softmax(scale * query * key^T + mask) * value, some queries of a head at a time. */
 class Attention final : public Operation {
  public:
-  struct Sizes {
-    int64_t batch, heads, groups; /* groups: heads of keys and values */
-    int64_t queries, keys, depth, width; /* depth: of a query; width: of a value */
-  };
-  struct Rules {
-    float scale;
-    float softcap; /* 0: none */
-    bool is_causal;
-    int64_t first_keys; /* that the first query sees, if causal */
-  };
-
   /* Args: mask_steps: along batch, heads, queries and keys. */
-  Attention(std::vector<TensorId> inputs, TensorId to, Sizes sizes, Rules rules, Shape mask_steps)
+  Attention(std::vector<TensorId> inputs, TensorId to, AttentionSizes sizes, AttentionRules rules, Shape mask_steps)
       : Operation(std::move(inputs), {to}), sizes_(sizes), rules_(rules), mask_steps_(std::move(mask_steps)) {}
 
   size_t prepare(const Setup &setup) override {
@@ -58,14 +43,14 @@ class Attention final : public Operation {
 
   void run(const Frame &frame) const override {
     const int64_t heads = sizes_.batch * sizes_.groups;
-    const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * kElementNs;
+    const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * costs::kElementNs;
     frame.pool.run(heads, pack_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) pack(frame, i);
     });
     const int64_t blocks = rows_ == 0 ? 0 : (sizes_.queries + rows_ - 1) / rows_;
     const double block_ns =
         static_cast<double>(rows_ * sizes_.keys) *
-        (static_cast<double>(sizes_.depth + sizes_.width) * kMultiplyAddNs + kFunctionNs);
+        (static_cast<double>(sizes_.depth + sizes_.width) * costs::kMultiplyAddNs + costs::kFunctionNs);
     frame.pool.run(sizes_.batch * sizes_.heads * blocks, block_ns,
                    [&](int64_t begin, int64_t end, int32_t thread) {
                      std::byte *memory = frame.scratch() +
@@ -169,8 +154,8 @@ class Attention final : public Operation {
     }
   }
 
-  Sizes sizes_;
-  Rules rules_;
+  AttentionSizes sizes_;
+  AttentionRules rules_;
   Shape mask_steps_;
   int64_t rows_ = 0; /* queries that go together */
   WeightLayout key_layout_{};
@@ -184,65 +169,21 @@ class Attention final : public Operation {
   bool has_truth_ = false;
 };
 
-/* The steps of a mask that broadcasts to [batch, heads, queries, keys]. */
-Shape mask_steps(const Shape &mask, const Shape &to) {
-  require(mask.size() <= to.size(), "the mask has too many axes", 3);
-  Shape steps(to.size(), 0);
-  int64_t step = 1;
-  for (size_t i = 0; i < mask.size(); ++i) {
-    const size_t axis = mask.size() - 1 - i;
-    const size_t place = to.size() - 1 - i;
-    require(mask[axis] == 1 || mask[axis] == to[place], "the mask does not broadcast to the scores", 3);
-    steps[place] = mask[axis] == 1 ? 0 : step;
-    step *= mask[axis];
-  }
-  return steps;
+}  // namespace
+
+std::unique_ptr<Operation> attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                                     const AttentionRules &rules, Shape mask_steps) {
+  return std::make_unique<Attention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
 }
 
-Attention::Sizes sizes_of(const Lowering &l) {
-  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) {
-    require(l.input(i).shape.size() == 4 && l.input(i).type == ARMNN_FLOAT32,
-            "it must be Float32 of rank 4", static_cast<int32_t>(i));
-  }
-  const Shape &query = l.input(0).shape;
-  const Shape &key = l.input(1).shape;
-  const Shape &value = l.input(2).shape;
-  const Attention::Sizes s{query[0], query[1], key[1], query[2], key[2], query[3], value[3]};
-  require(s.groups > 0 && s.heads % s.groups == 0, "the heads of the keys do not divide those of the queries", 1);
-  require(key == Shape{s.batch, s.groups, s.keys, s.depth}, "the keys do not fit to the queries", 1);
-  require(value == Shape{s.batch, s.groups, s.keys, s.width}, "the values do not fit to the keys", 2);
-  require(l.output().type == ARMNN_FLOAT32 &&
-              l.output().shape == Shape{s.batch, s.heads, s.queries, s.width},
-          "the output does not fit to the values");
-  return s;
-}
-
-void lower_attention(Lowering &l) {
-  const Attention::Sizes sizes = sizes_of(l);
-  const Layer &layer = l.layer();
-  Shape steps;
-  if (l.has_input(3)) {
-    require(l.input(3).type == ARMNN_FLOAT32 || l.input(3).type == ARMNN_BOOLEAN,
-            "the mask must be Boolean or Float32", 3);
-    steps = mask_steps(l.input(3).shape, {sizes.batch, sizes.heads, sizes.queries, sizes.keys});
-  }
-  const double scale = layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
-  const double usual = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1)));
-  const bool is_from_end = layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END)) != 0;
-  const Attention::Rules rules{static_cast<float>(scale == 0.0 ? usual : scale),
-                               static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP))),
-                               layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)) != 0,
-                               1 + (is_from_end ? sizes.keys - sizes.queries : 0)};
-  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.has_input(3) ? l.in(3) : kNone};
-  l.add<Attention>(std::move(inputs), l.out(), sizes, rules, std::move(steps));
-}
+namespace {
 
 /* Pairs of numbers turned by angles: [batch, heads, positions, depth]. */
-class Rotate final : public Operation {
+class RotaryEmbedding final : public Operation {
  public:
   /* Args: angle_step: from one item's angles to the next one's. */
-  Rotate(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs, int64_t angle_step,
-         bool is_interleaved)
+  RotaryEmbedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs, int64_t angle_step,
+                  bool is_interleaved)
       : Operation(std::move(inputs), {to}),
         shape_(std::move(shape)),
         pairs_(pairs),
@@ -252,7 +193,7 @@ class Rotate final : public Operation {
   void run(const Frame &frame) const override {
     const int64_t depth = shape_[3];
     const int64_t lines = elements(shape_, 0, 3);
-    frame.pool.run(lines, static_cast<double>(depth) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(lines, static_cast<double>(depth) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t item = i / (shape_[1] * shape_[2]);
         const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;
@@ -288,27 +229,12 @@ class Rotate final : public Operation {
   bool is_interleaved_;
 };
 
-void lower_rotary_embedding(Lowering &l) {
-  require_floats(l);
-  const Shape &shape = l.input(0).shape;
-  const Shape &angles = l.input(1).shape;
-  require(shape.size() == 4, "the rank must be 4", 0);
-  require((angles.size() == 2 || angles.size() == 3) && l.input(2).shape == angles,
-          "cosines and sines must have one shape of rank 2 or 3", 1);
-  const int64_t pairs = angles.back();
-  const int64_t items = angles.size() == 3 ? angles[0] : 1;
-  require(angles[angles.size() - 2] == shape[2] && (items == 1 || items == shape[0]) &&
-              pairs <= shape[3] / 2,
-          "the angles do not fit to the input", 1);
-  std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
-  l.add<Rotate>(std::move(inputs), l.out(), shape, pairs, items == 1 ? 0 : shape[2] * pairs,
-                l.layer().integer(ARMNN_PARAMETER(ARMNN_ROTARY_EMBEDDING_INTERLEAVED)) != 0);
-}
-
 }  // namespace
 
-std::vector<LayerType> attention_layers() {
-  return {{ARMNN_LAYER_ATTENTION, lower_attention}, {ARMNN_LAYER_ROTARY_EMBEDDING, lower_rotary_embedding}};
+std::unique_ptr<Operation> rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
+                                            int64_t angle_step, bool is_interleaved) {
+  return std::make_unique<RotaryEmbedding>(std::move(inputs), to, std::move(shape), pairs, angle_step,
+                                           is_interleaved);
 }
 
 }  // namespace cpuacc

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/convolution/direct.h"
+#include "operations/convolution/convolution.h"
 
+#include "costs/costs.h"
 #include "operations/convolution/image_rows.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kMostChannels = 16;
 
 class DirectConvolution final : public WithEpilogue {
  public:
@@ -34,8 +33,8 @@ class DirectConvolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
     const float *input = frame.in<float>(inputs[0]);
-    const double row_ns = static_cast<double>(w.output_width * layout_.columns * layout_.taps * layout_.depth) *
-                          kMultiplyAddNs;
+    const double row_ns =
+        static_cast<double>(w.output_width * layout_.columns * layout_.taps * layout_.depth) * costs::kMultiplyAddNs;
     frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       auto *strip = reinterpret_cast<float *>(frame.scratch() + rows_.strip_bytes() * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {
@@ -81,7 +80,7 @@ class DirectConvolution final : public WithEpilogue {
 }  // namespace
 
 bool suits_direct(const Windows &w) {
-  return w.channels <= kMostChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
+  return w.channels <= costs::kMostDirectChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0;
 }
 
 WeightLayout direct_layout(const Windows &w, int64_t columns) {
@@ -93,9 +92,9 @@ WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
   return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
 }
 
-void add_direct(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                const Windows &windows, const WeightLayout &layout) {
-  lowering.add<DirectConvolution>(input, weights, bias, out, windows, layout);
+std::unique_ptr<Operation> direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                              const Windows &windows, const WeightLayout &layout) {
+  return std::make_unique<DirectConvolution>(input, weights, bias, out, windows, layout);
 }
 
 }  // namespace cpuacc

@@ -2,12 +2,12 @@
 /* Rows of outputs of a convolution without dilation along x: which of them see only the image, and what
  * the others see, with its surroundings.
  */
-#ifndef CPUACC_OPERATIONS_CONVOLUTION_IMAGE_ROWS_H_
-#define CPUACC_OPERATIONS_CONVOLUTION_IMAGE_ROWS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstring>
 
+#include "costs/costs.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
@@ -37,7 +37,7 @@ class ImageRows {
     first_ = std::min((w_.pad_left + w_.stride_x - 1) / w_.stride_x, w_.output_width);
     const int64_t last = room < 0 ? 0 : std::min(room / w_.stride_x + 1, w_.output_width);
     last_ = std::max(first_, last);
-    is_narrow_ = w_.output_width <= kNarrow && last_ - first_ < w_.output_width;
+    is_narrow_ = w_.output_width <= costs::kNarrowImage && last_ - first_ < w_.output_width;
   }
 
   /* Of the strip that each thread needs. */
@@ -72,7 +72,6 @@ class ImageRows {
   }
 
  private:
-  static constexpr int64_t kNarrow = 32; /* outputs */
 
   struct Taps {
     int64_t first, last;
@@ -125,5 +124,3 @@ class ImageRows {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Windows as rows of a product: where each of their taps begins. */
-#ifndef CPUACC_OPERATIONS_CONVOLUTION_INDIRECTION_H_
-#define CPUACC_OPERATIONS_CONVOLUTION_INDIRECTION_H_
+#pragma once
 
 #include <algorithm>
 
+#include "costs/costs.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
@@ -95,10 +95,8 @@ class CopiedRows {
     found_(row, pointers, stride);
     std::copy(*pointers, *pointers + depth_, to_);
     *pointers = to_;
-    to_ += depth_ + kFiller;
+    to_ += depth_ + costs::kRowFiller;
   }
-
-  static constexpr int64_t kFiller = 16;
 
  private:
   Indirection<float> found_;
@@ -107,5 +105,3 @@ class CopiedRows {
 };
 
 }  // namespace cpuacc
-
-#endif

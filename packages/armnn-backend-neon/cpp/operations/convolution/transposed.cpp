@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Transposed convolutions: outputs that the same elements of the window reach are one product. */
+#include "operations/convolution/convolution.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "layers/registry.h"
+#include "costs/costs.h"
 #include "operations/gemm/gemm.h"
-#include "operations/windows.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kNarrow = 16; /* the lanes of the widest vectors */
 
 /* Along one axis, outputs first + i * stride. They are sums of inputs lead + i - m, weighted by the
  * window's elements offset + m * stride, for m = 0 .. taps - 1.
@@ -58,18 +56,6 @@ struct Part {
   WeightLayout layout;
   Tiling tiling;
   std::shared_ptr<const void> packed;
-};
-
-/* The weights of the layer, [O, KH, KW, I] or [O, I, KH, KW]. */
-struct Window {
-  int64_t height, width, depth, columns;
-  bool is_depth_last;
-
-  int64_t place(int64_t column, int64_t y, int64_t x, int64_t c) const {
-    const int64_t tap = y * width + x;
-    const int64_t taps = height * width;
-    return column * taps * depth + (is_depth_last ? tap * depth + c : c * taps + tap);
-  }
 };
 
 /* [N, H, W, C] -> [N, H', W', O]. */
@@ -173,7 +159,7 @@ class TransposedConvolution final : public WithEpilogue {
                         part.tiling.rows_per_task, part.tiling.columns_per_task};
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     /* Where columns leave lanes idle, the function waits until they lie side by side. */
-    const bool is_late = part.layout.columns < kNarrow && !function_.is_scaled();
+    const bool is_late = part.layout.columns < costs::kWidestLanes && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
     const GemmTask<float> gemm{part.layout,
                                static_cast<const float *>(part.packed.get()),
@@ -235,32 +221,11 @@ class TransposedConvolution final : public WithEpilogue {
   std::shared_ptr<const void> zeros_;
 };
 
-void lower_transposed(Lowering &l) {
-  require_floats(l);
-  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
-  const Order order = image_order(l);
-  const bool is_last = is_plain(order);
-  const Shape &weights = l.input(1).shape;
-  Windows w = windows_of(l, order, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
-  const Window window{weights[is_last ? 1 : 2], weights[is_last ? 2 : 3], weights[is_last ? 3 : 1],
-                      weights[0], is_last};
-  w.window_height = window.height;
-  w.window_width = window.width;
-  l.require_constant(1, "the weights");
-  require(window.depth == w.channels, "groups are not computed here", 1);
-  require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
-  require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
-  require(elements(l.input(1).shape) > 0, "an empty window is not computed here", 1);
-  const TensorId input = l.in(0, order);
-  /* Every block is as large as the window if blocks tile the output; else it is one element. */
-  const TensorId bias = repeated_bias(l, window.columns, window.height * window.width);
-  l.add<TransposedConvolution>(input, l.in(1), bias, l.out(0, order), w, window);
-}
-
 }  // namespace
 
-std::vector<LayerType> transposed_convolution_layers() {
-  return {{ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed}};
+std::unique_ptr<Operation> transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                  const Windows &windows, const Window &window) {
+  return std::make_unique<TransposedConvolution>(input, weights, bias, out, windows, window);
 }
 
 }  // namespace cpuacc

@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "layers/lowering.h"
+#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kFilledElements = 16384; /* that are worth a thread's while */
-constexpr int64_t kSlicedLines = 256; /* of a transposition, as above */
 
 template <size_t Bytes>
 void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t n) {
@@ -115,7 +112,7 @@ Split split_of(const CopyBox &box) {
   const bool is_transposed = is_transposition(box);
   const size_t outer_axes = rank - (is_transposed ? 2 : 1);
   const int64_t length = box.shape[outer_axes];
-  const int64_t slice = is_transposed ? kSlicedLines : kFilledElements;
+  const int64_t slice = is_transposed ? costs::kTransposedRows : costs::kCopiedElements;
   const int64_t slices = (length + slice - 1) / slice;
   return {outer_axes, slice, slices, elements(box.shape, 0, outer_axes) * slices};
 }
@@ -175,16 +172,6 @@ void copy_box(const Kernels *kernels, const CopyBox &box, const Split &split, co
 
 bool is_fast(const CopyBox &box) {
   return is_transposition(box) || (box.from.back() == 1 && box.to.back() == 1);
-}
-
-Shape strides_of(const Shape &shape) {
-  Shape strides(shape.size());
-  int64_t step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  return strides;
 }
 
 CopyBox simplified(CopyBox box) {
@@ -252,10 +239,10 @@ size_t CopyBoxes::prepare(const Setup &setup) {
 
 void CopyBoxes::fill(const Frame &frame, std::byte *to) const {
   const auto count = static_cast<int64_t>(output_count_);
-  const int64_t pieces = (count + kFilledElements - 1) / kFilledElements;
-  frame.pool.run(pieces, kFilledElements * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-    const auto first = static_cast<size_t>(begin * kFilledElements);
-    const size_t size = static_cast<size_t>(std::min(end * kFilledElements, count)) - first;
+  const int64_t pieces = (count + costs::kCopiedElements - 1) / costs::kCopiedElements;
+  frame.pool.run(pieces, costs::kCopiedElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    const auto first = static_cast<size_t>(begin * costs::kCopiedElements);
+    const size_t size = static_cast<size_t>(std::min(end * costs::kCopiedElements, count)) - first;
     std::byte *piece = to + first * element_bytes_;
     std::memcpy(piece, filler_.data(), element_bytes_);
     for (size_t done = 1; done < size; done *= 2) {
@@ -274,7 +261,7 @@ void CopyBoxes::run(const Frame &frame) const {
     const std::byte *from = frame.in<std::byte>(inputs[i]);
     if (is_contiguous(box) && from + box.from_offset * size == to + box.to_offset * size) continue;
     const Split split = split_of(box);
-    const double item_ns = static_cast<double>(elements(box.shape) / split.items) * kElementNs;
+    const double item_ns = static_cast<double>(elements(box.shape) / split.items) * costs::kElementNs;
     frame.pool.run(split.items, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       copy_box(&frame.kernels, box, split, from, to, element_bytes_, begin, end);
     });
@@ -301,15 +288,6 @@ size_t Copy::prepare(const Setup &setup) {
 
 void Copy::run(const Frame &frame) const {
   if (bytes_ > 0) std::memcpy(frame.out<void>(outputs[0]), frame.in<void>(inputs[0]), bytes_);
-}
-
-void require_alike(const Lowering &l) {
-  const Quantization &in = l.input(0).quantization;
-  const Quantization &out = l.output().quantization;
-  require(l.input(0).type == l.output().type && in.scales == out.scales &&
-              in.zero_points == out.zero_points,
-          "input and output must have the same data type and quantisation");
-  require(in.axis < 0 && out.axis < 0, "scales per axis are not carried here", 0);
 }
 
 CopyBox reorder_box(const Shape &from, const Order &steps) {

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements carried from one tensor into another as they are: what transposes, slices, joins, pads
- * and repeats.
- */
-#ifndef CPUACC_OPERATIONS_COPY_COPY_H_
-#define CPUACC_OPERATIONS_COPY_COPY_H_
+/* Elements copied as they are: transposes, slices, joins, pads, repeats; gathered and sampled ones. */
+#pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "graph/ir.h"
 
 namespace cpuacc {
 
-/* Row-major steps of a shape. */
-Shape strides_of(const Shape &shape);
 /* The same box with as few axes as can be, the last one the densest of the target. */
 CopyBox simplified(CopyBox box);
 /* Whether kernels copy it row by row or tile by tile; it is simplified. */
@@ -64,16 +60,41 @@ class Copy : public Operation {
   size_t bytes_ = 0;
 };
 
-class Lowering;
-/* Refuses an output of another data type or quantisation than the first input. */
-void require_alike(const Lowering &lowering);
-
 CopyBox reorder_box(const Shape &from, const Order &steps);
+
 /* Whether a reordering leaves every element where it is. */
 bool keeps_memory(const Shape &from, const Order &steps);
+
 /* At once, for constants: axis i of the target is axis steps[i] of the source. */
 void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes);
 
-}  // namespace cpuacc
+/* [outer, size, inner] with indices -> [outer, indices, inner]. */
+std::unique_ptr<Operation> gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size);
 
-#endif
+/* For each index the element at its place, but for the axis. Args: shape: of the indices; steps: of the input. */
+std::unique_ptr<Operation> gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps,
+                                           size_t axis, int64_t size);
+
+/* The slices whose leading indices are the rows of the indices. Args: sizes, steps: of the axes that an index fixes. */
+std::unique_ptr<Operation> gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps);
+
+/* Args: along: the axis of the output. */
+std::unique_ptr<Operation> one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
+
+std::unique_ptr<Operation> trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal,
+                                 bool is_upper);
+
+/* Of each output row or column: the two samples that it lies between, and the share of the latter. */
+struct Sampling {
+  std::vector<int64_t> low;
+  std::vector<int64_t> high;
+  std::vector<float> share;
+};
+
+/* The nearest sample has a share of 0. */
+std::unique_ptr<Operation> resize(TensorId from, TensorId to, Sampling rows, Sampling columns);
+
+/* The same of bytes. Args: mixes: false if samples are copied as they are stored. */
+std::unique_ptr<Operation> int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes);
+
+}  // namespace cpuacc

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements chosen by indices that only a run knows. */
-#include <cstring>
-#include <stdexcept>
-#include <string>
+#include "operations/copy/copy.h"
 
-#include "layers/registry.h"
+#include <cstring>
+
+#include "costs/costs.h"
+#include "operations/copy/indices.h"
 
 namespace cpuacc {
 namespace {
@@ -26,35 +26,20 @@ class Gather final : public Operation {
 
   void run(const Frame &frame) const override {
     const auto *from = frame.in<std::byte>(inputs[0]);
-    const auto *indices = frame.in<std::byte>(inputs[1]);
+    const Indices indices(frame, inputs[1], is_wide_);
     auto *to = frame.out<std::byte>(outputs[0]);
-    check_indices(indices);
-    frame.pool.run(outer_ * count_, static_cast<double>(inner_bytes_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t given = index(indices, i % count_);
-        const int64_t place = given < 0 ? given + size_ : given;
-        std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
-                    static_cast<size_t>(inner_bytes_));
-      }
-    });
+    for (int64_t i = 0; i < count_; ++i) indices.place(i, size_); /* throws here, not in a thread */
+    frame.pool.run(outer_ * count_, static_cast<double>(inner_bytes_) * costs::kElementNs,
+                   [&](int64_t begin, int64_t end, int32_t) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t place = indices.place(i % count_, size_);
+                       std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
+                                   static_cast<size_t>(inner_bytes_));
+                     }
+                   });
   }
 
  private:
-  void check_indices(const std::byte *indices) const {
-    for (int64_t i = 0; i < count_; ++i) {
-      const int64_t given = index(indices, i);
-      if (given < -size_ || given >= size_) {
-        throw std::out_of_range("the index " + std::to_string(given) + " is outside of an axis of " +
-                                std::to_string(size_) + " elements");
-      }
-    }
-  }
-
-  int64_t index(const std::byte *indices, int64_t i) const {
-    return is_wide_ ? reinterpret_cast<const int64_t *>(indices)[i]
-                    : reinterpret_cast<const int32_t *>(indices)[i];
-  }
-
   int64_t outer_;
   int64_t size_;
   int64_t count_ = 0;
@@ -62,30 +47,102 @@ class Gather final : public Operation {
   bool is_wide_ = false;
 };
 
-void lower_gather(Lowering &l) {
-  const Value &in = l.input(0);
-  const Value &out = l.output();
-  require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
-              in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
-          "input and output must have the same data type and quantisation");
-  const armnn_data_type indices = l.input(1).type;
-  require(indices == ARMNN_SIGNED32 || indices == ARMNN_SIGNED64,
-          "the indices must be Signed32 or Signed64", 1);
-  require(!in.shape.empty() && elements(in.shape) > 0, "there is nothing to gather from", 0);
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_GATHER_AXIS)), in.shape.size()));
-  Shape expected(in.shape.begin(), in.shape.begin() + static_cast<Shape::difference_type>(axis));
-  expected.insert(expected.end(), l.input(1).shape.begin(), l.input(1).shape.end());
-  expected.insert(expected.end(), in.shape.begin() + static_cast<Shape::difference_type>(axis) + 1,
-                  in.shape.end());
-  require(out.shape == expected, "the output's shape does not fit to the indices");
-  const TensorId from = l.in(0);
-  const TensorId chosen = l.in(1);
-  l.add<Gather>(from, chosen, l.out(), elements(in.shape, 0, axis), in.shape[axis]);
-}
+/* For each index the element at its place, but for the axis. */
+class GatherElements final : public Operation {
+ public:
+  GatherElements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps, size_t axis, int64_t size)
+      : Operation({from, indices}, {to}),
+        shape_(std::move(shape)),
+        steps_(std::move(steps)),
+        axis_(axis),
+        size_(size) {}
+
+  size_t prepare(const Setup &setup) override {
+    bytes_ = element_bytes(setup[inputs[0]].type);
+    is_wide_ = setup[inputs[1]].type == ARMNN_SIGNED64;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const auto *from = frame.in<std::byte>(inputs[0]);
+    auto *to = frame.out<std::byte>(outputs[0]);
+    const Indices indices(frame, inputs[1], is_wide_);
+    const int64_t count = elements(shape_);
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t place = indices.place(i, size_) * steps_[axis_];
+      int64_t rest = i;
+      for (size_t axis = shape_.size(); axis-- > 0;) {
+        if (axis != axis_) place += rest % shape_[axis] * steps_[axis];
+        rest /= shape_[axis];
+      }
+      std::memcpy(to + static_cast<size_t>(i) * bytes_, from + static_cast<size_t>(place) * bytes_, bytes_);
+    }
+  }
+
+ private:
+  Shape shape_; /* of the indices */
+  Shape steps_; /* of the input */
+  size_t axis_;
+  int64_t size_; /* of the axis of the input */
+  size_t bytes_ = 0;
+  bool is_wide_ = false;
+};
+
+/* The slices whose leading indices are the rows of the indices. */
+class GatherNd final : public Operation {
+ public:
+  GatherNd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps)
+      : Operation({from, indices}, {to}), sizes_(std::move(sizes)), steps_(std::move(steps)) {}
+
+  size_t prepare(const Setup &setup) override {
+    const auto depth = static_cast<int64_t>(sizes_.size());
+    is_wide_ = setup[inputs[1]].type == ARMNN_SIGNED64;
+    rows_ =
+        setup[outputs[0]].count() == 0 ? 0 : elements(setup[inputs[1]].shape, 0, setup[inputs[1]].shape.size() - 1);
+    slice_bytes_ = rows_ == 0 ? 0 : setup[outputs[0]].bytes() / static_cast<size_t>(rows_);
+    element_bytes_ = element_bytes(setup[inputs[0]].type);
+    depth_ = depth;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const auto *from = frame.in<std::byte>(inputs[0]);
+    auto *to = frame.out<std::byte>(outputs[0]);
+    const Indices indices(frame, inputs[1], is_wide_);
+    for (int64_t row = 0; row < rows_; ++row) {
+      int64_t place = 0;
+      for (int64_t i = 0; i < depth_; ++i) {
+        const auto axis = static_cast<size_t>(i);
+        place += indices.place(row * depth_ + i, sizes_[axis]) * steps_[axis];
+      }
+      std::memcpy(to + static_cast<size_t>(row) * slice_bytes_, from + static_cast<size_t>(place) * element_bytes_,
+                  slice_bytes_);
+    }
+  }
+
+ private:
+  Shape sizes_; /* of the axes that an index fixes */
+  Shape steps_;
+  int64_t depth_ = 0;
+  int64_t rows_ = 0;
+  size_t slice_bytes_ = 0;
+  size_t element_bytes_ = 0;
+  bool is_wide_ = false;
+};
 
 }  // namespace
 
-std::vector<LayerType> indexing_layers() { return {{ARMNN_LAYER_GATHER, lower_gather}}; }
+std::unique_ptr<Operation> gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size) {
+  return std::make_unique<Gather>(from, indices, to, outer, size);
+}
+
+std::unique_ptr<Operation> gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps,
+                                           size_t axis, int64_t size) {
+  return std::make_unique<GatherElements>(from, indices, to, std::move(shape), std::move(steps), axis, size);
+}
+
+std::unique_ptr<Operation> gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps) {
+  return std::make_unique<GatherNd>(from, indices, to, std::move(sizes), std::move(steps));
+}
 
 }  // namespace cpuacc

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A tensor seen along one axis: [outer, size, inner]. */
-#ifndef CPUACC_OPERATIONS_COPY_INDICES_H_
-#define CPUACC_OPERATIONS_COPY_INDICES_H_
+/* Integers that only a run knows. */
+#pragma once
 
-#include "layers/lowering.h"
+#include "graph/ir.h"
 
 namespace cpuacc {
-
-struct Along {
-  int64_t outer;
-  int64_t size;
-  int64_t inner;
-};
-
-/* Args: shape: in memory; place: of the axis. */
-Along along(const Shape &shape, size_t place);
 
 /* Integers that only a run knows. */
 class Indices {
  public:
-  /* Refuses a value that is neither Signed32 nor Signed64. */
-  static void require_type(const Value &value, int32_t input);
-
   Indices(const Frame &frame, TensorId id, bool is_wide)
       : memory_(frame.in<std::byte>(id)), is_wide_(is_wide) {}
 
@@ -38,5 +25,3 @@ class Indices {
 };
 
 }  // namespace cpuacc
-
-#endif

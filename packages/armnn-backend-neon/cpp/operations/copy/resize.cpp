@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Images sampled at other places, and planes moved into channels and back. */
-#include <algorithm>
-#include <cmath>
-
-#include "layers/registry.h"
 #include "operations/copy/copy.h"
-#include "operations/quantised/conversion.h"
-#include "operations/quantised/int8_gemm.h"
-#include "operations/windows.h"
+
+#include <algorithm>
+
+#include "costs/costs.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 namespace {
-
-/* Of each output row or column: the two samples that it lies between, and the share of the latter. */
-struct Sampling {
-  std::vector<int64_t> low;
-  std::vector<int64_t> high;
-  std::vector<float> share;
-};
 
 void mix(const float *low, const float *high, float share, float *to, int64_t n) {
   if (share == 0.0f) {
@@ -46,7 +36,7 @@ class Resize final : public Operation {
     float *y = frame.out<float>(outputs[0]);
     const int64_t channels = from_[3];
     const int64_t line = from_[2] * channels;
-    const double row_ns = static_cast<double>(line + to_[2] * channels) * kElementNs;
+    const double row_ns = static_cast<double>(line + to_[2] * channels) * costs::kElementNs;
     frame.pool.run(to_[0] * to_[1], row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       auto *mixed =
           reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
@@ -89,7 +79,7 @@ class Int8Resize final : public Operation {
     const uint8_t *x = frame.in<uint8_t>(inputs[0]);
     uint8_t *y = frame.out<uint8_t>(outputs[0]);
     const int64_t rows = to_.shape[1];
-    const double row_ns = static_cast<double>(line_ + made_) * kElementNs;
+    const double row_ns = static_cast<double>(line_ + made_) * costs::kElementNs;
     frame.pool.run(to_.shape[0] * rows, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       for (int64_t i = begin; i < end; ++i) {
         const auto row = static_cast<size_t>(i % rows);
@@ -147,110 +137,14 @@ class Int8Resize final : public Operation {
   size_t room_ = 0; /* floats of one thread */
 };
 
-struct Grid {
-  bool aligns_corners;
-  bool has_half_pixels;
-  bool is_bilinear;
-
-  double place(int64_t i, int64_t in, int64_t out) const {
-    if (aligns_corners) {
-      return out > 1 ? static_cast<double>(i) * static_cast<double>(in - 1) / static_cast<double>(out - 1)
-                     : 0.0;
-    }
-    const double scale = static_cast<double>(in) / static_cast<double>(out);
-    return has_half_pixels ? (static_cast<double>(i) + 0.5) * scale - 0.5
-                           : static_cast<double>(i) * scale;
-  }
-
-  Sampling sampling(int64_t in, int64_t out) const {
-    Sampling result;
-    for (int64_t i = 0; i < out; ++i) {
-      const double at = place(i, in, out);
-      const bool rounds = !is_bilinear && (aligns_corners || has_half_pixels);
-      const auto low = static_cast<int64_t>(std::floor(rounds ? at + 0.5 : at));
-      const double share = is_bilinear && low >= 0 ? at - static_cast<double>(low) : 0.0;
-      result.low.push_back(std::clamp<int64_t>(low, 0, in - 1));
-      result.high.push_back(std::clamp<int64_t>(low + 1, 0, in - 1));
-      result.share.push_back(static_cast<float>(share));
-    }
-    return result;
-  }
-};
-
-void lower_resize(Lowering &l) {
-  const bool is_stored = is_int8(l.input(0)) && is_int8(l.output());
-  if (!is_stored) require_floats(l);
-  const Layer &layer = l.layer();
-  const int64_t method = layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_METHOD));
-  const bool is_bilinear = method == ARMNN_RESIZE_METHOD_BILINEAR;
-  require(is_bilinear || method == ARMNN_RESIZE_METHOD_NEAREST_NEIGHBOR,
-          "only Bilinear and NearestNeighbor are computed here");
-  require(is_bilinear ||
-              layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ROUNDING)) == ARMNN_RESIZE_ROUNDING_TENSORFLOW,
-          "only TensorFlow's rounding is computed here");
-  require(layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_WIDTH)) == 0.0 &&
-              layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_HEIGHT)) == 0.0,
-          "scales of their own are not computed here");
-  const Order order = image_order(l);
-  const Shape from = in_memory(l.input(0).shape, order);
-  const Shape to = in_memory(l.output().shape, order);
-  require(elements(from) > 0, "an empty image cannot be sampled", 0);
-  const Grid grid{layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)) != 0,
-                  layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)) != 0, is_bilinear};
-  const TensorId image = l.in(0, order);
-  const Sampling rows = grid.sampling(from[1], to[1]);
-  const Sampling columns = grid.sampling(from[2], to[2]);
-  if (!is_stored) {
-    l.add<Resize>(image, l.out(0, order), rows, columns);
-    return;
-  }
-  const Tensor &stored = l.graph()[image];
-  const Quantization &made = l.output().quantization;
-  const bool is_alike = stored.type == l.output().type && stored.quantization.scales == made.scales &&
-                        stored.quantization.zero_points == made.zero_points;
-  l.add<Int8Resize>(image, l.out(0, order), rows, columns, is_bilinear || !is_alike);
-}
-
-CPUACC_SHARED(DATA_LAYOUT, SPACE_TO_DEPTH, DEPTH_TO_SPACE);
-CPUACC_SHARED(BLOCK_SIZE, SPACE_TO_DEPTH, DEPTH_TO_SPACE);
-
-/* The axes of [N, H, y, W, x, channels of the deep form] in both forms. */
-void lower_block(Lowering &l, bool is_deep_before) {
-  const Value &in = l.input(0);
-  const Value &out = l.output();
-  require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
-              in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
-          "input and output must have the same data type and quantisation");
-  const Order order = image_order(l, ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT);
-  const int64_t side = l.layer().integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_DEPTH_BLOCK_SIZE));
-  const Shape from = in_memory(in.shape, order);
-  const Shape to = in_memory(out.shape, order);
-  require(side > 0 && side < 65536, "block_size is out of range");
-  const Shape &deep = is_deep_before ? from : to;
-  const Shape &flat = is_deep_before ? to : from;
-  const Shape deep_steps = strides_of(deep);
-  const Shape flat_steps = strides_of(flat);
-  const int64_t channels = flat[3];
-  const bool is_crd = l.layer().integer(ARMNN_PARAMETER(ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH)) != 0;
-  const int64_t block = is_crd ? 1 : channels; /* steps of a place in the block in the deep channels */
-  const Shape shape{deep[0], deep[1], side, deep[2], side, channels};
-  const Shape in_deep{deep_steps[0], deep_steps[1], side * block, deep_steps[2], block,
-                      is_crd ? side * side : 1};
-  const Shape in_flat{flat_steps[0], flat_steps[1] * side, flat_steps[1], flat_steps[2] * side,
-                      flat_steps[2], 1};
-  const CopyBox box{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
-  const TensorId source = l.in(0, order);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
-}
-
 }  // namespace
 
-std::vector<LayerType> resizing_layers() {
-  return {
-      {ARMNN_LAYER_DEPTH_TO_SPACE, [](Lowering &l) { lower_block(l, true); }},
-      {ARMNN_LAYER_RESIZE, lower_resize},
-      {ARMNN_LAYER_SPACE_TO_DEPTH, [](Lowering &l) { lower_block(l, false); }},
-  };
+std::unique_ptr<Operation> resize(TensorId from, TensorId to, Sampling rows, Sampling columns) {
+  return std::make_unique<Resize>(from, to, std::move(rows), std::move(columns));
+}
+
+std::unique_ptr<Operation> int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes) {
+  return std::make_unique<Int8Resize>(from, to, std::move(rows), std::move(columns), mixes);
 }
 
 }  // namespace cpuacc

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "layers/registry.h"
-#include "operations/copy/copy.h"
+#include "costs/costs.h"
 #include "operations/gemm/panels.h"
 #include "operations/storage/bfloat16.h"
 
@@ -16,6 +15,20 @@ std::string WeightLayout::recipe() const {
     text += " " + std::to_string(number);
   }
   return text;
+}
+
+WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
+  return is_transposed ? WeightLayout{1, 0, depth, 1, columns, depth}
+                       : WeightLayout{1, 0, depth, columns, columns, 1};
+}
+
+int64_t matrix_of(const Shape &steps, const Shape &batch_shape, int64_t batch) {
+  int64_t matrix = 0;
+  for (size_t axis = batch_shape.size(); axis-- > 0;) {
+    matrix += batch % batch_shape[axis] * steps[axis];
+    batch /= batch_shape[axis];
+  }
+  return matrix;
 }
 
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
@@ -51,12 +64,9 @@ namespace {
 
 /* Each sum of products, each number that is stored, each weight that is read. */
 double gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
-  constexpr int64_t kLeastLanes = 8; /* columns that take as long as one */
-  constexpr double kStoredNs = 0.15;
-  constexpr double kWeightNs = 0.12;
-  const auto sums = static_cast<double>(rows * std::max(columns, kLeastLanes));
+  const auto sums = static_cast<double>(rows * std::max(columns, costs::kLeastGemmColumns));
   const auto weights = static_cast<double>(columns * depth);
-  return sums * (static_cast<double>(depth) * kMultiplyAddNs + kStoredNs) + weights * kWeightNs;
+  return sums * (static_cast<double>(depth) * costs::kMultiplyAddNs + costs::kStoredNs) + weights * costs::kWeightNs;
 }
 
 }  // namespace
@@ -65,7 +75,6 @@ double gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
  * of weights while it is in the nearest cache.
  */
 Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
-  constexpr int64_t kTilesPerTask = 8;
   const Kernels &kernels = setup.kernels;
   const int64_t columns = layout.columns;
   const double one_ns = gemm_ns(rows, columns, layout.taps * layout.depth);
@@ -73,7 +82,7 @@ Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, co
   const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
   const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
   const int64_t wanted = threads == 1 ? 1 : 8 * threads;
-  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, kTilesPerTask);
+  int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, costs::kTilesPerTask);
   while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }
@@ -112,17 +121,14 @@ namespace {
 /* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
 class Gemm final : public WithEpilogue {
  public:
-  struct Side {
-    Shape steps; /* of the batch axes, in matrices; 0 where it broadcasts */
-  };
-  Gemm(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows,
-       Shape batch, Side left_side, Side right_side)
+  Gemm(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows, Shape batch,
+       Shape left_steps, Shape right_steps)
       : WithEpilogue({left, right, bias}, {out}),
         layout_(layout),
         rows_(rows),
         batch_(std::move(batch)),
-        left_(std::move(left_side)),
-        right_(std::move(right_side)) {}
+        left_steps_(std::move(left_steps)),
+        right_steps_(std::move(right_steps)) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
@@ -156,7 +162,7 @@ class Gemm final : public WithEpilogue {
     const std::byte *packed = static_cast<const std::byte *>(packed_.get());
     if (!packed_) {
       const float *right = frame.in<float>(inputs[1]);
-      const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * kElementNs;
+      const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * costs::kElementNs;
       frame.pool.run(matrices_, matrix_ns, [&](int64_t begin, int64_t end, int32_t) {
         pack_all(right, memory, frame.kernels, begin, end);
       });
@@ -183,7 +189,7 @@ class Gemm final : public WithEpilogue {
           auto *table =
               reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
           for (int64_t i = begin; i < end; ++i) {
-            const int64_t matrix = matrix_of(left_, i / tasks);
+            const int64_t matrix = matrix_of(left_steps_, batch_, i / tasks);
             run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
           }
         });
@@ -197,22 +203,13 @@ class Gemm final : public WithEpilogue {
     }
   }
 
-  int64_t matrix_of(const Side &side, int64_t batch) const {
-    int64_t matrix = 0;
-    for (size_t axis = batch_.size(); axis-- > 0;) {
-      matrix += batch % batch_[axis] * side.steps[axis];
-      batch /= batch_[axis];
-    }
-    return matrix;
-  }
-
   template <typename Number>
   void run_one(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed,
                const Number **table, int64_t batch, int64_t task) const {
     const int64_t place = batch * rows_ * layout_.columns;
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
-    const auto matrix = static_cast<size_t>(matrix_of(right_, batch));
+    const auto matrix = static_cast<size_t>(matrix_of(right_steps_, batch_, batch));
     const std::byte *own = packed + matrix * panel_bytes_;
     GemmTask<Number> gemm{layout_,
                           reinterpret_cast<const Number *>(own),
@@ -231,8 +228,8 @@ class Gemm final : public WithEpilogue {
   WeightLayout layout_;
   int64_t rows_;
   Shape batch_;
-  Side left_;
-  Side right_;
+  Shape left_steps_;
+  Shape right_steps_;
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows rounded_; /* the left side, in bfloat16 */
@@ -243,76 +240,18 @@ class Gemm final : public WithEpilogue {
   std::shared_ptr<const void> packed_;
 };
 
-void lower_fully_connected(Lowering &l) {
-  require_floats(l);
-  const Shape &weights = l.input(1).shape;
-  require(weights.size() == 2, "the weights must be a matrix", 1);
-  const bool is_transposed =
-      l.layer().integer(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX)) != 0;
-  const int64_t columns = weights[is_transposed ? 0 : 1];
-  const int64_t depth = weights[is_transposed ? 1 : 0];
-  const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
-  const TensorId bias = l.has_input(2) ? l.in(2) : kNone;
-  const WeightLayout layout = is_transposed ? WeightLayout{1, 0, depth, 1, columns, depth}
-                                            : WeightLayout{1, 0, depth, columns, columns, 1};
-  const TensorId left = l.in(0);
-  const TensorId right = l.in(1);
-  l.add<Gemm>(left, right, bias, l.out(), layout, rows, Shape{}, Gemm::Side{}, Gemm::Side{});
-}
-
-/* How many matrices further one goes along each axis of the output's batch. */
-Gemm::Side side_of(const Shape &shape, const Shape &batch) {
-  Gemm::Side side{Shape(batch.size(), 0)};
-  int64_t step = 1;
-  for (size_t i = 0; i + 2 < shape.size(); ++i) {
-    const size_t axis = shape.size() - 3 - i;
-    const size_t place = batch.size() - 1 - i;
-    side.steps[place] = shape[axis] == 1 ? 0 : step;
-    step *= shape[axis];
-  }
-  return side;
-}
-
-void lower_batch_mat_mul(Lowering &l) {
-  require_floats(l);
-  for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
-    const int64_t layout = l.layer().integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
-    require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
-            std::string(name) + " must have the matrices last");
-  }
-  const Layer &layer = l.layer();
-  require(layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) == 0 &&
-              layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)) == 0,
-          "adjoints are not computed here");
-  const Shape &x = l.input(0).shape;
-  const Shape &y = l.input(1).shape;
-  const Shape &out = l.output().shape;
-  require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
-  const bool transposes_y = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y)) != 0;
-  const Shape batch(out.begin(), out.end() - 2);
-  const int64_t rows = out[out.size() - 2];
-  const int64_t columns = out[out.size() - 1];
-  Order left_order = plain_order(x.size());
-  const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
-  if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
-  const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
-  const WeightLayout layout = transposes_y ? WeightLayout{1, 0, depth, 1, columns, depth}
-                                           : WeightLayout{1, 0, depth, columns, columns, 1};
-  const TensorId left = l.in(0, left_order);
-  const TensorId right = l.in(1);
-  l.add<Gemm>(left, right, kNone, l.out(), layout, rows, batch, side_of(x, batch), side_of(y, batch));
-}
-
 }  // namespace
 
-void add_gemm(Lowering &lowering, TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
-              int64_t rows, int64_t matrices, bool is_left_shared) {
-  lowering.add<Gemm>(left, right, kNone, to, layout, rows, Shape{matrices},
-                     Gemm::Side{{is_left_shared ? 0 : 1}}, Gemm::Side{{1}});
+std::unique_ptr<Operation> gemm(TensorId left, TensorId right, TensorId bias, TensorId out,
+                                const WeightLayout &layout, int64_t rows, Shape batch, Shape left_steps,
+                                Shape right_steps) {
+  return std::make_unique<Gemm>(left, right, bias, out, layout, rows, std::move(batch), std::move(left_steps),
+                                std::move(right_steps));
 }
 
-std::vector<LayerType> gemm_layers() {
-  return {{ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected}, {ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul}};
+std::unique_ptr<Operation> gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
+                                            int64_t rows, int64_t matrices, bool is_left_shared) {
+  return gemm(left, right, kNone, to, layout, rows, Shape{matrices}, Shape{is_left_shared ? 0 : 1}, Shape{1});
 }
 
 }  // namespace cpuacc

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm: many rows times packed weights, tile by tile; convolutions are a gemm as well. */
-#ifndef CPUACC_OPERATIONS_GEMM_GEMM_H_
-#define CPUACC_OPERATIONS_GEMM_GEMM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -25,12 +24,20 @@ struct WeightLayout {
   std::string recipe() const;
 };
 
+/* Of a matrix [depth, columns], or [columns, depth] if it is transposed. */
+WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed);
+
+/* Which of the matrices of an operand belongs to an item of the batch; steps: of each axis, in matrices. */
+int64_t matrix_of(const Shape &steps, const Shape &batch_shape, int64_t batch);
+
 /* Panels of kernels.columns columns; in each, for every tap and k, one row. */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
+
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, float *packed);
 
 /* Rows of a panel per tap: bfloat16 has two k's in one. */
 inline int64_t packed_depth(int64_t depth, const float *) { return depth; }
+
 inline int64_t packed_depth(int64_t depth, const Bfloat16 *) { return (depth + 1) / 2 * 2; }
 
 /* The rows x columns of one gemm, split into tasks. */
@@ -88,6 +95,7 @@ double gemm_task_ns(const Tiling &tiling, const WeightLayout &layout);
 size_t pointer_bytes(const Tiling &tiling, const WeightLayout &layout);
 
 inline void run_tile(const Kernels &kernels, const GemmTile &tile) { kernels.gemm_tile(tile); }
+
 inline void run_tile(const Kernels &kernels, const GemmTileBfloat16 &tile) { kernels.gemm_tile_bfloat16(tile); }
 
 /* Computes one task. point(row, pointers, stride) writes where the taps of a row begin, row after row:
@@ -136,13 +144,18 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
   }
 }
 
-class Lowering;
+/* [batches, rows, depth] x [batches or 1, depth, columns] + bias, which may be kNone; a constant right side is
+ * packed ahead. Args: left_steps, right_steps: of the batch axes, in matrices; 0 where it broadcasts.
+ */
+std::unique_ptr<Operation> gemm(TensorId left, TensorId right, TensorId bias, TensorId out,
+                                const WeightLayout &layout, int64_t rows, Shape batch, Shape left_steps,
+                                Shape right_steps);
 
 /* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
  * [matrices, rows, columns].
  */
-void add_gemm(Lowering &lowering, TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
-              int64_t rows, int64_t matrices, bool is_left_shared);
+std::unique_ptr<Operation> gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
+                                            int64_t rows, int64_t matrices, bool is_left_shared);
 
 /* An operation whose kernels have an epilogue. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
@@ -162,5 +175,3 @@ class WithEpilogue : public Operation {
 };
 
 }  // namespace cpuacc
-
-#endif

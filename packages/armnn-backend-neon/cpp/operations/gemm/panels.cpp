@@ -5,14 +5,13 @@
 #include <cstring>
 #include <vector>
 
+#include "costs/costs.h"
 #include "operations/storage/bfloat16.h"
 
 namespace cpuacc {
 namespace {
 
 constexpr int kFloat16 = static_cast<int>(HalfFormat::float16);
-constexpr int64_t kLeastTasks = 8; /* per thread */
-constexpr int64_t kLeastRows = 160; /* of a task: converting a panel takes some 2 % of multiplying by it then */
 
 int64_t numbers_of_panel(const WeightLayout &layout, const Kernels &kernels) {
   return layout.taps * layout.depth * kernels.columns;
@@ -34,14 +33,14 @@ bool fit_float16(const float *numbers, int64_t count, const Kernels &kernels) {
 
 /* Tasks of enough rows, and of fewer columns for that, unless threads would have too few of them. */
 Tiling tiling_for_float16(const Tiling &tiling, const Setup &setup, int64_t most_rows) {
-  const int64_t row_tasks = std::max<int64_t>(1, tiling.rows / kLeastRows);
+  const int64_t row_tasks = std::max<int64_t>(1, tiling.rows / costs::kLeastFloat16Rows);
   const int64_t height = setup.kernels.rows;
   const int64_t tiles = ((tiling.rows + row_tasks - 1) / row_tasks + height - 1) / height;
   Tiling wide = tiling;
   wide.rows_per_task = std::min(std::max(tiles * height, tiling.rows_per_task), most_rows);
   if (setup.threads == 1) return wide;
   const int64_t panels = (tiling.columns + setup.kernels.columns - 1) / setup.kernels.columns;
-  const int64_t least_tasks = kLeastTasks * setup.threads;
+  const int64_t least_tasks = costs::kLeastFloat16Tasks * setup.threads;
   const int64_t column_tasks = std::clamp<int64_t>((least_tasks + row_tasks - 1) / row_tasks, 1,
                                                    std::max<int64_t>(1, panels));
   wide.columns_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks) *
@@ -63,12 +62,47 @@ void pack_float16(const float *weights, const WeightLayout &layout, const Kernel
 
 }  // namespace
 
+bool gains_by_bfloat16(const Setup &setup, const WeightLayout &layout) {
+  return setup.multiplies_bfloat16 && layout.depth >= costs::kLeastBfloat16Depth &&
+         layout.columns >= costs::kLeastBfloat16Columns;
+}
+
+size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels) {
+  WeightLayout even = layout;
+  even.depth = packed_depth(layout.depth, static_cast<const Bfloat16 *>(nullptr));
+  return packed_bytes(even, kernels) / sizeof(float) * sizeof(Bfloat16);
+}
+
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed) {
+  auto *line = reinterpret_cast<uint32_t *>(packed); /* a pair for each column */
+  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
+    const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
+    for (int64_t t = 0; t < layout.taps; ++t) {
+      for (int64_t k = 0; k < layout.depth; k += 2) {
+        const float *source =
+            weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride;
+        if (k + 1 < layout.depth) {
+          const float *other = source + layout.depth_stride;
+          for (int64_t j = 0; j < width; ++j) {
+            line[j] = pair_of(source[j * layout.column_stride], other[j * layout.column_stride]);
+          }
+        } else {
+          for (int64_t j = 0; j < width; ++j) line[j] = pair_of(source[j * layout.column_stride], 0.0f);
+        }
+        std::fill(line + width, line + kernels.columns, 0u);
+        line += kernels.columns;
+      }
+    }
+  }
+}
+
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling) {
   if (gains_by_bfloat16(setup, layout)) return PanelStorage::bfloat16;
   if (weights.constant == nullptr) return PanelStorage::float32;
   const Tiling wide = tiling_for_float16(tiling, setup, most_rows);
-  const bool gains = setup.kernels.converts_float16 && std::min(wide.rows_per_task, tiling.rows) >= kLeastRows;
+  const bool gains =
+      setup.kernels.converts_float16 && std::min(wide.rows_per_task, tiling.rows) >= costs::kLeastFloat16Rows;
   const auto fits = [&] {
     const auto *numbers = static_cast<const float *>(weights.constant);
     return gains && fit_float16(numbers, weights.count(), setup.kernels);

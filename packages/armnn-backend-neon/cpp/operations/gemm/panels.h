@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How packed weights are stored: float32, or 16 bits where that gains. */
-#ifndef CPUACC_OPERATIONS_GEMM_PANELS_H_
-#define CPUACC_OPERATIONS_GEMM_PANELS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -9,6 +8,14 @@
 #include "operations/gemm/gemm.h"
 
 namespace cpuacc {
+
+/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. */
+bool gains_by_bfloat16(const Setup &setup, const WeightLayout &layout);
+
+/* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
+size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
+
+void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed);
 
 /* bfloat16 numbers are multiplied as they are; a task converts a float16 panel to float32 in
  * memory of its own.
@@ -23,16 +30,17 @@ enum class PanelStorage { float32, float16, bfloat16 };
  */
 PanelStorage panel_storage(const Setup &setup, const Tensor &weights, const WeightLayout &layout,
                            const std::string &recipe, int64_t most_rows, Tiling &tiling);
+
 /* What the recipe of packed weights ends with. */
 std::string recipe_of(PanelStorage panels);
 
 /* A multiple of 64. */
 size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
+
 void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed);
+
 /* Memory of a thread for a panel converted to float32; a multiple of 64, 0 if there is none. */
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
 
 }  // namespace cpuacc
-
-#endif

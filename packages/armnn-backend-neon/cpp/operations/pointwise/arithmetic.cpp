@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Arithmetic of pairs of elements that no kernel has: of integers and Float64, and rare functions.
- *
- * Integers wrap around; divided by zero they give zero.
- */
+#include "operations/pointwise/functions.h"
+
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "armnn/layers.h"
 #include "graph/data_types.h"
-#include "operations/pointwise/broadcast.h"
-#include "operations/pointwise/elementwise.h"
 
 namespace cpuacc {
 namespace {
@@ -130,10 +127,12 @@ struct BitwiseAnd {
   template <typename T>
   static T of(T x, T y) { return static_cast<T>(x & y); }
 };
+
 struct BitwiseOr {
   template <typename T>
   static T of(T x, T y) { return static_cast<T>(x | y); }
 };
+
 struct BitwiseXor {
   template <typename T>
   static T of(T x, T y) { return static_cast<T>(x ^ y); }
@@ -149,6 +148,7 @@ struct ShiftLeft {
   template <typename T>
   static T of(T x, T y) { return shifts_out(y) ? T(0) : static_cast<T>(Modular<T>(x) << y); }
 };
+
 struct ShiftRight {
   template <typename T>
   static T of(T x, T y) { return shifts_out(y) ? T(x < 0 ? -1 : 0) : static_cast<T>(x >> y); }
@@ -170,7 +170,9 @@ SpanFunction binary_of_integers(armnn_data_type type) {
   });
 }
 
-SpanFunction function_of(int64_t operation, armnn_data_type type) {
+}  // namespace
+
+SpanFunction arithmetic_function(int64_t operation, armnn_data_type type) {
   switch (operation) {
     case ARMNN_BINARY_OPERATION_ADD: return of_numbers<Add>(type);
     case ARMNN_BINARY_OPERATION_DIV: return of_numbers<Divide>(type);
@@ -202,17 +204,6 @@ bool is_costly(int64_t operation) {
     case ARMNN_BINARY_OPERATION_SQ_DIFF: return false;
     default: return true;
   }
-}
-
-}  // namespace
-
-void lower_other_arithmetic(Lowering &l, int64_t operation) {
-  require_one_type(l);
-  require(l.output().type == l.input(0).type, "the output must have the data type of the operands");
-  const bool adds_whole = operation == ARMNN_BINARY_OPERATION_ADD && l.input(0).type == ARMNN_SIGNED32;
-  lower_span_function(l, function_of(operation, l.input(0).type),
-                      is_costly(operation) ? 10 * kFunctionNs : kElementNs,
-                      adds_whole ? SpanKind::whole_sum : SpanKind::plain);
 }
 
 }  // namespace cpuacc

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of pairs of elements of which either may be broadcast. */
-#ifndef CPUACC_OPERATIONS_POINTWISE_BINARY_H_
-#define CPUACC_OPERATIONS_POINTWISE_BINARY_H_
+/* Functions of two operands of which either may be broadcast. */
+#pragma once
 
-#include "layers/lowering.h"
 #include "operations/pointwise/pointwise.h"
 
 namespace cpuacc {
@@ -40,15 +38,10 @@ class Binary : public Pointwise {
   int64_t element_bytes_;
 };
 
-struct Operands {
+struct BinaryOperands {
   TensorId tensors[2];
   Order order;
   Broadcast broadcast;
 };
 
-/* Both operands in an order in which the innermost step of each is 0 or 1. */
-Operands operands_of(Lowering &lowering);
-
 }  // namespace cpuacc
-
-#endif

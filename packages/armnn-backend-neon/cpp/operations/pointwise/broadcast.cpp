@@ -3,55 +3,10 @@
 
 #include <algorithm>
 
-#include "operations/copy/copy.h"
-#include "operations/pointwise/pointwise.h"
-#include "operations/quantised/conversion.h"
+#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kBroadcastChunk = 4096; /* elements that one thread takes at a time */
-
-/* An iteration over a dense output and operands with the strides of each. */
-struct Iteration {
-  Shape shape;
-  std::vector<Shape> strides; /* of each operand */
-};
-
-/* The strides of an operand along the axes of the output in memory. */
-Shape strides_along(const Shape &shape, const Order &order, const Order &output_order) {
-  Shape logical(output_order.size(), 0);
-  int64_t step = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    const auto axis = static_cast<size_t>(order[i]);
-    if (shape[axis] != 1) logical[axis + output_order.size() - shape.size()] = step;
-    step *= shape[axis];
-  }
-  return in_memory(logical, output_order);
-}
-
-/* Neighbouring axes that all operands walk through as through one become one. */
-Iteration merged(const Iteration &from) {
-  Iteration result{{}, std::vector<Shape>(from.strides.size())};
-  for (size_t i = 0; i < from.shape.size(); ++i) {
-    const int64_t size = from.shape[i];
-    if (size == 1) continue;
-    bool continues = !result.shape.empty();
-    for (size_t k = 0; k < from.strides.size(); ++k) {
-      continues = continues && result.strides[k].back() == from.strides[k][i] * size;
-    }
-    continues ? static_cast<void>(result.shape.back() *= size) : result.shape.push_back(size);
-    for (size_t k = 0; k < from.strides.size(); ++k) {
-      if (continues) result.strides[k].pop_back();
-      result.strides[k].push_back(from.strides[k][i]);
-    }
-  }
-  if (result.shape.empty()) {
-    result.shape = {1};
-    for (Shape &strides : result.strides) strides = {1};
-  }
-  return result;
-}
 
 class BroadcastFunction final : public Pointwise {
  public:
@@ -78,11 +33,11 @@ class BroadcastFunction final : public Pointwise {
     const Shape &shape = iteration_.shape;
     const size_t rank = shape.size();
     const int64_t line = shape[rank - 1];
-    const int64_t pieces = (line + kBroadcastChunk - 1) / kBroadcastChunk;
+    const int64_t pieces = (line + costs::kChunkElements - 1) / costs::kChunkElements;
     const int64_t lines = elements(shape, 0, rank - 1);
-    const double item_ns = static_cast<double>(std::min(line, kBroadcastChunk)) * element_ns_;
+    const double item_ns = static_cast<double>(std::min(line, costs::kChunkElements)) * element_ns_;
     frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * kBroadcastChunk);
+      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * costs::kChunkElements);
     });
   }
 
@@ -117,7 +72,7 @@ class BroadcastFunction final : public Pointwise {
       steps[k] = strides[last];
     }
     std::byte *to = frame.out<std::byte>(outputs[0]) + (number * shape[last] + first) * to_bytes_;
-    function_(operands, steps, to, std::min(kBroadcastChunk, shape[last] - first));
+    function_(operands, steps, to, std::min(costs::kChunkElements, shape[last] - first));
   }
 
   Iteration iteration_;
@@ -128,39 +83,35 @@ class BroadcastFunction final : public Pointwise {
   int64_t to_bytes_ = 0;
 };
 
-/* Whether an operand broadcasts to the output. */
-bool broadcasts(const Shape &shape, const Shape &to) {
-  if (shape.size() > to.size()) return false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const int64_t size = to[to.size() - shape.size() + i];
-    if (shape[i] != 1 && shape[i] != size) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
-void lower_span_function(Lowering &l, SpanFunction function, double element_ns, SpanKind kind) {
-  const Shape &shape = l.output().shape;
-  require(function != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
-  const Order order = l.common_order();
-  Iteration iteration{in_memory(shape, order), {}};
-  std::vector<TensorId> operands;
-  for (size_t i = 0; i < l.input_count(); ++i) {
-    const Shape &given = l.input(i).shape;
-    require(broadcasts(given, shape), "it does not broadcast to the output", static_cast<int32_t>(i));
-    const Order own = given.size() == shape.size() ? order : plain_order(given.size());
-    iteration.strides.push_back(strides_along(given, own, order));
-    operands.push_back(kind == SpanKind::in_output_steps ? requantized(l, i, own) : l.in(i, own));
+/* Neighbouring axes that all operands walk through as through one become one. */
+Iteration merged(const Iteration &from) {
+  Iteration result{{}, std::vector<Shape>(from.strides.size())};
+  for (size_t i = 0; i < from.shape.size(); ++i) {
+    const int64_t size = from.shape[i];
+    if (size == 1) continue;
+    bool continues = !result.shape.empty();
+    for (size_t k = 0; k < from.strides.size(); ++k) {
+      continues = continues && result.strides[k].back() == from.strides[k][i] * size;
+    }
+    continues ? static_cast<void>(result.shape.back() *= size) : result.shape.push_back(size);
+    for (size_t k = 0; k < from.strides.size(); ++k) {
+      if (continues) result.strides[k].pop_back();
+      result.strides[k].push_back(from.strides[k][i]);
+    }
   }
-  l.add<BroadcastFunction>(std::move(operands), l.out(0, order), merged(iteration), function, element_ns, kind);
+  if (result.shape.empty()) {
+    result.shape = {1};
+    for (Shape &strides : result.strides) strides = {1};
+  }
+  return result;
 }
 
-void require_one_type(const Lowering &l) {
-  for (size_t i = 1; i < l.input_count(); ++i) {
-    require(l.input(i).type == l.input(0).type, "all operands must have one data type",
-            static_cast<int32_t>(i));
-  }
+std::unique_ptr<Operation> broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
+                                              SpanFunction function, double element_ns, SpanKind kind) {
+  return std::make_unique<BroadcastFunction>(std::move(operands), to, std::move(iteration), function, element_ns,
+                                             kind);
 }
 
 }  // namespace cpuacc

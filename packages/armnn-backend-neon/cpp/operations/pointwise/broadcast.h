@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of elements of any data type, their operands broadcast. */
-#ifndef CPUACC_OPERATIONS_POINTWISE_BROADCAST_H_
-#define CPUACC_OPERATIONS_POINTWISE_BROADCAST_H_
+#pragma once
 
-#include "layers/lowering.h"
+#include <memory>
+#include <vector>
+
+#include "operations/pointwise/pointwise.h"
 
 namespace cpuacc {
 
@@ -17,14 +19,17 @@ using SpanFunction = void (*)(const void *const *operands, const int64_t *steps,
  */
 enum class SpanKind { plain, whole_sum, in_output_steps };
 
-/* Lowers a layer to a span function over all its inputs; refuses if there is none. Element_ns is what
- * an element takes.
- */
-void lower_span_function(Lowering &lowering, SpanFunction function, double element_ns,
-                         SpanKind kind = SpanKind::plain);
+/* An iteration over a dense output and operands with the strides of each. */
+struct Iteration {
+  Shape shape;
+  std::vector<Shape> strides; /* of each operand */
+};
 
-/* Refuses operands of other types than the first. */
-void require_one_type(const Lowering &lowering);
+/* Neighbouring axes that all operands step through as through one become one. */
+Iteration merged(const Iteration &from);
+
+std::unique_ptr<Operation> broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
+                                              SpanFunction function, double element_ns, SpanKind kind);
 
 template <typename To, typename From, typename F>
 void unary_span(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
@@ -53,5 +58,3 @@ void binary_span(const void *const *operands, const int64_t *steps, void *to, in
 }
 
 }  // namespace cpuacc
-
-#endif

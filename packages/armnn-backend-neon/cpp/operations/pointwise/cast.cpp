@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The same values in another data type. */
+#include "operations/pointwise/functions.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -7,9 +8,7 @@
 #include <type_traits>
 
 #include "graph/data_types.h"
-#include "layers/registry.h"
 #include "operations/pointwise/pointwise.h"
-#include "operations/storage/half.h"
 
 namespace cpuacc {
 namespace {
@@ -33,8 +32,6 @@ To cast_one(From from) {
   }
 }
 
-using Convert = void (*)(const void *from, void *to, int64_t n);
-
 template <typename From, typename To>
 void convert(const void *from, void *to, int64_t n) {
   const auto *x = static_cast<const From *>(from);
@@ -56,23 +53,6 @@ Convert converter_from(armnn_data_type to) {
     case ARMNN_UNSIGNED16: return convert<From, uint16_t>;
     case ARMNN_UNSIGNED32: return convert<From, uint32_t>;
     case ARMNN_UNSIGNED64: return convert<From, uint64_t>;
-    default: return nullptr;
-  }
-}
-
-Convert converter(armnn_data_type from, armnn_data_type to) {
-  switch (from) {
-    case ARMNN_FLOAT32: return converter_from<float>(to);
-    case ARMNN_FLOAT64: return converter_from<double>(to);
-    case ARMNN_BOOLEAN: return converter_from<Truth>(to);
-    case ARMNN_SIGNED8: return converter_from<int8_t>(to);
-    case ARMNN_SIGNED16: return converter_from<int16_t>(to);
-    case ARMNN_SIGNED32: return converter_from<int32_t>(to);
-    case ARMNN_SIGNED64: return converter_from<int64_t>(to);
-    case ARMNN_UNSIGNED8: return converter_from<uint8_t>(to);
-    case ARMNN_UNSIGNED16: return converter_from<uint16_t>(to);
-    case ARMNN_UNSIGNED32: return converter_from<uint32_t>(to);
-    case ARMNN_UNSIGNED64: return converter_from<uint64_t>(to);
     default: return nullptr;
   }
 }
@@ -114,6 +94,25 @@ void convert_to_odd(const void *from, void *to, int64_t n) {
   }
 }
 
+}  // namespace
+
+Convert converter(armnn_data_type from, armnn_data_type to) {
+  switch (from) {
+    case ARMNN_FLOAT32: return converter_from<float>(to);
+    case ARMNN_FLOAT64: return converter_from<double>(to);
+    case ARMNN_BOOLEAN: return converter_from<Truth>(to);
+    case ARMNN_SIGNED8: return converter_from<int8_t>(to);
+    case ARMNN_SIGNED16: return converter_from<int16_t>(to);
+    case ARMNN_SIGNED32: return converter_from<int32_t>(to);
+    case ARMNN_SIGNED64: return converter_from<int64_t>(to);
+    case ARMNN_UNSIGNED8: return converter_from<uint8_t>(to);
+    case ARMNN_UNSIGNED16: return converter_from<uint16_t>(to);
+    case ARMNN_UNSIGNED32: return converter_from<uint32_t>(to);
+    case ARMNN_UNSIGNED64: return converter_from<uint64_t>(to);
+    default: return nullptr;
+  }
+}
+
 Convert converter_to_odd(armnn_data_type from) {
   switch (from) {
     case ARMNN_FLOAT64: return convert_to_odd<double>;
@@ -125,41 +124,8 @@ Convert converter_to_odd(armnn_data_type from) {
   }
 }
 
-/* Whether one side is a half and the other one of more bits. */
-bool lower_to_or_from_half(Lowering &l) {
-  const armnn_data_type from_type = l.input(0).type;
-  const armnn_data_type to_type = l.output().type;
-  const Order order = l.order(0);
-  if (is_half(from_type) && to_type == ARMNN_FLOAT32) {
-    const TensorId from = l.in(0, order);
-    l.add<HalfToFloat32>(from, l.out(0, order), half_format_of(from_type));
-    return true;
-  }
-  const Convert to_odd = converter_to_odd(from_type);
-  if (!is_half(to_type) || (from_type != ARMNN_FLOAT32 && to_odd == nullptr)) return false;
-  TensorId from = l.in(0, order);
-  if (to_odd != nullptr) {
-    const TensorId rounded = l.temporary(ARMNN_FLOAT32, in_memory(l.input(0).shape, order));
-    l.add<Cast>(from, rounded, to_odd);
-    from = rounded;
-  }
-  l.add<Float32ToHalf>(from, l.out(0, order), half_format_of(to_type));
-  return true;
+std::unique_ptr<Operation> cast(TensorId from, TensorId to, Convert convert) {
+  return std::make_unique<Cast>(from, to, convert);
 }
-
-void lower_cast(Lowering &l) {
-  require(l.input(0).shape == l.output().shape, "input and output must have the same shape");
-  if (lower_to_or_from_half(l)) return;
-  const Convert convert = converter(l.input(0).type, l.output().type);
-  require(convert != nullptr, std::string(type_name(l.input(0).type)) + " is not cast to " +
-                                  type_name(l.output().type) + " here");
-  const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  l.add<Cast>(from, l.out(0, order), convert);
-}
-
-}  // namespace
-
-std::vector<LayerType> casting_layers() { return {{ARMNN_LAYER_CAST, lower_cast}}; }
 
 }  // namespace cpuacc

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kCacheBytes = 16 * 1024; /* of the nearest cache, for all buffers */
-constexpr int64_t kMostBytes = 4096; /* of one buffer */
-constexpr int64_t kLeastBytes = 512;
 
 template <typename T>
 void fill_runs(const void *from, void *to, const AccessPattern &pattern, int64_t first, int64_t n) {
@@ -129,7 +127,8 @@ void Chain::choose_buffers() {
  */
 void Chain::choose_block() {
   const auto buffers = static_cast<int64_t>(std::max<size_t>(buffers_, 1));
-  buffer_bytes_ = std::clamp(kCacheBytes / buffers / 64 * 64, kLeastBytes, kMostBytes);
+  buffer_bytes_ =
+      std::clamp(costs::kFirstCacheBytes / buffers / 64 * 64, costs::kLeastChainBytes, costs::kMostChainBytes);
   int64_t widest = 1;
   int64_t longest = 1;
   for (const Link &link : links_) {

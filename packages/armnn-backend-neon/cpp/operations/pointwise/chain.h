@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pointwise operations in one loop over memory: intermediate values stay in the nearest cache. */
-#ifndef CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
-#define CPUACC_OPERATIONS_POINTWISE_CHAIN_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -68,5 +67,3 @@ class Chain final : public Operation {
 };
 
 }  // namespace cpuacc
-
-#endif

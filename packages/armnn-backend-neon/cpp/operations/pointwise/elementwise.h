@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of elements by the numbers of the layers. */
-#ifndef CPUACC_OPERATIONS_POINTWISE_ELEMENTWISE_H_
-#define CPUACC_OPERATIONS_POINTWISE_ELEMENTWISE_H_
+/* Functions of float32 elements, and arithmetic of two operands with broadcasting. */
+#pragma once
 
-#include "layers/lowering.h"
+#include <memory>
+
+#include "operations/pointwise/binary.h"
 
 namespace cpuacc {
 
-/* By the numbers of Activation; identity stands for what is not computed here. */
-Elementwise activation_of(int64_t number, float a, float b);
+std::unique_ptr<Operation> apply_function(TensorId from, TensorId to, const Elementwise &function);
 
-/* By the numbers of ElementwiseBinary and ElementwiseUnary, without kernels: for data types and
- * functions that these do not have.
- */
-void lower_other_arithmetic(Lowering &lowering, int64_t operation);
-void lower_other_function(Lowering &lowering, int64_t operation);
+std::unique_ptr<Operation> combine(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast,
+                                   Arithmetic operation);
+
+std::unique_ptr<Operation> prelu(TensorId x, TensorId slope, TensorId to, const Broadcast &broadcast);
+
+/* scale * x + shift, a number of each per channel; the channels are last. */
+std::unique_ptr<Operation> scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to);
 
 }  // namespace cpuacc
-
-#endif

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "operations/storage/half.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 namespace {
@@ -54,12 +54,6 @@ bool is_exact(const Kernels &kernels, const Elementwise &f) {
 }
 
 }  // namespace
-
-bool is_float16(const Kernels &kernels, float number) {
-  uint16_t bits;
-  kernels.float32_to_half[static_cast<int>(HalfFormat::float16)](&number, &bits, 1);
-  return float32_of(bits, HalfFormat::float16) == number;
-}
 
 std::unique_ptr<Operation> float16_function(const Kernels &kernels, TensorId from, TensorId to,
                                             const Elementwise &function) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of one element that no kernel has: of integers, Boolean and Float64, and rare ones. */
+#include "operations/pointwise/functions.h"
+
 #include <cmath>
 #include <type_traits>
 
+#include "armnn/layers.h"
 #include "graph/data_types.h"
-#include "operations/pointwise/broadcast.h"
-#include "operations/pointwise/elementwise.h"
 
 namespace cpuacc {
 namespace {
@@ -27,6 +27,7 @@ struct InverseRoot {
   template <typename T>
   static T of(T x) { return T(1) / std::sqrt(x); }
 };
+
 struct Reciprocal {
   template <typename T>
   static T of(T x) { return T(1) / x; }
@@ -40,6 +41,7 @@ struct Negative {
     else return -x;
   }
 };
+
 struct Magnitude {
   template <typename T>
   static T of(T x) {
@@ -47,18 +49,22 @@ struct Magnitude {
     else return std::fabs(x);
   }
 };
+
 struct Sign {
   template <typename T>
   static T of(T x) { return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : x; }
 };
+
 struct Itself {
   template <typename T>
   static T of(T x) { return x; }
 };
+
 struct BitwiseNot {
   template <typename T>
   static T of(T x) { return static_cast<T>(~x); }
 };
+
 struct LogicalNot {
   static Truth of(Truth x) { return {!x}; }
 };
@@ -113,19 +119,12 @@ SpanFunction function_of_integers(int64_t operation, armnn_data_type type) {
 
 }  // namespace
 
-void lower_other_function(Lowering &l, int64_t operation) {
-  const armnn_data_type type = l.input(0).type;
-  require(l.output().type == type, "the output must have the data type of the input");
-  constexpr int64_t kLogicalNot = 5;
-  SpanFunction function = nullptr;
-  if (operation == kLogicalNot) {
-    if (type == ARMNN_BOOLEAN) function = unary_span<Truth, Truth, LogicalNot>;
-  } else if (type == ARMNN_FLOAT32 || type == ARMNN_FLOAT64) {
-    function = function_of_floats(operation, type);
-  } else {
-    function = function_of_integers(operation, type);
+SpanFunction element_function(int64_t operation, armnn_data_type type) {
+  if (operation == ARMNN_UNARY_OPERATION_LOGICAL_NOT) {
+    return type == ARMNN_BOOLEAN ? static_cast<SpanFunction>(unary_span<Truth, Truth, LogicalNot>) : nullptr;
   }
-  lower_span_function(l, function, 10 * kFunctionNs);
+  const bool is_float = type == ARMNN_FLOAT32 || type == ARMNN_FLOAT64;
+  return is_float ? function_of_floats(operation, type) : function_of_integers(operation, type);
 }
 
 }  // namespace cpuacc

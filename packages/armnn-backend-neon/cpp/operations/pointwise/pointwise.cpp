@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 
 std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &strides) {
@@ -24,17 +26,17 @@ size_t Unary::prepare(const Setup &setup) {
 }
 
 void Unary::run(const Frame &frame) const {
-  constexpr int64_t kChunk = 4096; /* elements that are worth a thread's while */
   const auto *from = frame.in<std::byte>(inputs[0]);
   auto *to = frame.out<std::byte>(outputs[0]);
-  const double item_ns = kChunk * element_ns();
-  frame.pool.run((count_ + kChunk - 1) / kChunk, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-    constexpr int64_t kSteps[] = {1};
-    const int64_t first = begin * kChunk;
-    const void *const operands[] = {from + first * from_bytes_};
-    compute_span(frame.kernels, operands, kSteps, to + first * to_bytes_,
-                 std::min(end * kChunk, count_) - first);
-  });
+  const double item_ns = costs::kChunkElements * element_ns();
+  frame.pool.run((count_ + costs::kChunkElements - 1) / costs::kChunkElements, item_ns,
+                 [&](int64_t begin, int64_t end, int32_t) {
+                   constexpr int64_t kSteps[] = {1};
+                   const int64_t first = begin * costs::kChunkElements;
+                   const void *const operands[] = {from + first * from_bytes_};
+                   compute_span(frame.kernels, operands, kSteps, to + first * to_bytes_,
+                                std::min(end * costs::kChunkElements, count_) - first);
+                 });
 }
 
 std::optional<AccessPattern> Unary::access_pattern(const Graph &graph, size_t) const {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations that compute a stretch of their output from stretches of their operands. */
-#ifndef CPUACC_OPERATIONS_POINTWISE_POINTWISE_H_
-#define CPUACC_OPERATIONS_POINTWISE_POINTWISE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "costs/costs.h"
 #include "graph/ir.h"
 
 namespace cpuacc {
@@ -36,7 +36,7 @@ class Pointwise : public Operation {
   virtual void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,
                             int64_t n) const = 0;
   /* What an element takes. */
-  virtual double element_ns() const { return kElementNs; }
+  virtual double element_ns() const { return costs::kElementNs; }
 };
 
 /* Each element from the one at the same place. */
@@ -56,5 +56,3 @@ class Unary : public Pointwise {
 };
 
 }  // namespace cpuacc
-
-#endif

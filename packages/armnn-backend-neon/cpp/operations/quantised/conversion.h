@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Stored integers to real values and back, with one scale per tensor. */
-#ifndef CPUACC_OPERATIONS_QUANTISED_CONVERSION_H_
-#define CPUACC_OPERATIONS_QUANTISED_CONVERSION_H_
+/* Quantise and dequantise: stored integers to real values and back, with one scale per tensor. */
+#pragma once
 
 #include "operations/pointwise/pointwise.h"
 
 namespace cpuacc {
-
-/* Whether elements of a type stand for scale * (stored - zero_point), in 8 or 16 bits. */
-bool is_quantized(armnn_data_type type);
-Integer integer_of(armnn_data_type type);
 
 class Dequantize final : public Unary {
  public:
@@ -37,12 +32,4 @@ class Quantize final : public Unary {
   int32_t zero_point_ = 0;
 };
 
-class Lowering;
-/* An input in an order, its bytes in steps of the output: it is looked up where these differ. Refuses
- * other than 8 bits there.
- */
-TensorId requantized(Lowering &lowering, size_t i, const Order &order);
-
 }  // namespace cpuacc
-
-#endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* DynamicQuantize: 256 steps that just hold all numbers and zero. */
+#include "operations/quantised/quantised.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "layers/registry.h"
+#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kChunk = 4096; /* elements that one thread takes at a time */
 
 class DynamicQuantize final : public Operation {
  public:
@@ -17,17 +16,19 @@ class DynamicQuantize final : public Operation {
 
   size_t prepare(const Setup &setup) override {
     count_ = setup[inputs[0]].count();
-    pieces_ = (count_ + kChunk - 1) / kChunk;
+    pieces_ = (count_ + costs::kChunkElements - 1) / costs::kChunkElements;
     return static_cast<size_t>(2 * pieces_) * sizeof(float);
   }
 
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     auto *extremes = reinterpret_cast<float *>(frame.scratch()); /* of each piece */
-    const auto length = [&](int64_t piece) { return std::min(kChunk, count_ - piece * kChunk); };
-    frame.pool.run(pieces_, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    const auto length = [&](int64_t piece) {
+      return std::min(costs::kChunkElements, count_ - piece * costs::kChunkElements);
+    };
+    frame.pool.run(pieces_, costs::kChunkElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        const float *part = x + i * kChunk;
+        const float *part = x + i * costs::kChunkElements;
         float *pair = extremes + 2 * i;
         pair[0] = frame.kernels.reduce_row(Reduction::minimum, part, length(i));
         pair[1] = frame.kernels.reduce_row(Reduction::maximum, part, length(i));
@@ -50,9 +51,10 @@ class DynamicQuantize final : public Operation {
     *frame.out<float>(outputs[1]) = scale;
     *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(zero_point);
     auto *steps = frame.out<uint8_t>(outputs[0]);
-    frame.pool.run(pieces_, kChunk * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    frame.pool.run(pieces_, costs::kChunkElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.quantize_to_even(x + i * kChunk, steps + i * kChunk, length(i), scale, zero_point);
+        frame.kernels.quantize_to_even(x + i * costs::kChunkElements, steps + i * costs::kChunkElements, length(i),
+                                       scale, zero_point);
       }
     });
   }
@@ -72,25 +74,10 @@ class DynamicQuantize final : public Operation {
   int64_t pieces_ = 0;
 };
 
-void lower_dynamic_quantize(Lowering &l) {
-  require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
-  require(l.layer().outputs.size() == 3 && l.output(0).type == ARMNN_UNSIGNED8 &&
-              l.output(1).type == ARMNN_FLOAT32 && l.output(2).type == ARMNN_UNSIGNED8,
-          "the outputs must be Unsigned8, Float32 and Unsigned8");
-  require(l.output(0).shape == l.input(0).shape && elements(l.output(1).shape) == 1 &&
-              elements(l.output(2).shape) == 1,
-          "the outputs' shapes do not fit");
-  const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  const TensorId steps = l.out(0, order);
-  const TensorId scale = l.out(1);
-  l.add<DynamicQuantize>(from, steps, scale, l.out(2));
-}
-
 }  // namespace
 
-std::vector<LayerType> dynamic_quantise_layers() {
-  return {{ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantize}};
+std::unique_ptr<Operation> dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point) {
+  return std::make_unique<DynamicQuantize>(from, steps, scale, zero_point);
 }
 
 }  // namespace cpuacc

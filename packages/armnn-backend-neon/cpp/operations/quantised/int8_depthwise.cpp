@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/int8_depthwise.h"
+#include "operations/quantised/quantised.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
+#include "costs/costs.h"
+#include "graph/packed.h"
+
 namespace cpuacc {
 namespace {
-
-constexpr double kMultiplyAddNs8 = 0.02;
-constexpr double kStoredNs = 0.2;
 
 class Int8Depthwise final : public WithInt8Epilogue {
  public:
@@ -83,16 +83,16 @@ class Int8Depthwise final : public WithInt8Epilogue {
  private:
   double outputs_ns(int64_t count) const {
     const auto taps = static_cast<double>(windows_.window_height * windows_.window_width);
-    return static_cast<double>(count * padded_channels_) * (taps * kMultiplyAddNs8 + kStoredNs);
+    return static_cast<double>(count * padded_channels_) *
+           (taps * costs::kInt8DepthwiseMultiplyAddNs + costs::kInt8StoredNs);
   }
-
-  static constexpr int64_t kLongestPiece = 96; /* outputs whose gathered rows stay in the nearest cache */
 
   /* Into as few calls as keep the threads busy: each gathers the rows at its edges on its own. */
   void choose_pieces(int32_t threads) {
     const Windows &w = windows_;
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t pieces = std::max<int64_t>(1, (w.output_width + kLongestPiece - 1) / kLongestPiece);
+    const int64_t pieces =
+        std::max<int64_t>(1, (w.output_width + costs::kMostInt8DepthwisePiece - 1) / costs::kMostInt8DepthwisePiece);
     piece_ = std::max<int64_t>(1, (w.output_width + pieces - 1) / pieces);
     const int64_t others = std::max<int64_t>(1, w.batch * pieces);
     const int64_t bands =
@@ -147,9 +147,10 @@ class Int8Depthwise final : public WithInt8Epilogue {
 
 }  // namespace
 
-void add_int8_depthwise(Lowering &lowering, TensorId input, TensorId weights, TensorId out,
-                        const Windows &windows, const Int8WeightSteps &steps, Int8Params params) {
-  lowering.add<Int8Depthwise>(input, weights, out, windows, steps, std::move(params));
+std::unique_ptr<Operation> int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out,
+                                                      const Windows &windows, const Int8WeightSteps &steps,
+                                                      Int8Params params) {
+  return std::make_unique<Int8Depthwise>(input, weights, out, windows, steps, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/quantised/int8_direct.h"
+#include "operations/quantised/quantised.h"
 
+#include "costs/costs.h"
 #include "operations/convolution/image_rows.h"
 
 namespace cpuacc {
 namespace {
 
-constexpr int64_t kMostChannels = 64;
 int64_t filled_depth(const WeightLayout &layout) { return (layout.depth + 3) / 4 * 4; }
 
 class Int8DirectConvolution final : public WithInt8Epilogue {
@@ -88,13 +88,14 @@ class Int8DirectConvolution final : public WithInt8Epilogue {
 }  // namespace
 
 bool suits_int8_direct(const Windows &w, const Int8Params &params) {
-  return w.channels <= kMostChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0 &&
+  return w.channels <= costs::kMostInt8DirectChannels && w.dilation_x == 1 && w.window_width > 1 && w.stride_x > 0 &&
          params.right_zero_point == (params.right_is_signed ? 0 : 128);
 }
 
-void add_int8_direct(Lowering &lowering, TensorId input, TensorId weights, TensorId out, const Windows &windows,
-                     const WeightLayout &layout, Int8Params params) {
-  lowering.add<Int8DirectConvolution>(input, weights, out, windows, layout, std::move(params));
+std::unique_ptr<Operation> int8_direct_convolution(TensorId input, TensorId weights, TensorId out,
+                                                   const Windows &windows, const WeightLayout &layout,
+                                                   Int8Params params) {
+  return std::make_unique<Int8DirectConvolution>(input, weights, out, windows, layout, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
 
 constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
+
 constexpr int64_t kMostRows = 16; /* of a tile */
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
@@ -21,76 +24,7 @@ int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernel
   return layout.taps * fours_of(layout) * kernels.columns * 4;
 }
 
-int64_t matrix_of(const Shape &steps, const Shape &batch_shape, int64_t batch) {
-  int64_t matrix = 0;
-  for (size_t axis = batch_shape.size(); axis-- > 0;) {
-    matrix += batch % batch_shape[axis] * steps[axis];
-    batch /= batch_shape[axis];
-  }
-  return matrix;
-}
-
 }  // namespace
-
-bool is_signed_int8(armnn_data_type type) { return type != ARMNN_QASYMM_U8; }
-
-bool is_int8(const Value &value) {
-  const bool is_byte =
-      value.type == ARMNN_QASYMM_U8 || value.type == ARMNN_QASYMM_S8 || value.type == ARMNN_QSYMM_S8;
-  if (!is_byte || value.quantization.scales.size() != 1) return false;
-  const Bounds bounds = bounds_of(value.type);
-  const int32_t zero_point = value.quantization.zero_points[0];
-  return zero_point >= bounds.lowest && zero_point <= bounds.highest;
-}
-
-Bounds bounds_of(armnn_data_type type) {
-  return is_signed_int8(type) ? Bounds{-128, 127} : Bounds{0, 255};
-}
-
-Int8Params int8_io_params_of(const Lowering &l) {
-  const Value &data = l.input(0);
-  const Value &out = l.output();
-  require(is_int8(data) && is_int8(out), "input and output must have 8 bits");
-  Int8Params params;
-  params.left_zero_point = data.quantization.zero_points[0];
-  params.left_is_signed = is_signed_int8(data.type);
-  params.zero_point = out.quantization.zero_points[0];
-  params.bounds = bounds_of(out.type);
-  return params;
-}
-
-Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns, bool has_bias) {
-  const Value &data = l.input(0);
-  const Value &weights = l.input(1);
-  const Value &out = l.output();
-  const Quantization &scale = weights.quantization;
-  require(elements(weights.shape) > 0, "sums of nothing are not computed in 8 bits", 1);
-  Int8Params params = int8_io_params_of(l);
-  const bool is_byte = weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 ||
-                       weights.type == ARMNN_QSYMM_S8;
-  const size_t count = scale.scales.size();
-  require(is_byte && (count == 1 || (count == static_cast<size_t>(columns) &&
-                                     scale.axis == static_cast<int32_t>(column_axis))),
-          "the weights must have 8 bits and a scale for each column", 1);
-  require(scale.zero_points[0] >= -128 && scale.zero_points[0] <= 255,
-          "the weights' zero point must have 8 bits", 1);
-  const bool is_alike = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
-                                    [&](int32_t point) { return point == scale.zero_points[0]; });
-  require(is_alike, "the weights must have one zero point", 1);
-  params.right_zero_point = scale.zero_points[0];
-  params.right_is_signed = is_signed_int8(weights.type);
-  for (int64_t i = 0; i < columns; ++i) {
-    const float step = data.quantization.scales[0] * scale.scales[count == 1 ? 0 : static_cast<size_t>(i)];
-    params.multipliers.push_back(step / out.quantization.scales[0]);
-  }
-  if (!has_bias) return params;
-  const Value &bias = l.input(2);
-  require(bias.type == ARMNN_SIGNED32 && bias.is_constant() && elements(bias.shape) == columns,
-          "the bias must be constant and Signed32", 2);
-  const auto *steps = static_cast<const int32_t *>(bias.read());
-  params.bias.assign(steps, steps + columns);
-  return params;
-}
 
 size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
   return static_cast<size_t>(panel_weight_bytes(layout, kernels) + kernels.columns * 4);
@@ -145,13 +79,10 @@ void fold_int8(const Int8Params &params, const int32_t *bias, const WeightLayout
 
 /* Each sum of products, each byte that is made of one, each weight that is read. */
 double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth) {
-  constexpr int64_t kLeastLanes = 16; /* columns that take as long as one */
-  constexpr double kProductNs = 0.005;
-  constexpr double kStoredNs = 0.2;
-  constexpr double kWeightNs = 0.03;
-  const auto sums = static_cast<double>(rows * std::max(columns, kLeastLanes));
+  const auto sums = static_cast<double>(rows * std::max(columns, costs::kLeastInt8GemmColumns));
   const auto weights = static_cast<double>(columns * depth);
-  return sums * (static_cast<double>(depth) * kProductNs + kStoredNs) + weights * kWeightNs;
+  return sums * (static_cast<double>(depth) * costs::kInt8MultiplyAddNs + costs::kInt8StoredNs) +
+         weights * costs::kInt8WeightNs;
 }
 
 double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
@@ -160,8 +91,6 @@ double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
 }
 
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
-  constexpr int64_t kTilesPerTask = 8;
-  constexpr double kTaskNs = 1000.0; /* what makes a task worth taking */
   const Int8Kernels &kernels = setup.kernels.int8;
   const int64_t tiles = std::max<int64_t>(1, (rows + kernels.rows - 1) / kernels.rows);
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
@@ -169,8 +98,8 @@ Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeat
   const double all_ns = one_ns * static_cast<double>(repeats);
   const int32_t threads = setup.threads_for(all_ns);
   const int64_t wanted =
-      threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(all_ns / kTaskNs), 1, 4 * threads);
-  int64_t tiles_per_task = wanted == 1 && threads > 1 ? tiles : std::min(tiles, kTilesPerTask);
+      threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(all_ns / costs::kInt8TaskNs), 1, 4 * threads);
+  int64_t tiles_per_task = wanted == 1 && threads > 1 ? tiles : std::min(tiles, costs::kTilesPerTask);
   while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }
@@ -248,41 +177,42 @@ void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t
   if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, tiling, task, kernels);
 }
 
-void Int8Epilogue::operator()(const Int8Kernels &kernels, uint8_t *bytes, int64_t count) const {
-  if (table != nullptr) kernels.look_up(table->data(), bytes, bytes, count);
-  if (addition != nullptr) kernels.add(*addition, bytes, 1, other + (bytes - output), 1, bytes, count);
-  if (addition_table != nullptr) kernels.look_up(addition_table->data(), bytes, bytes, count);
-}
+namespace {
 
-EpilogueSlots WithInt8Epilogue::epilogue_slots() {
-  EpilogueSlots slots;
-  slots.table = addition_ ? &addition_table_ : &table_;
-  if (!addition_) slots.addition = &addition_;
-  if (*slots.table) return slots;
-  slots.lowest = addition_ ? &addition_->requantization.lowest : &params_.bounds.lowest;
-  slots.highest = addition_ ? &addition_->requantization.highest : &params_.bounds.highest;
-  return slots;
-}
+/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+class Int8Gemm final : public WithInt8Epilogue {
+ public:
+  Int8Gemm(TensorId left, TensorId right, TensorId out, WeightLayout layout, int64_t rows, Shape batch,
+           Shape left_steps, Shape right_steps, Int8Params params)
+      : WithInt8Epilogue({left, right}, out, std::move(params)),
+        layout_(layout),
+        rows_(rows),
+        batch_(std::move(batch)),
+        left_steps_(std::move(left_steps)),
+        right_steps_(std::move(right_steps)) {}
 
-Int8Epilogue WithInt8Epilogue::epilogue_of(const Frame &frame) const {
-  Int8Epilogue epilogue{};
-  if (table_) epilogue.table = &table_->table;
-  if (!addition_) return epilogue;
-  epilogue.addition = &*addition_;
-  epilogue.other = frame.in<uint8_t>(inputs.back());
-  epilogue.output = frame.out<uint8_t>(outputs[0]);
-  if (addition_table_) epilogue.addition_table = &addition_table_->table;
-  return epilogue;
-}
+  size_t prepare(const Setup &setup) override;
+  void run(const Frame &frame) const override;
 
-std::vector<float> WithInt8Epilogue::filled_multipliers(int64_t first, int64_t columns,
-                                                        int64_t multiple) const {
-  if (params_.multipliers.empty()) return {};
-  const auto begin = params_.multipliers.begin() + first;
-  std::vector<float> result(begin, begin + columns);
-  result.resize(static_cast<size_t>((columns + multiple - 1) / multiple * multiple), 0.0f);
-  return result;
-}
+ private:
+  struct Scratch; /* where the parts of the scratch memory are */
+  Scratch scratch_of(const Frame &frame) const;
+  void pack_computed(const Frame &frame, const Scratch &scratch) const;
+
+  WeightLayout layout_;
+  int64_t rows_;
+  Shape batch_;
+  Shape left_steps_;
+  Shape right_steps_;
+  Tiling tiling_{};
+  int64_t matrices_ = 0;
+  size_t matrix_bytes_ = 0; /* packed */
+  size_t folded_bytes_ = 0;
+  size_t pointer_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<int32_t> folded_; /* of constant weights */
+  std::vector<float> scales_;
+};
 
 struct Int8Gemm::Scratch {
   std::byte *pointers;
@@ -376,6 +306,15 @@ void Int8Gemm::run(const Frame &frame) const {
               [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
         }
       });
+}
+
+}  // namespace
+
+std::unique_ptr<Operation> int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout,
+                                     int64_t rows, Shape batch, Shape left_steps, Shape right_steps,
+                                     Int8Params params) {
+  return std::make_unique<Int8Gemm>(left, right, out, layout, rows, std::move(batch), std::move(left_steps),
+                                    std::move(right_steps), std::move(params));
 }
 
 }  // namespace cpuacc

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* MatMulInteger and ConvolutionInteger: exact sums of products of bytes whose zero points may be known
- * only while running.
- */
+#include "operations/quantised/quantised.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "layers/registry.h"
 #include "operations/quantised/int8_gemm.h"
-#include "operations/windows.h"
 
 namespace cpuacc {
 namespace {
@@ -165,76 +162,11 @@ class IntegerGemm final : public Operation {
   std::shared_ptr<const void> packed_;
 };
 
-bool is_byte(const Value &value) {
-  return value.type == ARMNN_SIGNED8 || value.type == ARMNN_UNSIGNED8;
-}
-
-/* The zero point of an operand; several are taken if they are constant and alike. */
-TensorId zero_point_of(Lowering &l, size_t i, const Value &operand) {
-  if (!l.has_input(i)) return kNone;
-  const auto number = static_cast<int32_t>(i);
-  const Value &zero = l.input(i);
-  require(zero.type == operand.type, "a zero point must have the data type of its operand", number);
-  const int64_t count = elements(zero.shape);
-  const auto *bytes = static_cast<const uint8_t *>(zero.read());
-  const bool is_alike = bytes != nullptr && count > 0 &&
-                        std::all_of(bytes, bytes + count, [&](uint8_t byte) { return byte == bytes[0]; });
-  require(count == 1 || is_alike, "different zero points are not computed here", number);
-  return l.in(i);
-}
-
-void require_bytes(const Lowering &l) {
-  require(is_byte(l.input(0)), "the data must be Signed8 or Unsigned8", 0);
-  require(is_byte(l.input(1)), "the weights must be Signed8 or Unsigned8", 1);
-  require(l.output().type == ARMNN_SIGNED32, "the output must be Signed32");
-}
-
-void lower_mat_mul(Lowering &l) {
-  require_bytes(l);
-  const Shape &left = l.input(0).shape;
-  const Shape &right = l.input(1).shape;
-  require(left.size() >= 2 && right.size() == 2 && left.back() == right[0],
-          "the right side must be one matrix that fits to the left side", 1);
-  const int64_t rows = elements(left, 0, left.size() - 1);
-  require(elements(l.output().shape) == rows * right[1], "the output's shape does not fit");
-  Windows windows{};
-  windows.batch = windows.height = windows.output_height = 1;
-  windows.width = windows.output_width = rows;
-  windows.channels = right[0];
-  windows.window_height = windows.window_width = windows.stride_y = windows.stride_x = 1;
-  const TensorId data = l.in(0);
-  const TensorId weights = l.in(1);
-  std::vector<TensorId> inputs{data, weights, zero_point_of(l, 2, l.input(0)),
-                               zero_point_of(l, 3, l.input(1))};
-  l.add<IntegerGemm>(std::move(inputs), l.out(), windows, WeightLayout{1, 0, right[0], right[1], right[1], 1});
-}
-
-void lower_integer_convolution(Lowering &l) {
-  require_bytes(l);
-  require(l.input(1).shape.size() == 4 && l.output().shape.size() == 4, "the rank must be 4");
-  const Order order = image_order(l);
-  const bool is_last = is_plain(order);
-  const Shape &weights = l.input(1).shape;
-  Windows windows = windows_of(l, order);
-  windows.window_height = weights[is_last ? 1 : 2];
-  windows.window_width = weights[is_last ? 2 : 3];
-  const int64_t depth = weights[is_last ? 3 : 1];
-  const int64_t taps = windows.window_height * windows.window_width;
-  require(depth == windows.channels, "groups are not computed here", 1);
-  require(in_memory(l.output().shape, order).back() == weights[0], "the output's shape does not fit");
-  const WeightLayout layout = is_last ? WeightLayout{taps, depth, depth, 1, weights[0], taps * depth}
-                                      : WeightLayout{taps, 1, depth, taps, weights[0], taps * depth};
-  const TensorId data = l.in(0, order);
-  const TensorId right = l.in(1);
-  std::vector<TensorId> inputs{data, right, zero_point_of(l, 2, l.input(0)),
-                               zero_point_of(l, 3, l.input(1))};
-  l.add<IntegerGemm>(std::move(inputs), l.out(0, order), windows, layout);
-}
-
 }  // namespace
 
-std::vector<LayerType> integer_gemm_layers() {
-  return {{ARMNN_LAYER_CONVOLUTION_INTEGER, lower_integer_convolution}, {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul}};
+std::unique_ptr<Operation> integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
+                                        const WeightLayout &layout) {
+  return std::make_unique<IntegerGemm>(std::move(operands), out, windows, layout);
 }
 
 }  // namespace cpuacc

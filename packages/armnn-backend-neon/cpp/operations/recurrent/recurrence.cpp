@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
 
@@ -45,7 +47,7 @@ void GemvMatrix::multiply(const Frame &frame, bool is_shared, const float *row, 
     }
   };
   const int64_t panels = (columns + width - 1) / width;
-  const double panel_ns = static_cast<double>(depth * width) * kMultiplyAddNs;
+  const double panel_ns = static_cast<double>(depth * width) * costs::kMultiplyAddNs;
   is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
 }
 
@@ -126,7 +128,7 @@ void Recurrence::run(const Frame &frame) const {
   for (int64_t item = 0; item < reading_.batch; ++item) length_of(frame, item);
   const int64_t count = reading_.ways * reading_.batch;
   if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
-  const double step_ns = static_cast<double>(gates_ * reading_.units * reading_.units) * kMultiplyAddNs;
+  const double step_ns = static_cast<double>(gates_ * reading_.units * reading_.units) * costs::kMultiplyAddNs;
   const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
   frame.pool.run(count, chain_ns, [&](int64_t begin, int64_t end, int32_t thread) {
     for (int64_t i = begin; i < end; ++i) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Chains of steps that each need the one before: what all recurrent layers have in common. */
-#ifndef CPUACC_OPERATIONS_RECURRENT_RECURRENCE_H_
-#define CPUACC_OPERATIONS_RECURRENT_RECURRENCE_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -96,5 +95,3 @@ class Recurrence : public Operation {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
 
@@ -21,7 +23,7 @@ size_t RoundedLstm::prepare(const Setup &setup) {
 void RoundedLstm::run(const Frame &frame) const {
   const int64_t line = padded_to_line(4 * sizes_.units);
   const double item_ns =
-      static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * kElementNs;
+      static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * costs::kElementNs;
   frame.pool.run(sizes_.batch, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
     float *own = reinterpret_cast<float *>(frame.scratch()) + 3 * line * thread;
     const Memory memory{own, own + line, reinterpret_cast<int16_t *>(own + 2 * line)};

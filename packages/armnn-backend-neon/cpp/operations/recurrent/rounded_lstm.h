@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A step of long short-term memory whose inner values are kept in few bits. */
-#ifndef CPUACC_OPERATIONS_RECURRENT_ROUNDED_LSTM_H_
-#define CPUACC_OPERATIONS_RECURRENT_ROUNDED_LSTM_H_
+#pragma once
 
 #include <utility>
 #include <vector>
@@ -59,5 +58,3 @@ class RoundedLstm final : public Operation {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Softmax and normalisation: lines of numbers side by side. */
+#include "operations/reduction/reduction.h"
+
+#include <algorithm>
 #include <cmath>
 
-#include "layers/registry.h"
-#include "operations/pointwise/pointwise.h"
-#include "operations/reduction/scan.h"
+#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
@@ -24,11 +24,12 @@ class Softmax final : public Operation {
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, static_cast<double>(length_) * kFunctionNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.softmax(x + i * length_, y + i * length_, length_, beta_, takes_logarithm_);
-      }
-    });
+    frame.pool.run(lines_, static_cast<double>(length_) * costs::kFunctionNs,
+                   [&](int64_t begin, int64_t end, int32_t) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       frame.kernels.softmax(x + i * length_, y + i * length_, length_, beta_, takes_logarithm_);
+                     }
+                   });
   }
 
   bool may_overwrite(size_t) const override { return true; }
@@ -39,20 +40,6 @@ class Softmax final : public Operation {
   int64_t length_ = 0;
   int64_t lines_ = 0;
 };
-
-CPUACC_SHARED(AXIS, SOFTMAX, LOG_SOFTMAX);
-CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
-
-void lower_softmax(Lowering &l, bool takes_logarithm) {
-  require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
-  if (l.input(0).type != ARMNN_FLOAT32) return lower_other_softmax(l, takes_logarithm);
-  require_floats(l);
-  const int64_t axis = whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), l.input(0).shape.size());
-  const Order order = with_last(l.order(0), axis);
-  const TensorId from = l.in(0, order);
-  l.add<Softmax>(from, l.out(0, order),
-                 static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA))), takes_logarithm);
-}
 
 class Normalize final : public Operation {
  public:
@@ -70,12 +57,12 @@ class Normalize final : public Operation {
     const float *gamma = inputs[1] == kNone ? nullptr : frame.in<float>(inputs[1]);
     const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, static_cast<double>(3 * length_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.normalize(x + i * length_, gamma, beta, y + i * length_, length_, eps_,
-                                subtracts_mean_);
-      }
-    });
+    frame.pool.run(
+        lines_, static_cast<double>(3 * length_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+          for (int64_t i = begin; i < end; ++i) {
+            frame.kernels.normalize(x + i * length_, gamma, beta, y + i * length_, length_, eps_, subtracts_mean_);
+          }
+        });
   }
 
   bool may_overwrite(size_t input) const override { return input == 0; }
@@ -87,119 +74,182 @@ class Normalize final : public Operation {
   int64_t lines_ = 0;
 };
 
-CPUACC_SHARED(AXIS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
-CPUACC_SHARED(EPS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
+}  // namespace
 
-void lower_normalize(Lowering &l, bool subtracts_mean) {
-  require_floats(l);
-  const Shape &shape = l.input(0).shape;
-  require(!shape.empty(), "a scalar has no axis", 0);
-  const int64_t given = l.layer().integer(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
-  const auto axis = static_cast<size_t>(whole_axis(given, shape.size()));
-  const int64_t length = elements(shape, axis, shape.size());
-  const auto factor = [&](size_t i) {
-    if (!l.has_input(i)) return kNone;
-    const Shape &given = l.input(i).shape;
-    const size_t rank = shape.size() - axis;
-    const bool fits = elements(given) == length && given.size() >= rank &&
-                      Shape(given.end() - static_cast<Shape::difference_type>(rank), given.end()) ==
-                          Shape(shape.begin() + static_cast<Shape::difference_type>(axis), shape.end());
-    require(fits, "it must have the shape of the normalised axes", static_cast<int32_t>(i));
-    return l.in(i);
-  };
-  const TensorId gamma = factor(1);
-  const TensorId beta = subtracts_mean ? factor(2) : kNone;
-  const TensorId from = l.in(0);
-  l.add<Normalize>(from, gamma, beta, l.out(), length,
-                   static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_EPS))),
-                   subtracts_mean);
+std::unique_ptr<Operation> softmax(TensorId from, TensorId to, float beta, bool takes_logarithm) {
+  return std::make_unique<Softmax>(from, to, beta, takes_logarithm);
 }
 
-/* scale * x + shift, a number of each per channel; the channels are last. */
-class ScaleShift final : public Pointwise {
+std::unique_ptr<Operation> normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length,
+                                     float eps, bool subtracts_mean) {
+  return std::make_unique<Normalize>(from, gamma, beta, to, length, eps, subtracts_mean);
+}
+
+namespace {
+
+/* [rows, members, spatial]: each row by its own mean and variance, then each member by its factor
+ * and offset.
+ */
+class NormalizeGroups final : public Operation {
  public:
-  ScaleShift(TensorId from, TensorId scale, TensorId shift, TensorId to)
-      : Pointwise({from, scale, shift}, {to}) {}
-
-  size_t prepare(const Setup &setup) override {
-    const Tensor &out = setup[outputs[0]];
-    channels_ = out.shape.back();
-    lines_ = channels_ == 0 ? 0 : out.count() / channels_;
-    return 0;
-  }
-
-  EpilogueSlots epilogue_slots() override {
-    EpilogueSlots slots;
-    slots.function = &function_;
-    return slots;
-  }
+  /* Args: gamma, beta: [groups * members]; kNone: the numbers stand for all. */
+  NormalizeGroups(TensorId from, TensorId gamma, TensorId beta, TensorId to, GroupSizes sizes, float eps,
+                  float factor, float offset)
+      : Operation({from, gamma, beta}, {to}), sizes_(sizes), eps_(eps), factor_(factor), offset_(offset) {}
 
   void run(const Frame &frame) const override {
+    const auto &[rows, members, spatial, groups] = sizes_;
     const float *x = frame.in<float>(inputs[0]);
-    const float *scale = frame.in<float>(inputs[1]);
-    const float *shift = frame.in<float>(inputs[2]);
+    const float *gamma = inputs[1] == kNone ? nullptr : frame.in<float>(inputs[1]);
+    const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, static_cast<double>(channels_) * kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t length = members * spatial;
+    const double row_ns = static_cast<double>(length) * 4 * costs::kElementNs;
+    frame.pool.run(rows, row_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_,
-                                  channels_);
+        float *row = y + i * length;
+        frame.kernels.normalize(x + i * length, nullptr, nullptr, row, length, eps_, true);
+        for (int64_t j = 0; j < members; ++j) {
+          const int64_t channel = i % groups * members + j;
+          const Elementwise scale{Function::linear, gamma == nullptr ? factor_ : gamma[channel],
+                                  beta == nullptr ? offset_ : beta[channel]};
+          frame.kernels.elementwise(scale, row + j * spatial, row + j * spatial, spatial);
+        }
       }
     });
   }
 
   bool may_overwrite(size_t input) const override { return input == 0; }
-  std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const override {
-    const Tensor &out = graph[outputs[0]];
-    if (out.shape.back() == 1) return std::nullopt; /* its kernel does not repeat a number */
-    return AccessPattern{1, input == 0 ? out.count() : out.shape.back()};
-  }
-  void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
-                    int64_t n) const override {
-    kernels.scale_shift(static_cast<const float *>(operands[0]), static_cast<const float *>(operands[1]),
-                        static_cast<const float *>(operands[2]), function_, static_cast<float *>(to), n);
-  }
 
  private:
-  Elementwise function_{Function::identity, 0.0f, 0.0f};
-  int64_t channels_ = 0;
-  int64_t lines_ = 0;
+  GroupSizes sizes_;
+  float eps_;
+  float factor_;
+  float offset_;
 };
 
-void lower_batch_normalization(Lowering &l) {
-  require_floats(l);
-  const size_t rank = l.input(0).shape.size();
-  const bool is_last =
-      l.layer().integer(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
-  const Order order = is_last ? plain_order(rank) : channels_last(rank);
-  const float *mean = l.constant(1, "the mean");
-  const float *variance = l.constant(2, "the variance");
-  const float *beta = l.constant(3, "beta");
-  const float *gamma = l.constant(4, "gamma");
-  const double eps = l.layer().real(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_EPS));
-  const int64_t channels = elements(l.input(1).shape);
-  std::vector<float> scale;
-  std::vector<float> shift;
-  for (int64_t c = 0; c < channels; ++c) {
-    const double factor = gamma[c] / std::sqrt(variance[c] + eps);
-    scale.push_back(static_cast<float>(factor));
-    shift.push_back(static_cast<float>(beta[c] - mean[c] * factor));
+/* What becomes of the channels of each pixel, side by side in memory. */
+class Pixels : public Operation {
+ public:
+  Pixels(TensorId from, TensorId to) : Operation({from}, {to}) {}
+
+  size_t prepare(const Setup &setup) override {
+    channels_ = setup[outputs[0]].shape.back();
+    pixels_ = channels_ == 0 ? 0 : setup[outputs[0]].count() / channels_;
+    return static_cast<size_t>(channels_ * setup.threads) * sizeof(float);
   }
-  const TensorId from = l.in(0, order);
-  const TensorId scales = l.constant_tensor({channels}, scale);
-  const TensorId shifts = l.constant_tensor({channels}, shift);
-  l.add<ScaleShift>(from, scales, shifts, l.out(0, order));
-}
+
+  void run(const Frame &frame) const override {
+    const float *x = frame.in<float>(inputs[0]);
+    float *y = frame.out<float>(outputs[0]);
+    const double pixel_ns = static_cast<double>(channels_) * costs::kFunctionNs;
+    frame.pool.run(pixels_, pixel_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      float *squares = reinterpret_cast<float *>(frame.scratch()) + channels_ * thread;
+      for (int64_t i = begin; i < end; ++i) {
+        const float *pixel = x + i * channels_;
+        frame.kernels.arithmetic(Arithmetic::multiply, pixel, 1, pixel, 1, squares, channels_);
+        compute(frame.kernels, pixel, squares, y + i * channels_);
+      }
+    });
+  }
+
+ protected:
+  /* Writes y; may overwrite the squares. */
+  virtual void compute(const Kernels &kernels, const float *x, float *squares, float *y) const = 0;
+
+  int64_t channels_ = 0;
+
+ private:
+  int64_t pixels_ = 0;
+};
+
+/* Whether float32 held the sum of squares: neither overflow nor underflow took it. */
+bool is_held(float squares) { return squares >= 0x1p-100f && squares < HUGE_VALF; }
+
+class L2Normalize final : public Pixels {
+ public:
+  L2Normalize(TensorId from, TensorId to, float eps) : Pixels(from, to), eps_(eps) {}
+
+  bool may_overwrite(size_t input) const override { return input == 0; }
+
+ private:
+  void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
+    const float sum = kernels.reduce_row(Reduction::sum, squares, channels_);
+    const float square = sum < eps_ ? eps_ : sum;
+    if (!is_held(square)) return compute_in_double(x, y);
+    const float factor = 1.0f / std::sqrt(square);
+    kernels.elementwise({Function::linear, factor, 0.0f}, x, y, channels_);
+  }
+
+  void compute_in_double(const float *x, float *y) const {
+    double sum = 0.0;
+    for (int64_t i = 0; i < channels_; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    const double root = std::sqrt(sum < static_cast<double>(eps_) ? static_cast<double>(eps_) : sum);
+    for (int64_t i = 0; i < channels_; ++i) y[i] = static_cast<float>(static_cast<double>(x[i]) / root);
+  }
+
+  float eps_;
+};
+
+/* x * (k + alpha * sum of the neighbours' squares)^-beta */
+class LocalResponse final : public Pixels {
+ public:
+  LocalResponse(TensorId from, TensorId to, int64_t radius, float alpha, float beta, float k)
+      : Pixels(from, to), radius_(radius), alpha_(alpha), beta_(beta), k_(k) {}
+
+ private:
+  void compute(const Kernels &kernels, const float *x, float *squares, float *y) const override {
+    if (!std::isfinite(kernels.reduce_row(Reduction::sum, squares, channels_))) return compute_in_double(x, y);
+    std::copy(squares, squares + channels_, y);
+    for (int64_t away = 1; away <= std::min(radius_, channels_ - 1); ++away) {
+      kernels.arithmetic(Arithmetic::add, y, 1, squares + away, 1, y, channels_ - away);
+      kernels.arithmetic(Arithmetic::add, y + away, 1, squares, 1, y + away, channels_ - away);
+    }
+    kernels.elementwise({Function::linear, alpha_, k_}, y, y, channels_);
+    if (beta_ == 0.5f) {
+      kernels.elementwise({Function::rsqrt, 0.0f, 0.0f}, y, y, channels_);
+    } else if (beta_ == 1.0f) {
+      kernels.elementwise({Function::reciprocal, 0.0f, 0.0f}, y, y, channels_);
+    } else {
+      kernels.elementwise({Function::log, 0.0f, 0.0f}, y, y, channels_);
+      kernels.elementwise({Function::linear, -beta_, 0.0f}, y, y, channels_);
+      kernels.elementwise({Function::exp, 0.0f, 0.0f}, y, y, channels_);
+    }
+    kernels.arithmetic(Arithmetic::multiply, x, 1, y, 1, y, channels_);
+  }
+
+  void compute_in_double(const float *x, float *y) const {
+    for (int64_t i = 0; i < channels_; ++i) {
+      double sum = 0.0;
+      const int64_t last = std::min(i + radius_, channels_ - 1);
+      for (int64_t j = std::max<int64_t>(i - radius_, 0); j <= last; ++j) {
+        sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+      }
+      const double scale = static_cast<double>(k_) + static_cast<double>(alpha_) * sum;
+      y[i] = static_cast<float>(static_cast<double>(x[i]) * std::pow(scale, -static_cast<double>(beta_)));
+    }
+  }
+
+  int64_t radius_;
+  float alpha_;
+  float beta_;
+  float k_;
+};
 
 }  // namespace
 
-std::vector<LayerType> normalization_layers() {
-  return {
-      {ARMNN_LAYER_BATCH_NORMALIZATION, lower_batch_normalization},
-      {ARMNN_LAYER_LAYER_NORMALIZATION, [](Lowering &l) { lower_normalize(l, true); }},
-      {ARMNN_LAYER_LOG_SOFTMAX, [](Lowering &l) { lower_softmax(l, true); }},
-      {ARMNN_LAYER_RMS_NORMALIZATION, [](Lowering &l) { lower_normalize(l, false); }},
-      {ARMNN_LAYER_SOFTMAX, [](Lowering &l) { lower_softmax(l, false); }},
-  };
+std::unique_ptr<Operation> normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to,
+                                            const GroupSizes &sizes, float eps, float factor, float offset) {
+  return std::make_unique<NormalizeGroups>(from, gamma, beta, to, sizes, eps, factor, offset);
+}
+
+std::unique_ptr<Operation> l2_normalize(TensorId from, TensorId to, float eps) {
+  return std::make_unique<L2Normalize>(from, to, eps);
+}
+
+std::unique_ptr<Operation> local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta,
+                                          float k) {
+  return std::make_unique<LocalResponse>(from, to, radius, alpha, beta, k);
 }
 
 }  // namespace cpuacc

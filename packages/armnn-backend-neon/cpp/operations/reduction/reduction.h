@@ -1,24 +1,98 @@
 /* SPDX-License-Identifier: MIT */
-/* Which axes a layer sums up. */
-#ifndef CPUACC_OPERATIONS_REDUCTION_REDUCTION_H_
-#define CPUACC_OPERATIONS_REDUCTION_REDUCTION_H_
+/* Reductions along axes: sums, extremes and their places, scans, softmax, normalisation, pooling. */
+#pragma once
 
-#include "layers/lowering.h"
+#include <memory>
+
+#include "costs/costs.h"
+#include "graph/ir.h"
+#include "operations/windows.h"
 
 namespace cpuacc {
 
-/* In this order the input is [outer, count, inner], the output [outer, inner] in the order left. */
-struct ReducedAxes {
-  Order order;
-  Order left;
-  int64_t outer;
-  int64_t count;
-  int64_t inner;
+/* [outer, count, inner] -> [outer, inner]. */
+std::unique_ptr<Operation> reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count,
+                                  int64_t inner);
+
+/* Computes one line of count elements, stride apart, of the input and of the output. */
+using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
+
+constexpr int64_t kExclusive = 1;
+
+constexpr int64_t kReverse = 2;
+
+/* Nullptr: not for this type. Flags of a scan: those above. */
+AxisFunction scan_function(armnn_data_type type, bool is_product);
+
+AxisFunction reduction_function(Reduction reduction, armnn_data_type type);
+
+/* Of Float64. */
+AxisFunction softmax_function(bool takes_logarithm);
+
+/* Args: to_size: of the axis in the output. */
+std::unique_ptr<Operation> along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size,
+                                      AxisFunction compute, int64_t flags);
+
+using FindBest = void (*)(const void *from, int64_t count, int64_t stride, int64_t columns, int64_t *places);
+
+/* Nullptr: not for this type. */
+FindBest argminmax_function(armnn_data_type type, bool is_largest);
+
+std::unique_ptr<Operation> arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find);
+
+/* Stores an index as Signed64 or Signed32. */
+void store_index(void *to, bool is_wide, int64_t i, int64_t index);
+
+/* Nullptr: not for this type. */
+FindBest topk_function(armnn_data_type type, bool is_largest);
+
+std::unique_ptr<Operation> top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k,
+                                 FindBest find);
+
+/* Along the last axis. */
+std::unique_ptr<Operation> softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
+
+/* Of rows of so many numbers; gamma and beta may be kNone. */
+std::unique_ptr<Operation> normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length,
+                                     float eps, bool subtracts_mean);
+
+/* A tensor seen as [rows, members, spatial]. */
+struct GroupSizes {
+  int64_t rows, members, spatial;
+  int64_t groups; /* rows of one item of the batch */
 };
 
-/* By axis and keep_dims; refuses axes that are not known. */
-ReducedAxes reduced_axes_of(const Lowering &lowering);
+/* Args: gamma, beta: [groups * members]; kNone: factor and offset are those of all. */
+std::unique_ptr<Operation> normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to,
+                                            const GroupSizes &sizes, float eps, float factor, float offset);
+
+/* Of the channels of each pixel, which are last. */
+std::unique_ptr<Operation> l2_normalize(TensorId from, TensorId to, float eps);
+
+std::unique_ptr<Operation> local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta,
+                                          float k);
+
+/* Windows as the kernels of pooling take them. */
+PoolingShape pooling_shape(const Windows &windows, bool counts_padding);
+
+/* Calls pool_row for each row of the output of all images, by threads. */
+template <typename Row, typename T, typename PoolRow>
+void for_each_pooling_row(const Frame &frame, const Windows &w, const T *input, T *output, const Row &shared,
+                          const PoolRow &pool_row) {
+  const int64_t taps = w.output_width * w.channels * w.window_height * w.window_width;
+  frame.pool.run(w.batch * w.output_height, static_cast<double>(taps) * costs::kElementNs,
+                 [&](int64_t begin, int64_t end, int32_t) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     Row row = shared;
+                     row.input = input + i / w.output_height * w.height * w.width * w.channels;
+                     row.output = output + i * w.output_width * w.channels;
+                     row.top = i % w.output_height * w.stride_y - w.pad_top;
+                     pool_row(row);
+                   }
+                 });
+}
+
+std::unique_ptr<Operation> pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling,
+                                bool counts_padding);
 
 }  // namespace cpuacc
-
-#endif

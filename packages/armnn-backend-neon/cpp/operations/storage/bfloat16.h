@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of a gemm in bfloat16: weights packed once, what is computed rounded while running. */
-#ifndef CPUACC_OPERATIONS_STORAGE_BFLOAT16_H_
-#define CPUACC_OPERATIONS_STORAGE_BFLOAT16_H_
+/* Rounding to bfloat16 storage. */
+#pragma once
 
-#include "operations/gemm/gemm.h"
+#include <cstdint>
+
+#include "graph/ir.h"
 
 namespace cpuacc {
 
-/* Whether a gemm gains by bfloat16: rounding its rows must cost less than what it saves. */
-bool gains_by_bfloat16(const Setup &setup, const WeightLayout &layout);
-
-/* Panels as of float32; in each, for every tap and two k's, one row of pairs. */
-size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels);
-void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
-                  Bfloat16 *packed);
+/* Two rounded numbers as they are stored: the first has the lower 16 bits. */
+uint32_t pair_of(float first, float second);
 
 /* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
 struct RoundedRows {
@@ -29,5 +25,3 @@ struct RoundedRows {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/winograd/winograd_1d.h"
+#include "operations/winograd/winograd.h"
 
 #include <algorithm>
 
+#include "costs/costs.h"
+
 namespace cpuacc {
 namespace {
-
-constexpr int64_t kBlockBytes = 512 * 1024; /* what stays in a core's second cache */
-constexpr int64_t kWhole = 8; /* columns that are computed together, or more */
-constexpr int64_t kCrowding = 256; /* numbers; lines that far apart meet in few sets of the cache */
-
-/* In multiply-adds: what transforming a number costs, and what reading a weight does. */
-constexpr double kTransformCost1d = 8.0;
-constexpr double kTileCost = 100.0; /* of a point of a tile, however few its numbers */
-constexpr double kWeightCost1d = 4.0;
-constexpr double kOutputCost = 150.0; /* of plain sums: per output, and per tap that is looked for */
-constexpr double kTapCost = 60.0;
-constexpr double kWorthIt1d = 0.85;
 
 int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -76,7 +66,7 @@ class Winograd1dConvolution final : public WithEpilogue {
         filter_(filter),
         points_(filter.points()),
         tiles_(ratio_up(axes_.outputs_along, filter.outputs)),
-        line_(layout.depth % kCrowding == 0 ? layout.depth + 16 : layout.depth) {}
+        line_(layout.depth % costs::kCrowdedTransforms == 0 ? layout.depth + costs::kRowFiller : layout.depth) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
@@ -107,17 +97,17 @@ class Winograd1dConvolution final : public WithEpilogue {
     const int64_t along = ratio_up(tiles_, block_tiles_);
     const auto sums = static_cast<double>(points_ * block_lines_ * block_tiles_ * axes_.taps *
                                           layout_.depth * layout_.columns);
-    frame.pool.run(batch_ * across * along, sums * kMultiplyAddNs,
-                   [&](int64_t begin, int64_t end, int32_t thread) {
-      std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t line = i / along % across * block_lines_;
-        const int64_t tile = i % along * block_tiles_;
-        const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line),
-                          tile, std::min(block_tiles_, tiles_ - tile)};
-        run_block(frame, scratch, block);
-      }
-    });
+    frame.pool.run(
+        batch_ * across * along, sums * costs::kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
+          std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t line = i / along % across * block_lines_;
+            const int64_t tile = i % along * block_tiles_;
+            const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
+                              std::min(block_tiles_, tiles_ - tile)};
+            run_block(frame, scratch, block);
+          }
+        });
   }
 
  private:
@@ -132,7 +122,7 @@ class Winograd1dConvolution final : public WithEpilogue {
   /* Whole lines if some fit, so that few are transformed twice; blocks for all threads. */
   void choose_block(int32_t threads, const Kernels &kernels) {
     const int64_t most = std::max<int64_t>(
-        1, kBlockBytes / (points_ * (line_ + kernels.columns) * static_cast<int64_t>(sizeof(float))));
+        1, costs::kSecondCacheBytes / (points_ * (line_ + kernels.columns) * static_cast<int64_t>(sizeof(float))));
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;
     const int64_t lines_at_least = std::min(axes_.outputs_across, 2 * axes_.halo() + 1);
     block_tiles_ = std::clamp<int64_t>(most / (lines_at_least + axes_.halo()), 1, tiles_);
@@ -283,20 +273,23 @@ double cost(const Windows &w, const WeightLayout &layout, const Winograd1dFilter
                                          ratio_up(axes.outputs_along, filter.outputs));
   const auto points = static_cast<double>(filter.points());
   const auto depth = static_cast<double>(layout.depth);
-  const auto columns = static_cast<double>(ratio_up(layout.columns, kWhole) * kWhole);
+  const auto columns = static_cast<double>(ratio_up(layout.columns, costs::winograd_1d::kWholeColumns) *
+                                           costs::winograd_1d::kWholeColumns);
   const double weights = static_cast<double>(axes.taps) * depth * columns;
   const double numbers = points * depth * sizeof(float);
-  const double blocks = std::max(1.0, tiles * numbers / kBlockBytes);
-  const double transforms = kTileCost + kTransformCost1d * (std::max(depth, 16.0) + std::max(columns, 16.0));
-  return points * (tiles * (weights + transforms) + blocks * weights * kWeightCost1d);
+  const double blocks = std::max(1.0, tiles * numbers / costs::kSecondCacheBytes);
+  const double transforms = costs::winograd_1d::kTilePoint +
+                            costs::winograd_1d::kTransform * (std::max(depth, 16.0) + std::max(columns, 16.0));
+  return points * (tiles * (weights + transforms) + blocks * weights * costs::winograd_1d::kWeight);
 }
 
 double plain_cost_1d(const Windows &w, const WeightLayout &layout) {
   const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
-  const auto columns = static_cast<double>(ratio_up(layout.columns, kWhole) * kWhole);
+  const auto columns = static_cast<double>(ratio_up(layout.columns, costs::winograd_1d::kWholeColumns) *
+                                           costs::winograd_1d::kWholeColumns);
   const auto taps = static_cast<double>(w.window_width > 1 && layout.depth <= 16 ? 0 : layout.taps);
-  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + kWeightCost1d) +
-         outputs * (kOutputCost + kTapCost * taps);
+  return static_cast<double>(layout.taps * layout.depth) * columns * (outputs + costs::winograd_1d::kWeight) +
+         outputs * (costs::winograd_1d::kOutput + costs::winograd_1d::kTap * taps);
 }
 
 }  // namespace
@@ -304,7 +297,7 @@ double plain_cost_1d(const Windows &w, const WeightLayout &layout) {
 Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout) {
   Winograd1dFilter best{false, 0, 0};
   if (w.stride_y != 1 || w.stride_x != 1) return best;
-  double least = kWorthIt1d * plain_cost_1d(w, layout);
+  double least = costs::winograd_1d::kWorth * plain_cost_1d(w, layout);
   for (const bool is_along_y : {false, true}) {
     const int64_t window = is_along_y ? w.window_height : w.window_width;
     for (const int64_t points : {int64_t{6}, int64_t{8}}) {
@@ -320,9 +313,10 @@ Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout
   return best;
 }
 
-void add_winograd_1d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                     const Windows &windows, const WeightLayout &layout, const Winograd1dFilter &filter) {
-  lowering.add<Winograd1dConvolution>(input, weights, bias, out, windows, layout, filter);
+std::unique_ptr<Operation> winograd_1d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                   const Windows &windows, const WeightLayout &layout,
+                                                   const Winograd1dFilter &filter) {
+  return std::make_unique<Winograd1dConvolution>(input, weights, bias, out, windows, layout, filter);
 }
 
 }  // namespace cpuacc

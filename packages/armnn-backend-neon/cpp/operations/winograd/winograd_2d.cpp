@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "operations/winograd/winograd_2d.h"
+#include "operations/winograd/winograd.h"
 
 #include <algorithm>
+
+#include "costs/costs.h"
 
 namespace cpuacc {
 namespace {
@@ -9,16 +11,6 @@ namespace {
 constexpr int64_t kWindow = 3;
 constexpr int64_t kTaps = kWindow * kWindow;
 constexpr int64_t kMostPoints = 8; /* along an axis */
-constexpr int64_t kLeastChannels = 16; /* the lanes of the widest vectors */
-constexpr int64_t kTransformedBytes = 512 * 1024; /* what stays in a core's second cache */
-constexpr int64_t kStrideFiller = 16; /* keeps rows of 2^n bytes from one set of the cache */
-
-/* In multiply-adds: what transforming a channel of a tile costs, and what reading a weight does. */
-constexpr double kTransformCost = 7.0;
-constexpr double kWeightCost = 4.0;
-/* Of a multiply-add in bfloat16. Winograd is as exact as ever there, so it need not be worth much. */
-constexpr double kBfloat16Cost = 0.5;
-constexpr double kWorthIt = 0.8;
 
 int64_t tiles_along(int64_t outputs, int64_t side) { return (outputs + side - 1) / side; }
 
@@ -68,7 +60,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         tiles_y_(tiles_along(windows.output_height, side)),
         tiles_x_(tiles_along(windows.output_width, side)),
         tiles_(windows.batch * tiles_y_ * tiles_x_),
-        line_(layout.depth + kStrideFiller) {}
+        line_(layout.depth + costs::kRowFiller) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
@@ -85,7 +77,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
     const int64_t bytes = points_ * line_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
-    const int64_t most = std::max<int64_t>(kernels.rows, kTransformedBytes / bytes);
+    const int64_t most = std::max<int64_t>(kernels.rows, costs::kSecondCacheBytes / bytes);
     /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
     const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
     const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
@@ -102,7 +94,7 @@ class Winograd2dConvolution final : public WithEpilogue {
   void run(const Frame &frame) const override {
     const int64_t blocks = (tiles_ + block_ - 1) / block_;
     const auto sums = static_cast<double>(points_ * block_ * layout_.depth * layout_.columns);
-    frame.pool.run(blocks, sums * kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.pool.run(blocks, sums * costs::kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
       std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
       for (int64_t i = begin; i < end; ++i) run_block(frame, scratch, i * block_);
     });
@@ -222,15 +214,15 @@ double cost(const Windows &w, const WeightLayout &layout, int64_t side) {
                                          tiles_along(w.output_width, side));
   const auto depth = static_cast<double>(layout.depth);
   const auto columns = static_cast<double>(layout.columns);
-  const double blocks = std::max(1.0, tiles * points * depth * sizeof(float) / kTransformedBytes);
-  return points * (tiles * (depth * columns + kTransformCost * (depth + columns)) +
-                   blocks * depth * columns * kWeightCost);
+  const double blocks = std::max(1.0, tiles * points * depth * sizeof(float) / costs::kSecondCacheBytes);
+  return points * (tiles * (depth * columns + costs::winograd_2d::kTransform * (depth + columns)) +
+                   blocks * depth * columns * costs::winograd_2d::kWeight);
 }
 
 double plain_cost(const Windows &w, const WeightLayout &layout) {
   const auto outputs = static_cast<double>(w.batch * w.output_height * w.output_width);
   const auto weights = static_cast<double>(kTaps * layout.depth * layout.columns);
-  return weights * (outputs + kWeightCost);
+  return weights * (outputs + costs::winograd_2d::kWeight);
 }
 
 }  // namespace
@@ -238,8 +230,10 @@ double plain_cost(const Windows &w, const WeightLayout &layout) {
 int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const FastMath &fast_math) {
   const bool fits = w.window_height == kWindow && w.window_width == kWindow && w.stride_y == 1 &&
                     w.stride_x == 1 && w.dilation_y == 1 && w.dilation_x == 1;
-  if (!fits || layout.depth < kLeastChannels || layout.columns < kLeastChannels) return 0;
-  const double worth = fast_math.has_bfloat16 ? kBfloat16Cost : kWorthIt;
+  if (!fits || layout.depth < costs::winograd_2d::kLeastChannels ||
+      layout.columns < costs::winograd_2d::kLeastChannels)
+    return 0;
+  const double worth = fast_math.has_bfloat16 ? costs::winograd_2d::kBfloat16 : costs::winograd_2d::kWorth;
   double least = worth * plain_cost(w, layout);
   int64_t best = 0;
   for (int64_t side = 2; side <= (fast_math.is_allowed ? 6 : 4); side += 2) {
@@ -251,9 +245,9 @@ int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const Fas
   return best;
 }
 
-void add_winograd_2d(Lowering &lowering, TensorId input, TensorId weights, TensorId bias, TensorId out,
-                     const Windows &windows, const WeightLayout &layout, int64_t side) {
-  lowering.add<Winograd2dConvolution>(input, weights, bias, out, windows, layout, side);
+std::unique_ptr<Operation> winograd_2d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                   const Windows &windows, const WeightLayout &layout, int64_t side) {
+  return std::make_unique<Winograd2dConvolution>(input, weights, bias, out, windows, layout, side);
 }
 
 }  // namespace cpuacc

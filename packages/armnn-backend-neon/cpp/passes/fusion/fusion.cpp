@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/fusion/rules.h"
+#include "passes/passes.h"
 
 namespace cpuacc {
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of fusion: what of an operation the producer of its input can compute. */
-#ifndef CPUACC_PASSES_FUSION_RULES_H_
-#define CPUACC_PASSES_FUSION_RULES_H_
+#pragma once
 
 #include <vector>
 
@@ -54,5 +53,3 @@ constexpr Rule *kRules[] = {fuse_function,       fuse_bounds, fuse_residual,  fu
                             fuse_permutation};
 
 }  // namespace cpuacc
-
-#endif

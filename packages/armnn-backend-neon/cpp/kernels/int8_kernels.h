@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of one level for 8-bit integers: what kernels.h is for floats.
+ *
+ * A tensor of bytes is signed or unsigned. A level multiplies one of the two kinds with signed
+ * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Whoever
+ * folds zero points into a bias adds read_offset.
+ */
+#ifndef CPUACC_KERNELS_INT8_KERNELS_H_
+#define CPUACC_KERNELS_INT8_KERNELS_H_
+
+#include <cstdint>
+
+namespace cpuacc {
+
+/* How an accumulator is requantised: stored = bounded(round(scales[column] * sum) + zero_point),
+ * ties to even.
+ */
+struct Requantization {
+  const float *scales; /* of the first column, filled up to a whole vector */
+  int32_t zero_point;
+  int32_t lowest; /* of what is stored */
+  int32_t highest;
+};
+
+/* An int8 gemm tile: rows x columns of C = sum over taps and depth of A * B, plus bias.
+ *
+ * Row r of A at tap t starts at rows[t * rows_stride + r] and has depth bytes. B is packed: for each
+ * tap and each four k (zeros where depth runs out) a row of table.columns times four bytes.
+ */
+struct Int8GemmTile {
+  const uint8_t *const *rows;
+  int64_t rows_stride;
+  int64_t taps;
+  int64_t depth;
+  bool is_signed; /* what the rows hold */
+  const int8_t *b;
+  int32_t b_zero_point; /* times the sum of each row is taken off */
+  const int32_t *row_sums; /* by sum_rows; nullptr where b_zero_point is 0 */
+  const int32_t *bias; /* of the first column, filled up to table.columns */
+  void *c; /* bytes, or int32_t where scales is nullptr */
+  int64_t c_stride; /* in elements */
+  int32_t row_count; /* 1 .. table.rows */
+  int32_t column_count; /* 1 .. table.columns */
+  Requantization requantization;
+};
+
+/* Accumulators as real numbers: (sum + whole) * scale + shift. */
+struct DequantisedAccumulators {
+  const int32_t *whole; /* of each column; nullptr: none */
+  float scale;
+  const float *shift; /* of each column; nullptr: none */
+};
+
+/* Outputs side by side of a convolution whose windows lie inside of the image, as in DirectRow; B is a
+ * panel as in Int8GemmTile, without a zero point.
+ */
+struct Int8DirectRow {
+  const uint8_t *image; /* the first tap of the first output */
+  int64_t count; /* outputs */
+  int64_t step;
+  int64_t taps;
+  int64_t tap_step;
+  int64_t depth; /* a multiple of four; B has zeros for what is not of the window */
+  bool is_signed; /* what the image holds */
+  const int8_t *b;
+  const int32_t *bias; /* of the first column, filled up to table.columns */
+  uint8_t *c;
+  int64_t c_stride;
+  int32_t column_count; /* 1 .. table.columns */
+  Requantization requantization;
+};
+
+/* How the windows of a depthwise convolution lie in an image. */
+struct DepthwiseShape {
+  int64_t height, width, channels;
+  int64_t window_height, window_width;
+  int64_t stride_y, stride_x;
+  int64_t dilation_y, dilation_x;
+};
+
+/* Rows of the output of a depthwise convolution, channels last, one output channel per input channel.
+ * Weights: for each window row and each group of table.depthwise_group window columns, four bytes per
+ * channel: those columns' weights side by side, zeros where columns run out.
+ */
+struct Int8DepthwiseRows : DepthwiseShape {
+  const uint8_t *input; /* the image: [height, width, channels] */
+  const void *weights;
+  const int32_t *bias; /* filled up to a whole vector, as are the scales */
+  uint8_t *output; /* [count, output_width, channels] */
+  int64_t output_step; /* between the rows of the output */
+  int64_t count, output_width;
+  int64_t top; /* as in DepthwiseRows */
+  int64_t left;
+  /* Groups of columns that are gathered of a row of the image, from left on, and the columns from one to
+   * the next; stride_x and, if a window has several groups, theirs are multiples of it.
+   */
+  int64_t gathered;
+  int64_t gathered_step;
+  void *gathered_rows; /* room for gathered vectors, 2 + (window_height - 1) * dilation_y times */
+  void **window_rows; /* room for window_height pointers */
+  bool is_signed;
+  int32_t zero_point; /* of the image, as stored */
+  Requantization requantization;
+};
+
+/* How the windows of pooling lie in an image. */
+struct PoolingShape {
+  int64_t height, width, channels;
+  int64_t output_width;
+  int64_t window_height, window_width;
+  int64_t stride_x;
+  int64_t dilation_x, dilation_y;
+  int64_t left; /* input column of the first window column of the first output */
+  int64_t padded_bottom, padded_right; /* where padding ends, counted from the input's first element */
+  bool counts_padding; /* in the divisor of an average */
+};
+
+struct Int8PoolingRow : PoolingShape {
+  bool takes_maximum; /* else the average */
+  const uint8_t *input; /* [height, width, channels] */
+  uint8_t *output; /* [output_width, channels] */
+  int64_t top; /* input row of the first window row */
+  bool is_signed;
+  int32_t input_zero_point;
+  float scale; /* steps of the output in one of the input */
+  /* Whether averages are rounded as they are stored, ties away from zero, as TensorFlow Lite does;
+   * only for outputs with the scale and the zero point of the input.
+   */
+  bool rounds_stored;
+  Requantization requantization; /* without scales */
+};
+
+/* z = (x * x_factor + y * y_factor + bias) >> shift, plus the zero point, bounded. */
+struct Int8Addition {
+  int32_t x_factor, y_factor;
+  int32_t bias;
+  int32_t shift;
+  bool is_signed;
+  Requantization requantization; /* without scales */
+};
+
+/* z = round((x - x_zero_point) * (y - y_zero_point) * scale), plus the zero point, bounded. */
+struct Int8Multiplication {
+  int32_t x_zero_point, y_zero_point;
+  float scale;
+  bool is_signed;
+  Requantization requantization; /* without scales */
+};
+
+struct Int8Kernels {
+  int32_t rows; /* of a tile of C */
+  int32_t columns;
+  int32_t read_offset[2]; /* what reading adds to an element: an unsigned one, a signed one */
+  int32_t depthwise_group; /* 4: bytes side by side, 2: 16 bits each, 1: 32 bits */
+  int32_t lanes; /* int32_t in a vector */
+  void (*gemm_tile)(const Int8GemmTile &tile);
+  void (*direct_row)(const Int8DirectRow &row);
+  void (*depthwise_rows)(const Int8DepthwiseRows &rows);
+  /* Of each row of A, over taps and depth, as it is read. */
+  void (*sum_rows)(const Int8GemmTile &tile, int32_t *sums);
+  /* In the place of rows of int32_t; the stride is in elements. */
+  void (*dequantise_accumulators)(const DequantisedAccumulators &as, void *sums, int64_t stride, int64_t rows,
+                                  int64_t columns);
+  void (*pooling_row)(const Int8PoolingRow &row);
+  /* A step is 1, or 0 for an operand that is one number. */
+  void (*add)(const Int8Addition &addition, const uint8_t *x, int64_t x_step, const uint8_t *y, int64_t y_step,
+              uint8_t *z, int64_t n);
+  void (*multiply)(const Int8Multiplication &multiplication, const uint8_t *x, int64_t x_step,
+                   const uint8_t *y, int64_t y_step, uint8_t *z, int64_t n);
+  /* y = table[x]; y may be x. The table has 256 bytes. */
+  void (*look_up)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
+};
+
+}  // namespace cpuacc
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions, in floats, in bytes and of exact integers. */
+#include <algorithm>
+
+#include "costs/costs.h"
+#include "layers/lowering/int8.h"
+#include "layers/lowering/registry.h"
+#include "layers/lowering/windows.h"
+#include "operations/convolution/convolution.h"
+#include "operations/copy/copy.h"
+#include "operations/depthwise/depthwise.h"
+#include "operations/quantised/quantised.h"
+#include "operations/winograd/winograd.h"
+
+namespace cpuacc {
+namespace {
+
+/* What convolutions with weights [O, KH, KW, I] or [O, I, KH, KW] have in common. */
+struct Convolution {
+  Order order; /* of the image: channels last */
+  bool is_last; /* whether the weights have their channels last as well */
+  Windows windows;
+  int64_t depth; /* input channels of a group */
+  int64_t outputs; /* output channels of all groups */
+
+  int64_t taps() const { return windows.window_height * windows.window_width; }
+  int64_t groups() const { return windows.channels / depth; }
+  int64_t columns() const { return outputs / groups(); }
+  int64_t group_stride() const { return columns() * taps() * depth; }
+  WeightLayout layout() const {
+    return is_last ? WeightLayout{taps(), depth, depth, 1, columns(), taps() * depth}
+                   : WeightLayout{taps(), 1, depth, taps(), columns(), taps() * depth};
+  }
+};
+
+Convolution convolution_of(const Lowering &l, int64_t usual_stride = ARMNN_CONVOLUTION2D_STRIDE_Y_DEFAULT) {
+  const Shape &weights = l.input(1).shape;
+  require(weights.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  const bool is_last = is_plain(order);
+  Convolution c{order, is_last, windows_of(l, order, usual_stride), weights[is_last ? 3 : 1], weights[0]};
+  c.windows.window_height = weights[is_last ? 1 : 2];
+  c.windows.window_width = weights[is_last ? 2 : 3];
+  return c;
+}
+
+/* The same of Convolution2d. Refuses computed weights, and groups that do not fit. */
+Convolution grouped_convolution_of(const Lowering &l) {
+  const Convolution c = convolution_of(l);
+  l.require_constant(1, "the weights");
+  require(c.depth > 0 && c.windows.channels % c.depth == 0, "the weights do not fit to the channels", 1);
+  require(c.groups() > 0 && c.outputs % c.groups() == 0, "the weights do not fit to the groups", 1);
+  return c;
+}
+
+/* A depthwise convolution with weights [1, KH, KW, I * multiplier]. */
+struct DepthwiseLayer {
+  Order order; /* of the image: channels last */
+  Windows windows;
+  int64_t outputs; /* channels */
+
+  bool is_single() const { return outputs == windows.channels; }
+  int64_t multiplier() const {
+    require(windows.channels > 0 && outputs % windows.channels == 0,
+            "the weights' channels must be a multiple of the input's", 1);
+    return outputs / windows.channels;
+  }
+  /* As a convolution with a group for each input channel. */
+  WeightLayout layout() const {
+    return {windows.window_height * windows.window_width, outputs, 1, 1, multiplier(), 1};
+  }
+};
+
+DepthwiseLayer depthwise_of(const Lowering &l) {
+  const Shape &weights = l.input(1).shape;
+  require(weights.size() == 4, "the rank must be 4");
+  const Order order = image_order(l);
+  DepthwiseLayer d{order, windows_of(l, order), weights[3]};
+  d.windows.window_height = weights[1];
+  d.windows.window_width = weights[2];
+  l.require_constant(1, "the weights");
+  return d;
+}
+
+/* Refuses other than float32 images and weights of rank 4. */
+void require_float_images(const Lowering &l) {
+  require_floats(l);
+  require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
+}
+
+/* The layer's third input, which must be constant; kNone without one. */
+TensorId bias_of(Lowering &lowering) {
+  if (!lowering.has_input(2)) return kNone;
+  lowering.require_constant(2, "the bias");
+  return lowering.in(2);
+}
+
+/* The same, its columns numbers so many times. */
+TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
+  if (!lowering.has_input(2)) return kNone;
+  const float *bias = lowering.constant(2, "the bias");
+  std::vector<float> repeated;
+  for (int64_t i = 0; i < times; ++i) repeated.insert(repeated.end(), bias, bias + columns);
+  return lowering.constant_tensor({times * columns}, repeated);
+}
+
+/* [KH, KW, C] from weights whose output channels are as many as the input's. */
+TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) {
+  const float *weights = l.constant(1, "the weights");
+  std::vector<float> ordered;
+  ordered.reserve(static_cast<size_t>(w.window_height * w.window_width * w.channels));
+  for (int64_t i = 0; i < w.window_height; ++i) {
+    for (int64_t j = 0; j < w.window_width; ++j) {
+      for (int64_t c = 0; c < w.channels; ++c) {
+        ordered.push_back(weights[c * strides[0] + i * strides[1] + j * strides[2]]);
+      }
+    }
+  }
+  return l.constant_tensor({w.window_height, w.window_width, w.channels}, ordered);
+}
+
+/* [O, taps, I] from [O, I, taps]. */
+std::vector<float> channels_last_weights(const Lowering &l, int64_t columns, int64_t depth, int64_t taps) {
+  const float *weights = l.constant(1, "the weights");
+  std::vector<float> result;
+  result.reserve(static_cast<size_t>(columns * taps * depth));
+  for (int64_t o = 0; o < columns; ++o) {
+    for (int64_t t = 0; t < taps; ++t) {
+      for (int64_t c = 0; c < depth; ++c) result.push_back(weights[(o * depth + c) * taps + t]);
+    }
+  }
+  return result;
+}
+
+/* The layer's weights as [together, O, KH, KW', I], for so many outputs side by side. */
+TensorId blocked_weights(Lowering &l, const Windows &w, int64_t depth, bool is_depth_last, int64_t together) {
+  const float *weights = l.constant(1, "the weights");
+  const int64_t columns = l.input(1).shape[0];
+  const int64_t taps = w.window_height * w.window_width;
+  const int64_t width = w.window_width + (together - 1) * w.stride_x;
+  const Shape shape{together * columns, w.window_height, width, depth};
+  std::vector<float> result(static_cast<size_t>(elements(shape)));
+  for (int64_t row = 0; row < together * columns; ++row) {
+    const int64_t shift = row / columns * w.stride_x;
+    const float *from = weights + row % columns * taps * depth;
+    for (int64_t t = 0; t < taps; ++t) {
+      const int64_t place = (row * w.window_height + t / w.window_width) * width + t % w.window_width;
+      float *to = result.data() + (place + shift) * depth;
+      for (int64_t c = 0; c < depth; ++c) to[c] = from[is_depth_last ? t * depth + c : c * taps + t];
+    }
+  }
+  return l.constant_tensor(shape, result);
+}
+
+void lower_depthwise(Lowering &l) {
+  require_float_images(l);
+  const DepthwiseLayer d = depthwise_of(l);
+  const TensorId input = l.in(0, d.order);
+  const TensorId bias = bias_of(l);
+  if (d.is_single()) {
+    const Shape strides = {1, d.windows.window_width * d.outputs, d.outputs};
+    const TensorId ordered = depthwise_weights(l, strides, d.windows);
+    l.add(depthwise_convolution(input, ordered, bias, l.out(0, d.order), d.windows));
+    return;
+  }
+  const WeightLayout layout = d.layout();
+  const TensorId right = l.in(1);
+  if (d.windows.channels == 1 && suits_direct(d.windows)) {
+    const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
+    l.add(direct_convolution(input, right, bias, l.out(0, d.order), d.windows, direct));
+    return;
+  }
+  l.add(indirect_convolution(input, right, bias, l.out(0, d.order), d.windows, layout, d.windows.channels,
+                             d.multiplier()));
+}
+
+/* The image with zeros around it, channels last; order is that of the tensor before. */
+TensorId padded(Lowering &l, const Order &order, Windows &windows) {
+  Windows &w = windows;
+  const int64_t height = w.height + w.pad_top + w.pad_bottom;
+  const int64_t width = w.width + w.pad_left + w.pad_right;
+  if (height == w.height && width == w.width) return l.in(0, order);
+  /* Straight from the order in which the image lies: one walk over memory instead of two. */
+  const Order from = l.order(0);
+  const Shape shape{w.batch, w.height, w.width, w.channels};
+  const Shape to{w.batch, height, width, w.channels};
+  const Shape steps = strides_of(to);
+  const Shape own = strides_of(in_memory(l.input(0).shape, from));
+  CopyBox box{shape, {}, steps, 0, w.pad_top * steps[1] + w.pad_left * steps[2]};
+  for (const int32_t axis : order) box.from.push_back(own[place_of(from, axis)]);
+  const TensorId image = l.in(0, from);
+  const TensorId result = l.temporary(ARMNN_FLOAT32, to);
+  l.add<CopyBoxes>(std::vector<TensorId>{image}, result, std::vector<CopyBox>{box},
+                   std::vector<std::byte>(sizeof(float)));
+  w.height = height;
+  w.width = width;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
+  return result;
+}
+
+/* Weights [columns, KH, KW, I]. */
+void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out, Windows windows,
+                   int64_t columns) {
+  const int64_t width = windows.window_width * windows.channels;
+  if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes) {
+    /* The numbers of a tap lie side by side once the padding is there. */
+    const WeightLayout layout{windows.window_height, width, width, 1, columns, windows.window_height * width};
+    const TensorId image = padded(l, order, windows);
+    windows.window_width = 1;
+    l.add(indirect_convolution(image, weights, bias, out, windows, layout, 1, 0));
+    return;
+  }
+  if (suits_direct(windows)) {
+    /* An image that has to be reordered gets its padding on the way. */
+    const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
+    l.add(direct_convolution(image, weights, bias, out, windows, direct_layout(windows, columns)));
+    return;
+  }
+  const int64_t depth = windows.channels;
+  const int64_t taps = windows.window_height * windows.window_width;
+  const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
+  l.add(indirect_convolution(l.in(0, order), weights, bias, out, windows, layout, 1, 0));
+}
+
+void lower_direct(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
+  const int64_t columns = l.input(1).shape[0];
+  const int64_t taps = windows.window_height * windows.window_width;
+  const TensorId bias = bias_of(l);
+  TensorId weights = l.in(1);
+  if (!is_last) {
+    const std::vector<float> data = channels_last_weights(l, columns, windows.channels, taps);
+    weights = l.constant_tensor({columns, taps, windows.channels}, data);
+  }
+  add_ungrouped(l, order, weights, bias, l.out(0, order), windows, columns);
+}
+
+/* Several outputs side by side at once; what reaches beyond the image is cut off. */
+void lower_blocked(Lowering &l, const Order &order, const Windows &windows, bool is_last, int64_t together) {
+  const int64_t columns = l.input(1).shape[0];
+  const TensorId weights = blocked_weights(l, windows, windows.channels, is_last, together);
+  const TensorId bias = repeated_bias(l, columns, together);
+  const Windows wide = blocked_windows(windows, together);
+  const int64_t width = wide.output_width * together;
+  if (width == windows.output_width) {
+    add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
+    return;
+  }
+  const Shape shape{windows.batch, windows.output_height, width, columns};
+  const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
+  add_ungrouped(l, order, weights, bias, made, wide, together * columns);
+  const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
+  l.add<CopyBoxes>(std::vector<TensorId>{made}, l.out(0, order),
+                   std::vector<CopyBox>{{kept, strides_of(shape), strides_of(kept), 0, 0}});
+}
+
+void lower_convolution(Lowering &l) {
+  require_float_images(l);
+  const Convolution c = grouped_convolution_of(l);
+  const auto &[order, is_last, windows, depth, outputs] = c;
+  const int64_t groups = c.groups();
+  const int64_t columns = c.columns();
+  const int64_t lanes = suits_direct(windows) ? costs::kDirectLanes : costs::kWidestLanes;
+  const int64_t together = groups == 1 ? outputs_per_block(windows, columns, lanes) : 1;
+  if (together > 1) return lower_blocked(l, order, windows, is_last, together);
+  const WeightLayout layout = c.layout();
+  const int64_t side = groups == 1 ? winograd_2d_side(windows, layout, l.fast_math()) : 0;
+  /* A filter along one axis saves about what bfloat16 does, which needs no transformation. */
+  const bool may_filter = groups == 1 && side == 0 && !l.fast_math().has_bfloat16;
+  const Winograd1dFilter filter = may_filter ? winograd_1d_filter(windows, layout) : Winograd1dFilter{};
+  if (groups == 1 && filter.outputs == 0 && suits_direct(windows)) {
+    return lower_direct(l, order, windows, is_last);
+  }
+  const TensorId input = l.in(0, order);
+  const TensorId bias = bias_of(l);
+  if (groups > 1 && depth == 1 && columns == 1) {
+    const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
+    const TensorId ordered = depthwise_weights(l, strides, windows);
+    l.add(depthwise_convolution(input, ordered, bias, l.out(0, order), windows));
+    return;
+  }
+  const TensorId right = l.in(1);
+  if (side > 0) {
+    l.add(winograd_2d_convolution(input, right, bias, l.out(0, order), windows, layout, side));
+  } else if (filter.outputs > 0) {
+    l.add(winograd_1d_convolution(input, right, bias, l.out(0, order), windows, layout, filter));
+  } else {
+    l.add(indirect_convolution(input, right, bias, l.out(0, order), windows, layout, groups, c.group_stride()));
+  }
+}
+
+/* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */
+void require_narrow(const Int8Params &params) {
+  require(params.right_zero_point == (params.right_is_signed ? 0 : 128),
+          "the weights of a depthwise convolution must have their zero point in the middle", 1);
+}
+
+void lower_int8_depthwise(Lowering &l) {
+  const DepthwiseLayer d = depthwise_of(l);
+  l.input(1).read(); /* packed now */
+  Int8Params params = int8_params_of(l, 3, d.outputs, l.has_input(2));
+  const TensorId input = l.in(0, d.order);
+  const TensorId right = l.in(1);
+  if (d.is_single()) {
+    require_narrow(params);
+    const Int8WeightSteps steps{1, d.windows.window_width * d.outputs, d.outputs};
+    l.add(int8_depthwise_convolution(input, right, l.out(0, d.order), d.windows, steps, std::move(params)));
+    return;
+  }
+  const WeightLayout layout = d.layout();
+  if (d.windows.channels == 1 && suits_int8_direct(d.windows, params)) {
+    const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
+    l.add(int8_direct_convolution(input, right, l.out(0, d.order), d.windows, direct, std::move(params)));
+    return;
+  }
+  l.add(int8_indirect_convolution(input, right, l.out(0, d.order), d.windows, layout, d.windows.channels,
+                                  d.multiplier(), std::move(params)));
+}
+
+void lower_int8_convolution(Lowering &l) {
+  const Convolution c = grouped_convolution_of(l);
+  const auto &[order, is_last, windows, depth, outputs] = c;
+  l.input(1).read(); /* packed now */
+  const int64_t groups = c.groups();
+  Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
+  const TensorId input = l.in(0, order);
+  if (groups > 1 && depth == 1 && c.columns() == 1) {
+    require_narrow(params);
+    const Int8WeightSteps steps{c.taps(), windows.window_width, 1}; /* the same in both layouts */
+    const TensorId right = l.in(1);
+    l.add(int8_depthwise_convolution(input, right, l.out(0, order), windows, steps, std::move(params)));
+    return;
+  }
+  const bool is_direct = groups == 1 && suits_int8_direct(windows, params);
+  /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
+  const TensorId right = l.in(1, is_direct && !is_last ? channels_last(4) : plain_order(4));
+  if (is_direct) {
+    const WeightLayout layout = direct_layout(windows, c.columns());
+    l.add(int8_direct_convolution(input, right, l.out(0, order), windows, layout, std::move(params)));
+    return;
+  }
+  l.add(int8_indirect_convolution(input, right, l.out(0, order), windows, c.layout(), groups, c.group_stride(),
+                                  std::move(params)));
+}
+
+void lower_convolution_integer(Lowering &l) {
+  require_integer_operands(l);
+  require(l.output().shape.size() == 4, "the rank must be 4");
+  const Convolution c = convolution_of(l);
+  require(c.depth == c.windows.channels, "groups are not computed here", 1);
+  require(in_memory(l.output().shape, c.order).back() == c.outputs, "the output's shape does not fit");
+  const WeightLayout layout{c.taps(),  c.is_last ? c.depth : 1, c.depth, c.is_last ? 1 : c.taps(),
+                            c.outputs, c.taps() * c.depth};
+  lower_integer_gemm(l, c.order, c.windows, layout);
+}
+
+void lower_transposed(Lowering &l) {
+  require_float_images(l);
+  Convolution c = convolution_of(l, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
+  const Windows &w = c.windows;
+  l.require_constant(1, "the weights");
+  require(c.depth == w.channels, "groups are not computed here", 1);
+  require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
+  require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);
+  require(elements(l.input(1).shape) > 0, "an empty window is not computed here", 1);
+  const Window window{w.window_height, w.window_width, c.depth, c.outputs, c.is_last};
+  const TensorId input = l.in(0, c.order);
+  /* Every block is as large as the window if blocks tile the output; else it is one element. */
+  const TensorId bias = repeated_bias(l, c.outputs, c.taps());
+  l.add(transposed_convolution(input, l.in(1), bias, l.out(0, c.order), w, window));
+}
+
+}  // namespace
+
+std::vector<LayerType> convolution_layers() {
+  return {
+      {ARMNN_LAYER_CONVOLUTION2D, lower_convolution, lower_int8_convolution},
+      {ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution_integer},
+      {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise, lower_int8_depthwise},
+      {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed},
+  };
+}
+
+}  // namespace cpuacc

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Layers on quantised data and on floats of 16 bits in float32: decoded before, encoded behind, as the
+ * layer is defined.
+ */
+#include <algorithm>
+
+#include "graph/packed.h"
+#include "layers/lowering/lowering.h"
+#include "operations/quantised/conversion.h"
+#include "operations/pointwise/half_conversion.h"
+#include "operations/storage/formats.h"
+
+namespace cpuacc {
+namespace {
+
+int64_t stored(const Value &value, int64_t i) {
+  switch (value.type) {
+    case ARMNN_QASYMM_U8: return static_cast<const uint8_t *>(value.read())[i];
+    case ARMNN_QSYMM_S8:
+    case ARMNN_QASYMM_S8: return static_cast<const int8_t *>(value.read())[i];
+    case ARMNN_QSYMM_S16: return static_cast<const int16_t *>(value.read())[i];
+    default: return static_cast<const int32_t *>(value.read())[i];
+  }
+}
+
+/* What a step of a bias is worth: a step of the data times one of the weights. */
+std::vector<double> bias_scales(const Value &data, const Value &weights) {
+  const double step = data.quantization.scales.empty() ? 1.0 : data.quantization.scales[0];
+  std::vector<double> result;
+  for (const float scale : weights.quantization.scales) result.push_back(step * scale);
+  if (result.empty()) result.push_back(step);
+  return result;
+}
+
+bool needs_float_fallback(armnn_data_type type) { return is_quantized(type) || is_half(type); }
+
+/* Whether float32 cannot hold all numbers of a type: what becomes 16 bits by way of it is rounded twice. */
+bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
+
+bool has_bias_at(const Layer &layer, size_t i) {
+  static const std::vector<std::string> kTypes = {
+      ARMNN_LAYER_CONVOLUTION2D, ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, ARMNN_LAYER_FULLY_CONNECTED,
+      ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D};
+  return i == 2 && std::find(kTypes.begin(), kTypes.end(), layer.type) != kTypes.end();
+}
+
+}  // namespace
+
+/* In integers if there are kernels for it, as the layer stands if it only copies elements, else in
+ * floats.
+ */
+void Lowering::lower(const Layer &layer) {
+  const auto is_stored = [&](int32_t number) {
+    return number >= 0 && needs_float_fallback(value(number).type);
+  };
+  const bool has_stored = std::any_of(layer.inputs.begin(), layer.inputs.end(), is_stored) ||
+                          std::any_of(layer.outputs.begin(), layer.outputs.end(), is_stored);
+  if (!has_stored) return lower_as_it_is(layer, lower_of(layer.type));
+  const Lower in_integers = int8_lower_of(layer.type);
+  if (in_integers != nullptr && lower_if_taken(layer, in_integers)) return;
+  layer_ = &layer;
+  if (layer.type == ARMNN_LAYER_CAST && rounds_in_floats(input(0).type) && is_half(output().type)) {
+    return lower_as_it_is(layer, lower_of(layer.type));
+  }
+  if (!lower_if_taken(layer, lower_of(layer.type))) lower_as_floats(layer);
+}
+
+bool Lowering::lower_if_taken(const Layer &layer, Lower lower) {
+  const size_t tensors = graph_.tensors.size();
+  const size_t operations = graph_.operations.size();
+  const auto forms = forms_;
+  try {
+    lower_as_it_is(layer, lower);
+    return true;
+  } catch (const Refusal &) {
+    graph_.tensors.resize(tensors);
+    graph_.operations.resize(operations);
+    forms_ = forms;
+    return false;
+  }
+}
+
+void Lowering::lower_as_floats(const Layer &layer) {
+  layer_ = &layer;
+  Layer as_float = layer;
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    if (has_input(i)) as_float.inputs[i] = float_input(layer, i);
+  }
+  std::vector<size_t> stored_outputs;
+  for (size_t i = 0; i < layer.outputs.size(); ++i) {
+    const Value &to = output(i);
+    if (!needs_float_fallback(to.type)) continue;
+    require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
+    Value real = to;
+    real.stored_type = to.type;
+    real.steps = to.quantization;
+    real.type = ARMNN_FLOAT32;
+    real.quantization = {};
+    as_float.outputs[i] = add_float_value(std::move(real));
+    stored_outputs.push_back(i);
+  }
+  lower_as_it_is(as_float, lower_of(as_float.type));
+  layer_ = &layer;
+  for (const size_t i : stored_outputs) {
+    const Form made = forms_.at(as_float.outputs[i]).front();
+    const armnn_data_type type = output(i).type;
+    const TensorId to = out(i, made.order);
+    if (is_half(type)) {
+      add<Float32ToHalf>(made.tensor, to, half_format_of(type));
+    } else {
+      add<Quantize>(made.tensor, to);
+    }
+  }
+}
+
+int32_t Lowering::float_input(const Layer &layer, size_t i) {
+  const int32_t number = layer.inputs[i];
+  const Value &from = value(number);
+  const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i) &&
+                       (is_quantized(input(0).type) || is_quantized(input(1).type));
+  if (!is_bias && !needs_float_fallback(from.type)) return number;
+  if (from.is_constant() && is_half(from.type)) return float_of_halves(from);
+  if (from.is_constant()) {
+    const Quantization &own = from.quantization;
+    return float_constant(from, is_bias ? bias_scales(input(0), input(1))
+                                        : std::vector<double>(own.scales.begin(), own.scales.end()));
+  }
+  require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
+  require(is_half(from.type) || from.quantization.scales.size() == 1, "computed values must have one scale",
+          static_cast<int32_t>(i));
+  const auto known = float_values_of_.find(number);
+  if (known != float_values_of_.end()) return known->second;
+  const Form source = forms_.at(number).front();
+  const armnn_data_type type = from.type;
+  Value real = from;
+  real.stored_type = type;
+  real.type = ARMNN_FLOAT32;
+  real.quantization = {};
+  const int32_t as_float = add_float_value(std::move(real));
+  const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
+  if (is_half(type)) {
+    add<HalfToFloat32>(source.tensor, made, half_format_of(type));
+  } else {
+    add<Dequantize>(source.tensor, made);
+  }
+  forms_[as_float] = {{source.order, made}};
+  float_values_of_[number] = as_float;
+  return as_float;
+}
+
+int32_t Lowering::float_constant(const Value &from, const std::vector<double> &scales) {
+  const int64_t count = elements(from.shape);
+  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
+  auto *real = static_cast<float *>(memory.get());
+  const Quantization &own = from.quantization;
+  const auto axis = static_cast<size_t>(std::max(own.axis, 0));
+  const int64_t inner = scales.size() == 1 || from.shape.empty()
+                            ? std::max<int64_t>(count, 1)
+                            : elements(from.shape, axis + 1, from.shape.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<size_t>(i / inner) % scales.size();
+    const int64_t zero_point = own.zero_points.size() > index ? own.zero_points[index] : 0;
+    real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
+  }
+  Value as_float = from;
+  as_float.stored_type = from.type;
+  as_float.type = ARMNN_FLOAT32;
+  as_float.quantization = {};
+  as_float.address = memory.get();
+  as_float.memory = memory;
+  return add_float_value(std::move(as_float));
+}
+
+int32_t Lowering::float_of_halves(const Value &from) {
+  const int64_t count = elements(from.shape);
+  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
+  const auto *bits = static_cast<const uint16_t *>(from.read());
+  auto *real = static_cast<float *>(memory.get());
+  for (int64_t i = 0; i < count; ++i) real[i] = float32_of(bits[i], half_format_of(from.type));
+  Value as_float = from;
+  as_float.stored_type = from.type;
+  as_float.type = ARMNN_FLOAT32;
+  as_float.address = memory.get();
+  as_float.memory = memory;
+  return add_float_value(std::move(as_float));
+}
+
+int32_t Lowering::add_float_value(Value value) {
+  float_values_.push_back(std::move(value));
+  return static_cast<int32_t>(values_.size() + float_values_.size() - 1);
+}
+
+}  // namespace cpuacc

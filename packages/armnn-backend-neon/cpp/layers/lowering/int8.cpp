@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "layers/lowering/int8.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "operations/quantised/quantised.h"
+#include "operations/storage/formats.h"
+
+namespace cpuacc {
+namespace {
+
+/* To what a function clamps stored numbers, if that is all it does and their scale stays. */
+std::optional<Bounds> clamp_of(const Lowering &l, const Elementwise &function) {
+  const Quantization &in = l.input(0).quantization;
+  const Quantization &out = l.output().quantization;
+  const bool is_alike =
+      l.input(0).type == l.output().type && in.scales == out.scales && in.zero_points == out.zero_points;
+  if (!is_alike || function.function != Function::clamp) return std::nullopt;
+  const Bounds bounds = bounds_of(l.output().type);
+  const auto stored = [&](float real) {
+    return static_cast<int32_t>(
+        std::clamp(std::round(real / out.scales[0]) + static_cast<float>(out.zero_points[0]),
+                   static_cast<float>(bounds.lowest), static_cast<float>(bounds.highest)));
+  };
+  return Bounds{stored(function.b), stored(function.a)};
+}
+
+/* All values of a function of bytes, from those of real numbers. */
+ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const RealFunction &function) {
+  const Kernels &kernels = l.kernels();
+  ByteTable bytes;
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  std::array<float, 256> real;
+  kernels.dequantize[static_cast<int>(integer_of(from.type))](
+      bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
+  function(kernels, real.data());
+  kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), bytes.data(), 256, to.quantization.scales[0],
+                                                          to.quantization.zero_points[0]);
+  return bytes;
+}
+
+}  // namespace
+
+bool is_int8(const Value &value) {
+  const bool is_byte = value.type == ARMNN_QASYMM_U8 || value.type == ARMNN_QASYMM_S8 || value.type == ARMNN_QSYMM_S8;
+  if (!is_byte || value.quantization.scales.size() != 1) return false;
+  const Bounds bounds = bounds_of(value.type);
+  const int32_t zero_point = value.quantization.zero_points[0];
+  return zero_point >= bounds.lowest && zero_point <= bounds.highest;
+}
+
+Int8Params int8_io_params_of(const Lowering &l) {
+  const Value &data = l.input(0);
+  const Value &out = l.output();
+  require(is_int8(data) && is_int8(out), "input and output must have 8 bits");
+  Int8Params params;
+  params.left_zero_point = data.quantization.zero_points[0];
+  params.left_is_signed = is_signed_int8(data.type);
+  params.zero_point = out.quantization.zero_points[0];
+  params.bounds = bounds_of(out.type);
+  return params;
+}
+
+Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns, bool has_bias) {
+  const Value &data = l.input(0);
+  const Value &weights = l.input(1);
+  const Value &out = l.output();
+  const Quantization &scale = weights.quantization;
+  require(elements(weights.shape) > 0, "sums of nothing are not computed in 8 bits", 1);
+  Int8Params params = int8_io_params_of(l);
+  const bool is_byte =
+      weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 || weights.type == ARMNN_QSYMM_S8;
+  const size_t count = scale.scales.size();
+  require(is_byte && (count == 1 ||
+                      (count == static_cast<size_t>(columns) && scale.axis == static_cast<int32_t>(column_axis))),
+          "the weights must have 8 bits and a scale for each column", 1);
+  require(scale.zero_points[0] >= -128 && scale.zero_points[0] <= 255, "the weights' zero point must have 8 bits", 1);
+  const bool is_alike = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
+                                    [&](int32_t point) { return point == scale.zero_points[0]; });
+  require(is_alike, "the weights must have one zero point", 1);
+  params.right_zero_point = scale.zero_points[0];
+  params.right_is_signed = is_signed_int8(weights.type);
+  for (int64_t i = 0; i < columns; ++i) {
+    const float step = data.quantization.scales[0] * scale.scales[count == 1 ? 0 : static_cast<size_t>(i)];
+    params.multipliers.push_back(step / out.quantization.scales[0]);
+  }
+  if (!has_bias) return params;
+  const Value &bias = l.input(2);
+  require(bias.type == ARMNN_SIGNED32 && bias.is_constant() && elements(bias.shape) == columns,
+          "the bias must be constant and Signed32", 2);
+  const auto *steps = static_cast<const int32_t *>(bias.read());
+  params.bias.assign(steps, steps + columns);
+  return params;
+}
+
+void lower_table(Lowering &l, size_t i, const RealFunction &function, std::optional<Bounds> bounds) {
+  require(is_int8(l.input(i)) && is_int8(l.output()), "input and output must have 8 bits");
+  const Order order = l.order(i);
+  const TensorId from = l.in(i, order);
+  l.add(int8_lookup(from, l.out(0, order), {tabulated(l, l.input(i), l.output(), function), bounds}));
+}
+
+void lower_int8_function(Lowering &l, Elementwise function) {
+  require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
+  lower_table(
+      l, 0, [=](const Kernels &kernels, float *real) { kernels.elementwise(function, real, real, 256); },
+      clamp_of(l, function));
+}
+
+TensorId requantised(Lowering &l, size_t i, const Order &order) {
+  const Value &in = l.input(i);
+  const Value &out = l.output();
+  const TensorId from = l.in(i, order);
+  if (in.type == out.type && in.quantization.scales == out.quantization.scales &&
+      in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0) {
+    return from;
+  }
+  require(is_int8(in) && is_int8(out), "all must have the output's data type and quantisation, or 8 bits",
+          static_cast<int32_t>(i));
+  const TensorId to = l.temporary(out.type, l.graph()[from].shape);
+  l.graph()[to].quantization = out.quantization;
+  l.add(int8_lookup(from, to, {tabulated(l, in, out, [](const Kernels &, float *) {})}));
+  return to;
+}
+
+void require_exact_sums(int64_t count) { require(count < (int64_t{1} << 16), "the window is too large"); }
+
+float scale_between(const Lowering &l) {
+  return l.input(0).quantization.scales[0] / l.output().quantization.scales[0];
+}
+
+namespace {
+
+bool is_byte(const Value &value) { return value.type == ARMNN_SIGNED8 || value.type == ARMNN_UNSIGNED8; }
+
+/* The zero point of an operand; several are taken if they are constant and alike. */
+TensorId zero_point_of(Lowering &l, size_t i, const Value &operand) {
+  if (!l.has_input(i)) return kNone;
+  const auto number = static_cast<int32_t>(i);
+  const Value &zero = l.input(i);
+  require(zero.type == operand.type, "a zero point must have the data type of its operand", number);
+  const int64_t count = elements(zero.shape);
+  const auto *bytes = static_cast<const uint8_t *>(zero.read());
+  const bool is_alike = bytes != nullptr && count > 0 &&
+                        std::all_of(bytes, bytes + count, [&](uint8_t byte) { return byte == bytes[0]; });
+  require(count == 1 || is_alike, "different zero points are not computed here", number);
+  return l.in(i);
+}
+
+}  // namespace
+
+void require_integer_operands(const Lowering &l) {
+  require(is_byte(l.input(0)), "the data must be Signed8 or Unsigned8", 0);
+  require(is_byte(l.input(1)), "the weights must be Signed8 or Unsigned8", 1);
+  require(l.output().type == ARMNN_SIGNED32, "the output must be Signed32");
+}
+
+void lower_integer_gemm(Lowering &l, const Order &order, const Windows &windows, const WeightLayout &layout) {
+  const TensorId data = l.in(0, order);
+  const TensorId weights = l.in(1);
+  std::vector<TensorId> inputs{data, weights, zero_point_of(l, 2, l.input(0)), zero_point_of(l, 3, l.input(1))};
+  l.add(integer_gemm(std::move(inputs),
+                     l.out(0, order.size() == l.output().shape.size() ? order : plain_order(l.output().shape.size())),
+                     windows, layout));
+}
+
+}  // namespace cpuacc

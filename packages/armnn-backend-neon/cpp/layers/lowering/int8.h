@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Layers on bytes: their scales and zero points, functions by table, exact gemm. */
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "layers/lowering/lowering.h"
+#include "operations/gemm/gemm.h"
+#include "operations/quantised/quantised.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+
+/* Whether a value has 8 bits, one scale and a zero point that it can store. */
+bool is_int8(const Value &value);
+
+/* Those of a layer without weights: of its first input and its output. Refuses others than bytes. */
+Int8Params int8_io_params_of(const Lowering &lowering);
+
+/* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
+ * for each column or one for all. Refuses what is not computed in integers.
+ *
+ * Args: column_axis: the axis of the weights along which columns lie.
+ */
+Int8Params int8_params_of(const Lowering &lowering, size_t column_axis, int64_t columns, bool has_bias);
+
+/* Computes a function of 256 real values in their place. */
+using RealFunction = std::function<void(const Kernels &, float *)>;
+
+/* Lowers a function of the input with that number, which has the output's shape. Refuses other than bytes.
+ *
+ * Args: bounds: of what is stored, if the function is a clamp to these.
+ */
+void lower_table(Lowering &lowering, size_t i, const RealFunction &function,
+                 std::optional<Bounds> bounds = std::nullopt);
+
+/* The same of the first input, by a kernel. */
+void lower_int8_function(Lowering &lowering, Elementwise function);
+
+/* An input in an order, its bytes in steps of the output: looked up where these differ. Refuses other
+ * than 8 bits there.
+ */
+TensorId requantised(Lowering &lowering, size_t i, const Order &order);
+
+/* Refuses windows whose sums may have more bits than a float is exact in. */
+void require_exact_sums(int64_t count);
+
+/* Steps of the output in one of the input. */
+float scale_between(const Lowering &lowering);
+
+/* Refuses other operands than bytes, and another output than Signed32. */
+void require_integer_operands(const Lowering &lowering);
+
+/* Args: order: of the data. */
+void lower_integer_gemm(Lowering &lowering, const Order &order, const Windows &windows, const WeightLayout &layout);
+
+}  // namespace cpuacc

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "layers/lowering/lowering.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/packed.h"
+#include "operations/copy/copy.h"
+
+namespace cpuacc {
+
+int64_t Layer::integer(std::string_view name, int64_t otherwise) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() || found->second.integers.empty() ? otherwise
+                                                                     : found->second.integers[0];
+}
+
+double Layer::real(std::string_view name, double otherwise) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals[0];
+}
+
+std::vector<int64_t> Layer::integers(std::string_view name, std::vector<int64_t> otherwise) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? otherwise : found->second.integers;
+}
+
+std::vector<double> Layer::reals(std::string_view name, std::vector<double> otherwise) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? otherwise : found->second.reals;
+}
+
+std::string Layer::text(std::string_view name) const {
+  std::string result;
+  for (const int64_t character : integers(name)) result.push_back(static_cast<char>(character));
+  return result;
+}
+
+void Lowering::receive(int32_t value) {
+  const Value &from = this->value(value);
+  Tensor tensor;
+  tensor.type = from.type;
+  tensor.shape = from.shape;
+  tensor.quantization = from.quantization;
+  const TensorId id = graph_.add(std::move(tensor));
+  graph_.inputs.push_back(id);
+  forms_[value] = {{plain_order(from.shape.size()), id}};
+}
+
+TensorId Lowering::deliver(int32_t value) {
+  layer_ = nullptr;
+  const Value &from = this->value(value);
+  const TensorId made = in_order(value, plain_order(from.shape.size()));
+  const TensorId owner = graph_.owner(made);
+  const auto is_owner = [&](TensorId id) { return graph_.owner(id) == owner; };
+  const auto holds = [&](const std::vector<TensorId> &ids) {
+    return std::any_of(ids.begin(), ids.end(), is_owner);
+  };
+  const bool is_free = graph_[owner].constant == nullptr && !holds(graph_.inputs) &&
+                       !holds(graph_.outputs) && graph_[owner].bytes() == graph_[made].bytes();
+  TensorId result = made;
+  if (!is_free) {
+    Tensor copy = graph_[made];
+    copy.alias = kNone;
+    copy.constant = nullptr;
+    result = graph_.add(std::move(copy));
+    add<Copy>(made, result);
+  }
+  graph_.outputs.push_back(result);
+  return result;
+}
+
+const Value &Lowering::value(int32_t number) const {
+  const auto at = static_cast<size_t>(number);
+  return at < values_.size() ? values_[at] : float_values_[at - values_.size()];
+}
+
+void Lowering::lower_as_it_is(const Layer &layer, Lower lower) {
+  layer_ = &layer;
+  require(lower != nullptr, "layers of type " + layer.type + " are not computed here");
+  for (size_t i = 0; i < layer.inputs.size(); ++i) {
+    if (!has_input(i)) continue;
+    require(input(i).is_static, "the shape must be known", static_cast<int32_t>(i));
+    require(element_bytes(input(i).type) > 0,
+            std::string(type_name(input(i).type)) + " is not computed here", static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; i < layer.outputs.size(); ++i) {
+    require(output(i).is_static, "the shape of the output must be known");
+    require(element_bytes(output(i).type) > 0,
+            "the output's type " + std::string(type_name(output(i).type)) + " is not computed here");
+  }
+  const size_t before = graph_.operations.size();
+  lower(*this);
+  for (size_t i = before; i < graph_.operations.size(); ++i) graph_.operations[i]->check(graph_);
+}
+
+const Value &Lowering::input(size_t i) const {
+  return value(layer_->inputs.at(i));
+}
+
+const Value &Lowering::output(size_t i) const {
+  return value(layer_->outputs.at(i));
+}
+
+Order Lowering::order(size_t i) const {
+  const auto found = forms_.find(layer_->inputs.at(i));
+  return found == forms_.end() ? plain_order(input(i).shape.size()) : found->second.front().order;
+}
+
+Order Lowering::common_order() const {
+  const size_t rank = output().shape.size();
+  for (size_t i = 0; i < input_count(); ++i) {
+    if (has_input(i) && input(i).shape.size() == rank && !input(i).is_constant() &&
+        !is_plain(order(i))) {
+      return order(i);
+    }
+  }
+  return plain_order(rank);
+}
+
+TensorId Lowering::in(size_t i, const Order &order) { return in_order(layer_->inputs.at(i), order); }
+
+void Lowering::require_constant(size_t i, std::string_view what) const {
+  require(input(i).is_constant(), std::string(what) + " must be constant", static_cast<int32_t>(i));
+}
+
+const float *Lowering::constant(size_t i, std::string_view what) const {
+  require_constant(i, what);
+  return static_cast<const float *>(input(i).read());
+}
+
+TensorId Lowering::temporary(armnn_data_type type, Shape shape) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  return graph_.add(std::move(tensor));
+}
+
+TensorId Lowering::constant_tensor(Shape shape, const std::vector<float> &data) {
+  const std::shared_ptr<void> memory = aligned_memory(data.size() * sizeof(float));
+  if (!data.empty()) std::memcpy(memory.get(), data.data(), data.size() * sizeof(float));
+  Tensor tensor;
+  tensor.shape = std::move(shape);
+  tensor.constant = memory.get();
+  tensor.memory = memory;
+  return graph_.add(std::move(tensor));
+}
+
+TensorId Lowering::out(size_t i, const Order &order) {
+  const Value &value = output(i);
+  Tensor tensor;
+  tensor.type = value.type;
+  tensor.shape = in_memory(value.shape, order);
+  tensor.quantization = value.quantization;
+  const TensorId id = graph_.add(std::move(tensor));
+  forms_[layer_->outputs[i]] = {{order, id}};
+  return id;
+}
+
+void Lowering::share(size_t i, TensorId shared, const Order &order) {
+  const Value &value = output(i);
+  Tensor tensor;
+  tensor.type = value.type;
+  tensor.shape = in_memory(value.shape, order);
+  tensor.quantization = value.quantization;
+  tensor.alias = shared;
+  tensor.constant = graph_[shared].constant;
+  const TensorId id = graph_.add(std::move(tensor));
+  forms_[layer_->outputs[i]] = {{order, id}};
+}
+
+TensorId Lowering::in_order(int32_t number, const Order &order) {
+  const Value &value = this->value(number);
+  std::vector<Form> &forms = forms_[number];
+  for (const Form &form : forms) {
+    if (form.order == order) return form.tensor;
+  }
+  if (forms.empty() || value.is_constant()) {
+    const TensorId made = constant_form(value, order);
+    forms.push_back({order, made});
+    return made;
+  }
+  const Form first = forms.front();
+  Tensor tensor = graph_[first.tensor];
+  tensor.shape = in_memory(value.shape, order);
+  tensor.alias = kNone;
+  Order steps(order.size()); /* axis i of the new one is axis steps[i] of the old one, in memory */
+  for (size_t i = 0; i < order.size(); ++i) {
+    steps[i] = static_cast<int32_t>(place_of(first.order, order[i]));
+  }
+  if (keeps_memory(graph_[first.tensor].shape, steps)) {
+    tensor.alias = first.tensor;
+    const TensorId shared = graph_.add(std::move(tensor));
+    forms_[number].push_back({order, shared});
+    return shared;
+  }
+  const TensorId made = graph_.add(std::move(tensor));
+  add<Reorder>(first.tensor, made, reorder_box(graph_[first.tensor].shape, steps));
+  forms_[number].push_back({order, made});
+  return made;
+}
+
+TensorId Lowering::constant_form(const Value &value, const Order &order) {
+  require(value.is_constant(), "value '" + value.name + "' is used before it is made");
+  Tensor tensor;
+  tensor.type = value.type;
+  tensor.quantization = value.quantization;
+  tensor.shape = in_memory(value.shape, order);
+  tensor.constant = value.address;
+  tensor.memory = value.memory;
+  if (!is_plain(order)) {
+    const std::shared_ptr<void> memory = aligned_memory(tensor.bytes());
+    reorder(value.read(), memory.get(), value.shape, order, element_bytes(value.type));
+    tensor.constant = memory.get();
+    tensor.memory = memory;
+  }
+  return graph_.add(std::move(tensor));
+}
+
+void require(bool holds, const std::string &reason, int32_t input) {
+  if (!holds) throw Refusal{reason, input};
+}
+
+const char *type_name(armnn_data_type type) {
+  switch (type) {
+    case ARMNN_FLOAT16: return "Float16";
+    case ARMNN_FLOAT32: return "Float32";
+    case ARMNN_QASYMM_U8: return "QAsymmU8";
+    case ARMNN_SIGNED32: return "Signed32";
+    case ARMNN_BOOLEAN: return "Boolean";
+    case ARMNN_QSYMM_S16: return "QSymmS16";
+    case ARMNN_QSYMM_S8: return "QSymmS8";
+    case ARMNN_QASYMM_S8: return "QAsymmS8";
+    case ARMNN_BFLOAT16: return "BFloat16";
+    case ARMNN_SIGNED64: return "Signed64";
+    case ARMNN_FLOAT64: return "Float64";
+    case ARMNN_SIGNED8: return "Signed8";
+    case ARMNN_SIGNED16: return "Signed16";
+    case ARMNN_UNSIGNED8: return "Unsigned8";
+    case ARMNN_UNSIGNED16: return "Unsigned16";
+    case ARMNN_UNSIGNED32: return "Unsigned32";
+    case ARMNN_UNSIGNED64: return "Unsigned64";
+    case ARMNN_INT4: return "Int4";
+    case ARMNN_UINT4: return "UInt4";
+    case ARMNN_INT2: return "Int2";
+    case ARMNN_UINT2: return "UInt2";
+    case ARMNN_FLOAT8_E4M3FN: return "Float8E4M3FN";
+    case ARMNN_FLOAT8_E4M3FNUZ: return "Float8E4M3FNUZ";
+    case ARMNN_FLOAT8_E5M2: return "Float8E5M2";
+    case ARMNN_FLOAT8_E5M2FNUZ: return "Float8E5M2FNUZ";
+    case ARMNN_FLOAT8_E8M0FNU: return "Float8E8M0FNU";
+    case ARMNN_FLOAT4_E2M1FN: return "Float4E2M1FN";
+    default: return "this data type";
+  }
+}
+
+void require_alike(const Lowering &l) {
+  const Quantization &in = l.input(0).quantization;
+  const Quantization &out = l.output().quantization;
+  require(l.input(0).type == l.output().type && in.scales == out.scales && in.zero_points == out.zero_points,
+          "input and output must have the same data type and quantisation");
+  require(in.axis < 0 && out.axis < 0, "scales per axis are not carried here", 0);
+}
+
+void require_indices(const Value &value, int32_t input) {
+  require(value.type == ARMNN_SIGNED32 || value.type == ARMNN_SIGNED64, "the indices must be Signed32 or Signed64",
+          input);
+}
+
+void require_index_output(armnn_data_type type) {
+  require(type == ARMNN_SIGNED32 || type == ARMNN_SIGNED64, "the indices must be Signed32 or Signed64");
+}
+
+void require_floats(const Lowering &lowering) {
+  for (size_t i = 0; i < lowering.input_count(); ++i) {
+    if (!lowering.has_input(i)) continue;
+    require(lowering.input(i).type == ARMNN_FLOAT32,
+            std::string(type_name(lowering.input(i).type)) + " is not computed here, Float32 is",
+            static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; i < lowering.layer().outputs.size(); ++i) {
+    require(lowering.output(i).type == ARMNN_FLOAT32, "the output must be Float32");
+  }
+}
+
+}  // namespace cpuacc

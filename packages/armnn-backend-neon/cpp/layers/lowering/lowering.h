@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* From a layer to operations. The order of each tensor's axes is chosen here, in one walk: a layer
+ * that is best in some order makes its output in it, layers that do not care keep the order of their
+ * input, and only where somebody needs another one the tensor is reordered, once.
+ */
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "armnn/layers.h"
+#include "graph/fast_math.h"
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+/* A constant of the host's that is there until the call ends, or longer once it is kept. */
+class LentConstant {
+ public:
+  LentConstant(void *reference, armnn_constant_fn keep, armnn_constant_fn drop)
+      : reference_(reference), keep_(keep), drop_(drop) {}
+  LentConstant(const LentConstant &) = delete;
+  LentConstant &operator=(const LentConstant &) = delete;
+  ~LentConstant() {
+    if (is_kept_) drop_(reference_);
+  }
+  void keep() {
+    keep_(reference_);
+    is_kept_ = true;
+  }
+
+ private:
+  void *reference_;
+  armnn_constant_fn keep_;
+  armnn_constant_fn drop_;
+  bool is_kept_ = false;
+};
+
+/* A value of the host's graph. */
+struct Value {
+  std::string name;
+  armnn_data_type type = ARMNN_FLOAT32;
+  bool is_static = true; /* rank and dimensions are known */
+  Shape shape;
+  Quantization quantization;
+  armnn_data_type stored_type = ARMNN_FLOAT32; /* what it is outside of a layer that is computed in floats */
+  Quantization steps; /* in which an output of such a layer is stored */
+  const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
+  std::shared_ptr<const void> memory;
+  std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */
+  std::string identity; /* of the constant: no other one ever has it; empty: unknown */
+  bool is_left_out = false; /* the constant reads as zeros: a stored program has it only packed */
+  mutable bool is_read = false; /* lowering read the constant's elements */
+
+  bool is_constant() const { return address != nullptr; }
+  /* The elements of a constant, to be read now: only what is read like this, or by a run, is stored
+   * with a program.
+   */
+  const void *read() const {
+    is_read = true;
+    return address;
+  }
+};
+
+/* A parameter of a layer, as the host says it. */
+struct Attribute {
+  std::vector<int64_t> integers; /* of a text its characters */
+  std::vector<double> reals;
+};
+
+/* A node of the host's graph. */
+struct Layer {
+  int32_t id = -1;
+  std::string type;
+  std::vector<int32_t> inputs; /* indices of values; -1: absent */
+  std::vector<int32_t> outputs;
+  std::map<std::string, Attribute, std::less<>> attributes;
+
+  /* A parameter by its name and its default, which ARMNN_PARAMETER gives as a pair. */
+  int64_t integer(std::string_view name, int64_t otherwise) const;
+  double real(std::string_view name, double otherwise) const;
+  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> reals(std::string_view name, std::vector<double> otherwise = {}) const;
+  std::string text(std::string_view name) const;
+};
+
+/* A parameter of a layer type. */
+struct Parameter {
+  std::string_view name;
+  double otherwise;
+};
+
+/* Whether parameters have one name and one default. */
+constexpr bool are_alike(std::initializer_list<Parameter> parameters) {
+  for (const Parameter &each : parameters) {
+    const Parameter &first = *parameters.begin();
+    if (each.name != first.name || each.otherwise != first.otherwise) return false;
+  }
+  return true;
+}
+
+/* Layer types that are lowered together read a parameter by the name and default of one of them. */
+#define CPUACC_SHARED(parameter, one, other)                                \
+  static_assert(are_alike({{ARMNN_PARAMETER(ARMNN_##one##_##parameter)},    \
+                           {ARMNN_PARAMETER(ARMNN_##other##_##parameter)}}))
+
+class Lowering;
+
+using Lower = void (*)(Lowering &lowering);
+
+class Lowering {
+ public:
+  Lowering(const std::vector<Value> &values, Graph &graph, const Kernels &kernels, FastMath fast_math = {})
+      : values_(values), graph_(graph), kernels_(kernels), fast_math_(fast_math) {}
+
+  /* Makes a value that execute receives. */
+  void receive(int32_t value);
+  /* Returns a value in plain order in memory of its own, for execute to write. */
+  TensorId deliver(int32_t value);
+  /* Lowers a layer; one with quantised data that has no operation for it is computed in floats
+   * between conversions. Throws Refusal.
+   */
+  void lower(const Layer &layer);
+
+  /* -- for the layers --------------------------------------------------------------------------- */
+
+  const Layer &layer() const { return *layer_; }
+  const Kernels &kernels() const { return kernels_; }
+  const FastMath &fast_math() const { return fast_math_; }
+  size_t input_count() const { return layer_->inputs.size(); }
+  bool has_input(size_t i) const { return i < layer_->inputs.size() && layer_->inputs[i] >= 0; }
+  const Value &input(size_t i) const;
+  const Value &output(size_t i = 0) const;
+
+  /* The order in which an input lies at best, for layers that take any. */
+  Order order(size_t i) const;
+  /* The order of the first input of the output's rank that is computed; plain if there is none. */
+  Order common_order() const;
+  /* An input in an order. */
+  TensorId in(size_t i, const Order &order);
+  TensorId in(size_t i) { return in(i, plain_order(input(i).shape.size())); }
+  /* Refuses an input that is computed. */
+  void require_constant(size_t i, std::string_view what) const;
+  /* A constant input's memory, in plain order, to be read now. Refuses one that is computed. */
+  const float *constant(size_t i, std::string_view what) const;
+  /* A new tensor. */
+  TensorId temporary(armnn_data_type type, Shape shape);
+  /* A constant of this layer's own. */
+  TensorId constant_tensor(Shape shape, const std::vector<float> &data);
+  /* The tensor of an output, in an order, to be written by an operation. */
+  TensorId out(size_t i, const Order &order);
+  TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }
+  /* Says that an output is the memory of a tensor, in an order. */
+  void share(size_t i, TensorId tensor, const Order &order);
+
+  void add(std::unique_ptr<Operation> operation) {
+    operation->node = layer_ == nullptr ? -1 : layer_->id;
+    graph_.operations.push_back(std::move(operation));
+  }
+  template <typename T, typename... Args>
+  void add(Args &&...args) {
+    add(std::make_unique<T>(std::forward<Args>(args)...));
+  }
+
+  Graph &graph() { return graph_; }
+
+ private:
+  struct Form {
+    Order order;
+    TensorId tensor;
+  };
+  const Value &value(int32_t number) const;
+  void lower_as_it_is(const Layer &layer, Lower lower);
+  bool lower_if_taken(const Layer &layer, Lower lower);
+  void lower_as_floats(const Layer &layer);
+  int32_t float_input(const Layer &layer, size_t i);
+  int32_t float_constant(const Value &from, const std::vector<double> &scales);
+  int32_t float_of_halves(const Value &from);
+  int32_t add_float_value(Value value);
+  TensorId in_order(int32_t value, const Order &order);
+  TensorId constant_form(const Value &value, const Order &order);
+
+  const std::vector<Value> &values_;
+  Graph &graph_;
+  const Kernels &kernels_;
+  FastMath fast_math_;
+  const Layer *layer_ = nullptr;
+  std::map<int32_t, std::vector<Form>> forms_; /* of each value, the first one as it was made */
+  std::deque<Value> float_values_; /* numbered after values_: quantised values and those of 16 bits as floats */
+  std::map<int32_t, int32_t> float_values_of_;
+};
+
+/* Refuses unless it holds. */
+void require(bool holds, const std::string &reason, int32_t input = -1);
+/* Refuses an output of another data type or quantisation than the first input. */
+void require_alike(const Lowering &lowering);
+/* Refuses indices that are neither Signed32 nor Signed64. */
+void require_indices(const Value &value, int32_t input);
+void require_index_output(armnn_data_type type);
+/* Refuses an input or output of another type than float32. */
+void require_floats(const Lowering &lowering);
+const char *type_name(armnn_data_type type);
+
+/* How a layer type is lowered; nullptr: not taken. */
+Lower lower_of(std::string_view layer_type);
+/* How it is lowered on 8-bit data. */
+Lower int8_lower_of(std::string_view layer_type);
+
+}  // namespace cpuacc

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The windows of layers on images. */
+#pragma once
+
+#include "layers/lowering/lowering.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+
+/* The order in which the layer's data_layout has its channels last. Refuses other layouts. */
+Order image_order(const Lowering &lowering, int64_t usual_layout = ARMNN_CONVOLUTION2D_DATA_LAYOUT_DEFAULT);
+
+/* All but the size of the window. */
+Windows windows_of(const Lowering &lowering, const Order &order,
+                   int64_t usual_stride = ARMNN_CONVOLUTION2D_STRIDE_Y_DEFAULT);
+
+/* Those of Pooling2d, whole: a window of no size is the image. */
+Windows pooling_windows_of(const Lowering &lowering, const Order &order);
+
+}  // namespace cpuacc

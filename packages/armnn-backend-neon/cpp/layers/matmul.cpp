@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Layers that are a gemm, in floats, in bytes and of exact integers; Einsum where it is one, or permutes axes. */
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "layers/lowering/int8.h"
+#include "layers/lowering/registry.h"
+#include "operations/gemm/gemm.h"
+#include "operations/quantised/int8_gemm.h"
+
+namespace cpuacc {
+namespace {
+
+/* What FullyConnected is in floats and in bytes. */
+struct FullyConnected {
+  size_t column_axis; /* of the weights */
+  int64_t rows;
+  WeightLayout layout;
+};
+
+FullyConnected fully_connected_of(const Lowering &l) {
+  const Shape &weights = l.input(1).shape;
+  require(weights.size() == 2, "the weights must be a matrix", 1);
+  const bool is_transposed = l.layer().integer(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX)) != 0;
+  const size_t column_axis = is_transposed ? 0 : 1;
+  const int64_t columns = weights[column_axis];
+  const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
+  return {column_axis, rows, matrix_layout(weights[1 - column_axis], columns, is_transposed)};
+}
+
+void lower_fully_connected(Lowering &l) {
+  require_floats(l);
+  const FullyConnected f = fully_connected_of(l);
+  const TensorId bias = l.has_input(2) ? l.in(2) : kNone;
+  const TensorId left = l.in(0);
+  const TensorId right = l.in(1);
+  l.add(gemm(left, right, bias, l.out(), f.layout, f.rows, Shape{}, Shape{}, Shape{}));
+}
+
+void lower_int8_fully_connected(Lowering &l) {
+  const FullyConnected f = fully_connected_of(l);
+  Int8Params params = int8_params_of(l, f.column_axis, f.layout.columns, l.has_input(2));
+  const TensorId left = l.in(0);
+  const TensorId right = l.in(1);
+  l.add(int8_gemm(left, right, l.out(), f.layout, f.rows, Shape{}, Shape{}, Shape{}, std::move(params)));
+}
+
+/* How many matrices further each axis of the output's batch is; 0 where it broadcasts. */
+Shape batch_steps(const Shape &shape, const Shape &batch) {
+  Shape steps(batch.size(), 0);
+  int64_t step = 1;
+  for (size_t i = 0; i + 2 < shape.size(); ++i) {
+    const size_t axis = shape.size() - 3 - i;
+    steps[batch.size() - 1 - i] = shape[axis] == 1 ? 0 : step;
+    step *= shape[axis];
+  }
+  return steps;
+}
+
+/* What BatchMatMul is in floats and in bytes. */
+struct BatchMatMul {
+  Order left_order; /* in which the left matrices are not transposed */
+  size_t column_axis; /* of the right side */
+  int64_t rows;
+  WeightLayout layout; /* of a right matrix */
+  Shape batch;
+};
+
+BatchMatMul batch_mat_mul_of(const Lowering &l) {
+  const Layer &layer = l.layer();
+  for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
+    const int64_t layout = layer.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
+    require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
+            std::string(name) + " must have the matrices last");
+  }
+  require(layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) == 0 &&
+              layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)) == 0,
+          "adjoints are not computed here");
+  const Shape &x = l.input(0).shape;
+  const Shape &y = l.input(1).shape;
+  const Shape &out = l.output().shape;
+  require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
+  const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
+  const bool transposes_y = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y)) != 0;
+  Order left_order = plain_order(x.size());
+  if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
+  const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
+  return {left_order, y.size() - (transposes_y ? 2 : 1), out[out.size() - 2],
+          matrix_layout(depth, out[out.size() - 1], transposes_y), Shape(out.begin(), out.end() - 2)};
+}
+
+void lower_batch_mat_mul(Lowering &l) {
+  require_floats(l);
+  const BatchMatMul m = batch_mat_mul_of(l);
+  const TensorId left = l.in(0, m.left_order);
+  const TensorId right = l.in(1);
+  l.add(gemm(left, right, kNone, l.out(), m.layout, m.rows, m.batch, batch_steps(l.input(0).shape, m.batch),
+             batch_steps(l.input(1).shape, m.batch)));
+}
+
+void lower_int8_batch_mat_mul(Lowering &l) {
+  const BatchMatMul m = batch_mat_mul_of(l);
+  Int8Params params = int8_params_of(l, m.column_axis, m.layout.columns, false);
+  const TensorId left = l.in(0, m.left_order);
+  const TensorId right = l.in(1);
+  l.add(int8_gemm(left, right, l.out(), m.layout, m.rows, m.batch, batch_steps(l.input(0).shape, m.batch),
+                  batch_steps(l.input(1).shape, m.batch), std::move(params)));
+}
+
+/* The labels of the axes of each operand and of the output. */
+struct Equation {
+  std::vector<std::string> terms;
+  std::string output;
+};
+
+bool has(const std::string &term, char label) { return term.find(label) != std::string::npos; }
+
+Equation equation_of(const Lowering &l) {
+  std::string text = l.layer().text(ARMNN_EINSUM_EQUATION);
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  require(!has(text, '.'), "an ellipsis is not computed here");
+  const size_t arrow = text.find("->");
+  Equation equation;
+  for (const char c : text.substr(0, arrow)) {
+    if (c == ',' || equation.terms.empty()) equation.terms.emplace_back();
+    if (c != ',') equation.terms.back().push_back(c);
+  }
+  if (arrow != std::string::npos) {
+    equation.output = text.substr(arrow + 2);
+  } else {
+    for (const char c : text) {
+      if (c != ',' && std::count(text.begin(), text.end(), c) == 1) equation.output.push_back(c);
+    }
+    std::sort(equation.output.begin(), equation.output.end());
+  }
+  require(equation.terms.size() == l.input_count() && equation.terms.size() <= 2,
+          "more than two operands are not computed here");
+  return equation;
+}
+
+/* The size of each label. Refuses labels that stand twice in a term, and axes that broadcast. */
+std::map<char, int64_t> sizes_of(const Lowering &l, const Equation &equation) {
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < equation.terms.size(); ++i) {
+    const std::string &term = equation.terms[i];
+    const auto number = static_cast<int32_t>(i);
+    const Shape &shape = l.input(i).shape;
+    require(term.size() == shape.size(), "the equation does not fit to its rank", number);
+    for (size_t axis = 0; axis < term.size(); ++axis) {
+      require(std::count(term.begin(), term.end(), term[axis]) == 1, "a diagonal is not computed here", number);
+      const int64_t size = sizes.emplace(term[axis], shape[axis]).first->second;
+      require(size == shape[axis], "axes that broadcast are not computed here", number);
+    }
+  }
+  require(equation.output.size() == l.output().shape.size(), "the equation does not fit to the output");
+  for (size_t axis = 0; axis < equation.output.size(); ++axis) {
+    const auto found = sizes.find(equation.output[axis]);
+    require(found != sizes.end() && found->second == l.output().shape[axis],
+            "the equation does not fit to the output");
+  }
+  return sizes;
+}
+
+/* The order in which the axes of a term lie as these labels name them. */
+Order order_of(const std::string &term, const std::string &labels) {
+  Order order;
+  for (const char label : labels) order.push_back(static_cast<int32_t>(term.find(label)));
+  return order;
+}
+
+/* What a label is for. */
+struct Roles {
+  std::string batch; /* in both operands and the output */
+  std::string rows; /* in the left one alone */
+  std::string columns; /* in the right one alone */
+  std::string depth; /* in both, summed over */
+};
+
+Roles roles_of(const Equation &equation) {
+  const std::string &left = equation.terms[0];
+  const std::string &right = equation.terms[1];
+  Roles roles;
+  for (const char label : left) {
+    const bool stays = has(equation.output, label);
+    require(stays || has(right, label), "a sum over one operand is not computed here", 0);
+    (!has(right, label) ? roles.rows : stays ? roles.batch : roles.depth).push_back(label);
+  }
+  for (const char label : right) {
+    if (has(left, label)) continue;
+    require(has(equation.output, label), "a sum over one operand is not computed here", 1);
+    roles.columns.push_back(label);
+  }
+  return roles;
+}
+
+void lower_contraction(Lowering &l, const Equation &equation, const std::map<char, int64_t> &sizes) {
+  const Roles roles = roles_of(equation);
+  const auto count = [&](const std::string &labels) {
+    int64_t product = 1;
+    for (const char label : labels) product *= sizes.at(label);
+    return product;
+  };
+  const std::string &right_term = equation.terms[1];
+  const bool is_transposed = !right_term.empty() && has(roles.depth, right_term.back());
+  const int64_t depth = count(roles.depth);
+  const int64_t columns = count(roles.columns);
+  const WeightLayout layout = matrix_layout(depth, columns, is_transposed);
+  const std::string matrix = is_transposed ? roles.columns + roles.depth : roles.depth + roles.columns;
+  const TensorId left = l.in(0, order_of(equation.terms[0], roles.batch + roles.rows + roles.depth));
+  const TensorId right = l.in(1, order_of(right_term, roles.batch + matrix));
+  const TensorId to = l.out(0, order_of(equation.output, roles.batch + roles.rows + roles.columns));
+  l.add(gemm_of_matrices(left, right, to, layout, count(roles.rows), count(roles.batch), false));
+}
+
+void lower_einsum(Lowering &l) {
+  require_floats(l);
+  const Equation equation = equation_of(l);
+  const std::map<char, int64_t> sizes = sizes_of(l, equation);
+  if (equation.terms.size() == 2) return lower_contraction(l, equation, sizes);
+  const std::string &term = equation.terms[0];
+  require(term.size() == equation.output.size(), "a sum over one operand is not computed here", 0);
+  l.share(0, l.in(0), order_of(equation.output, term));
+}
+
+void lower_mat_mul_integer(Lowering &l) {
+  require_integer_operands(l);
+  const Shape &left = l.input(0).shape;
+  const Shape &right = l.input(1).shape;
+  require(left.size() >= 2 && right.size() == 2 && left.back() == right[0],
+          "the right side must be one matrix that fits to the left side", 1);
+  const int64_t rows = elements(left, 0, left.size() - 1);
+  require(elements(l.output().shape) == rows * right[1], "the output's shape does not fit");
+  Windows windows{}; /* of one element each */
+  windows.batch = windows.height = windows.output_height = 1;
+  windows.width = windows.output_width = rows;
+  windows.channels = right[0];
+  windows.window_height = windows.window_width = windows.stride_y = windows.stride_x = 1;
+  lower_integer_gemm(l, plain_order(left.size()), windows, matrix_layout(right[0], right[1], false));
+}
+
+}  // namespace
+
+std::vector<LayerType> matmul_layers() {
+  return {
+      {ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul, lower_int8_batch_mat_mul},
+      {ARMNN_LAYER_EINSUM, lower_einsum},
+      {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected, lower_int8_fully_connected},
+      {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul_integer},
+  };
+}
+
+}  // namespace cpuacc

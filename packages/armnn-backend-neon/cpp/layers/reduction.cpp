@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Reductions, scans and arguments of extremes along axes. */
+#include <algorithm>
+
+#include "layers/lowering/int8.h"
+#include "layers/lowering/registry.h"
+#include "operations/reduction/reduction.h"
+
+namespace cpuacc {
+namespace {
+
+static_assert(are_alike({{ARMNN_REDUCE_AXIS, 0}, {ARMNN_MEAN_AXIS, 0}}));
+CPUACC_SHARED(KEEP_DIMS, REDUCE, MEAN);
+
+/* In this order the input is [outer, count, inner], the output [outer, inner] in the order left. */
+struct ReducedAxes {
+  Order order;
+  Order left;
+  int64_t outer;
+  int64_t count;
+  int64_t inner;
+};
+
+std::vector<bool> reduced_axes(const Lowering &l, size_t rank) {
+  require(!l.has_input(1), "the axes must be known", 1);
+  const std::vector<int64_t> axes = l.layer().integers(ARMNN_REDUCE_AXIS);
+  std::vector<bool> result(rank, axes.empty());
+  for (const int64_t axis : axes) result[static_cast<size_t>(whole_axis(axis, rank))] = true;
+  return result;
+}
+
+/* Whether the reduced axes stand together in memory. */
+bool stand_together(const std::vector<bool> &is_reduced, const Shape &shape, const Order &order) {
+  int changes = 0;
+  bool before = false;
+  for (const int32_t axis : order) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    const bool now = is_reduced[static_cast<size_t>(axis)];
+    changes += now && !before;
+    before = now;
+  }
+  return changes <= 1;
+}
+
+/* The order of what is left: that of the input if the axes stay, else without them. */
+Order left_order(const Order &order, const std::vector<bool> &is_reduced, bool keeps) {
+  if (keeps) return order;
+  Order left;
+  for (const int32_t axis : order) {
+    if (is_reduced[static_cast<size_t>(axis)]) continue;
+    const auto gone = std::count(is_reduced.begin(), is_reduced.begin() + axis, true);
+    left.push_back(axis - static_cast<int32_t>(gone));
+  }
+  return left;
+}
+
+/* By axis and keep_dims; refuses axes that are not known. */
+ReducedAxes reduced_axes_of(const Lowering &l) {
+  const Shape &shape = l.input(0).shape;
+  const std::vector<bool> is_reduced = reduced_axes(l, shape.size());
+  ReducedAxes result{l.order(0), {}, 1, 1, 1};
+  Order &order = result.order;
+  if (!stand_together(is_reduced, shape, order)) {
+    std::stable_partition(order.begin(), order.end(),
+                          [&](int32_t axis) { return !is_reduced[static_cast<size_t>(axis)]; });
+  }
+  bool is_behind = false;
+  for (const int32_t axis : order) {
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    const bool counts = is_reduced[static_cast<size_t>(axis)];
+    is_behind = is_behind || (counts && size != 1);
+    (counts ? result.count : is_behind ? result.inner : result.outer) *= size;
+  }
+  result.left = left_order(order, is_reduced, l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_KEEP_DIMS)) != 0);
+  require(result.left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
+  return result;
+}
+
+/* Of data types that have no kernel. */
+void lower_other_reduction(Lowering &l, Reduction reduction, const ReducedAxes &axes) {
+  const armnn_data_type type = l.input(0).type;
+  require(l.output().type == type, "the output must have the input's data type");
+  const AxisFunction compute = reduction_function(reduction, type);
+  require(compute != nullptr, std::string(type_name(type)) + " is not computed here", 0);
+  const bool is_extreme = reduction == Reduction::maximum || reduction == Reduction::minimum;
+  require(axes.count > 0 || !is_extreme, "there is no element to choose from", 0);
+  const TensorId from = l.in(0, axes.order);
+  l.add(along_axis(from, l.out(0, axes.left), Along{axes.outer, axes.count, axes.inner}, 1, compute, 0));
+}
+
+void lower_reduction(Lowering &l, Reduction reduction) {
+  const ReducedAxes axes = reduced_axes_of(l);
+  if (l.input(0).type != ARMNN_FLOAT32) return lower_other_reduction(l, reduction, axes);
+  require_floats(l);
+  const TensorId from = l.in(0, axes.order);
+  l.add(reduce(from, l.out(0, axes.left), reduction, axes.outer, axes.count, axes.inner));
+}
+
+Reduction reduction_of(int64_t number) {
+  switch (number) {
+    case ARMNN_REDUCE_OPERATION_SUM: return Reduction::sum;
+    case ARMNN_REDUCE_OPERATION_MAX: return Reduction::maximum;
+    case ARMNN_REDUCE_OPERATION_MEAN: return Reduction::mean;
+    case ARMNN_REDUCE_OPERATION_MIN: return Reduction::minimum;
+    case ARMNN_REDUCE_OPERATION_PROD: return Reduction::product;
+    default: throw Refusal{"this operation is not computed here"};
+  }
+}
+
+void lower_reduce(Lowering &l) {
+  lower_reduction(l, reduction_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION))));
+}
+
+/* The average over a window that is a column as high as there are elements. */
+void lower_int8_mean(Lowering &l) {
+  Int8Params params = int8_io_params_of(l);
+  const ReducedAxes axes = reduced_axes_of(l);
+  require_exact_sums(axes.count);
+  Windows windows{};
+  windows.batch = axes.outer;
+  windows.height = windows.window_height = axes.count;
+  windows.channels = axes.inner;
+  windows.width = windows.window_width = windows.output_height = windows.output_width = 1;
+  windows.stride_y = windows.stride_x = windows.dilation_y = windows.dilation_x = 1;
+  const TensorId input = l.in(0, axes.order);
+  l.add(int8_pool(input, l.out(0, axes.left), windows, Int8PoolingKind{}, scale_between(l), std::move(params)));
+}
+
+CPUACC_SHARED(AXIS, CUM_SUM, CUM_PROD);
+
+CPUACC_SHARED(EXCLUSIVE, CUM_SUM, CUM_PROD);
+
+CPUACC_SHARED(REVERSE, CUM_SUM, CUM_PROD);
+
+void lower_scan(Lowering &l, bool is_product) {
+  require(!l.has_input(1), "the axis must be known", 1);
+  const Shape &shape = l.input(0).shape;
+  require(!shape.empty() && l.output().shape == shape && l.output().type == l.input(0).type,
+          "the output must be as the input");
+  const AxisFunction compute = scan_function(l.input(0).type, is_product);
+  require(compute != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
+  const auto axis =
+      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS)), shape.size()));
+  const int64_t flags = (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_EXCLUSIVE)) != 0 ? kExclusive : 0) |
+                        (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_REVERSE)) != 0 ? kReverse : 0);
+  const TensorId from = l.in(0);
+  l.add(along_axis(from, l.out(), along(shape, axis), shape[axis], compute, flags));
+}
+
+void lower_arg_min_max(Lowering &l) {
+  require_index_output(l.output().type);
+  const Shape &shape = l.input(0).shape;
+  require(!shape.empty(), "a scalar has no axis", 0);
+  const auto axis =
+      static_cast<int32_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_AXIS)), shape.size()));
+  require(shape[static_cast<size_t>(axis)] > 0, "the axis has no element to choose from", 0);
+  const bool is_largest =
+      l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION)) == ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
+  const FindBest find = argminmax_function(l.input(0).type, is_largest);
+  require(find != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
+  const Order order = l.order(0);
+  Order left;
+  for (const int32_t each : order) {
+    if (each != axis) left.push_back(each - (each > axis ? 1 : 0));
+  }
+  require(l.output().shape.size() == left.size(), "the output's rank does not fit");
+  const TensorId from = l.in(0, order);
+  l.add(arg_min_max(from, l.out(0, left), along(in_memory(shape, order), place_of(order, axis)), find));
+}
+
+}  // namespace
+
+std::vector<LayerType> reduction_layers() {
+  return {
+      {ARMNN_LAYER_ARG_MIN_MAX, lower_arg_min_max},
+      {ARMNN_LAYER_CUM_PROD, [](Lowering &l) { lower_scan(l, true); }},
+      {ARMNN_LAYER_CUM_SUM, [](Lowering &l) { lower_scan(l, false); }},
+      {ARMNN_LAYER_MEAN, [](Lowering &l) { lower_reduction(l, Reduction::mean); }, lower_int8_mean},
+      {ARMNN_LAYER_REDUCE, lower_reduce},
+  };
+}
+
+}  // namespace cpuacc

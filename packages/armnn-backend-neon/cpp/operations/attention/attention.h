@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What transformers are made of: Attention, whose scores are never in memory as a whole, and RotaryEmbedding. */
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+struct AttentionSizes {
+  int64_t batch, heads, groups; /* groups: heads of keys and values */
+  int64_t queries, keys, depth, width; /* depth: of a query; width: of a value */
+};
+
+struct AttentionRules {
+  float scale;
+  float softcap; /* 0: none */
+  bool is_causal;
+  int64_t first_keys; /* that the first query sees, if causal */
+};
+
+/* softmax(scale * query * key^T + mask) * value. Args: mask_steps: along batch, heads, queries and keys. */
+std::unique_ptr<Operation> attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                                     const AttentionRules &rules, Shape mask_steps);
+
+/* Args: angle_step: from one item's angles to the next one's. */
+std::unique_ptr<Operation> rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
+                                            int64_t angle_step, bool is_interleaved);
+
+}  // namespace cpuacc

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions: indirect, direct and transposed, and when outputs are computed in blocks. */
+#pragma once
+
+#include <memory>
+
+#include "graph/ir.h"
+#include "operations/gemm/gemm.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+
+/* [N, H, W, C] * weights -> [N, H', W', groups * O]. Args: layout: of one group; group_stride: from one
+ * group's weights to the next one's.
+ */
+std::unique_ptr<Operation> indirect_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                const Windows &windows, const WeightLayout &layout, int64_t groups,
+                                                int64_t group_stride);
+
+/* Whether these windows, of one group, are worth a direct convolution. */
+bool suits_direct(const Windows &windows);
+
+/* Weights [columns, window_height, window_width, channels], a tap per row of the window. */
+WeightLayout direct_layout(const Windows &windows, int64_t columns);
+
+/* Weights [window_height, window_width, columns] for an image of one channel. */
+WeightLayout single_channel_layout(const Windows &windows, int64_t columns);
+
+/* Of one group. Args: layout: one of the two above. */
+std::unique_ptr<Operation> direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                              const Windows &windows, const WeightLayout &layout);
+
+/* The weights of the layer, [O, KH, KW, I] or [O, I, KH, KW]. */
+struct Window {
+  int64_t height, width, depth, columns;
+  bool is_depth_last;
+
+  int64_t place(int64_t column, int64_t y, int64_t x, int64_t c) const {
+    const int64_t tap = y * width + x;
+    const int64_t taps = height * width;
+    return column * taps * depth + (is_depth_last ? tap * depth + c : c * taps + tap);
+  }
+};
+
+/* [N, H, W, C] -> [N, H', W', O]. Args: bias: the channels' numbers, once for each element of the window. */
+std::unique_ptr<Operation> transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                  const Windows &windows, const Window &window);
+
+/* How many outputs side by side take the least time as one row; 1: each is a row of its own. */
+int64_t outputs_per_block(const Windows &windows, int64_t columns, int64_t lanes);
+
+/* The windows of rows of that many outputs. */
+Windows blocked_windows(const Windows &windows, int64_t together);
+
+}  // namespace cpuacc

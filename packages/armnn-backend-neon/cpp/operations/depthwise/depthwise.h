@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Depthwise convolution: one output channel per input channel. */
+#pragma once
+
+#include <memory>
+
+#include "graph/ir.h"
+#include "operations/windows.h"
+
+namespace cpuacc {
+
+/* Args: weights: [window_height, window_width, C]. */
+std::unique_ptr<Operation> depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                                 const Windows &windows);
+
+}  // namespace cpuacc

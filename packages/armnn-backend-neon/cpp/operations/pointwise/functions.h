@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of spans of elements of any data type that no kernel has, by the numbers of their layers. */
+#pragma once
+
+#include <memory>
+
+#include "graph/ir.h"
+#include "operations/pointwise/broadcast.h"
+
+namespace cpuacc {
+
+/* By the numbers of ElementwiseUnary; nullptr: not for this type. */
+SpanFunction element_function(int64_t operation, armnn_data_type type);
+
+/* By the numbers of ElementwiseBinary; nullptr: not for this type. */
+SpanFunction arithmetic_function(int64_t operation, armnn_data_type type);
+
+/* Whether an element takes many times as long as an addition. */
+bool is_costly(int64_t operation);
+
+/* By the numbers of Comparison and LogicalBinary. Throws Refusal for others; nullptr: not for this type. */
+SpanFunction comparison_function(int64_t number, armnn_data_type type);
+
+SpanFunction logical_function(int64_t number);
+
+/* Of a condition and two operands with elements of so many bytes. */
+SpanFunction select_function(size_t element_bytes);
+
+/* nullptr: not for this type. */
+SpanFunction is_nan_function(armnn_data_type type);
+
+SpanFunction is_infinite_function(armnn_data_type type, bool is_positive, bool is_negative);
+
+using Convert = void (*)(const void *from, void *to, int64_t n);
+
+/* nullptr: there is none. */
+Convert converter(armnn_data_type from, armnn_data_type to);
+
+/* To float32 such that what is then rounded to 16 bits is rounded only once; nullptr: there is none. */
+Convert converter_to_odd(armnn_data_type from);
+
+std::unique_ptr<Operation> cast(TensorId from, TensorId to, Convert convert);
+
+}  // namespace cpuacc

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Rewrites of a lowered graph before its operations are prepared. */
+#pragma once
+
+#include "graph/ir.h"
+
+namespace cpuacc {
+
+/* All of them, in order. */
+void run_passes(Graph &graph, const Kernels &kernels);
+
+/* Removes operations whose outputs have no reader. */
+void drop_unread(Graph &graph);
+/* Lets operations take over the ones that follow them. */
+void fuse(Graph &graph, const Kernels &kernels);
+/* Computes in Float16 what is rounded to it anyway, at a level that can. */
+void compute_in_float16(Graph &graph, const Kernels &kernels);
+/* Joins pointwise operations that read each other's outputs into one loop over memory. */
+void chain(Graph &graph);
+
+}  // namespace cpuacc
