@@ -22,6 +22,8 @@ class Level(NamedTuple):
     Attributes:
         name: Its C++ namespace, and its name in ``ARMNN_CPUACC_ISA``.
         vector_bytes: The width of its registers.
+        vector: Its instructions on vectors, ``isa/vector_<vector>.h``.
+        dot: Its instructions for dot products of bytes or bfloat16, ``isa/dot_<dot>.h``.
         flags: For the compiler.
         cpu: What the processor must have.
         sources: What is compiled for it, relative to ``KERNELS``, without suffix.
@@ -31,6 +33,8 @@ class Level(NamedTuple):
 
     name: str
     vector_bytes: int
+    vector: str
+    dot: str
     flags: tuple[str, ...]
     cpu: tuple[str, ...]
     sources: tuple[str, ...]
@@ -40,7 +44,12 @@ class Level(NamedTuple):
     @property
     def arguments(self) -> list[str]:
         """The compiler's arguments."""
-        defines = [f"-DCPUACC_LEVEL={self.name}", f"-DCPUACC_VECTOR_BYTES={self.vector_bytes}"]
+        defines = [
+            f"-DCPUACC_LEVEL={self.name}",
+            f"-DCPUACC_VECTOR_BYTES={self.vector_bytes}",
+            f'-DCPUACC_VECTOR_HEADER="kernels/isa/vector_{self.vector}.h"',
+            f'-DCPUACC_DOT_HEADER="kernels/isa/dot_{self.dot}.h"',
+        ]
         return ["-fno-exceptions", "-fno-rtti", *defines, *self.flags]
 
 
@@ -67,7 +76,7 @@ def _levels(rows: Sequence[dict[str, Any]], whole: Sequence[str]) -> Iterator[Le
         base = by_name.get(row.get("adds_to"), {})
         yield Level(
             name=row["name"],
-            vector_bytes=row.get("vector_bytes") or base["vector_bytes"],
+            **{key: row.get(key) or base[key] for key in ("vector_bytes", "vector", "dot")},
             flags=(*base.get("flags", ()), *row.get("flags", ())),
             cpu=(*base.get("cpu", ()), *row["cpu"]),
             sources=tuple(row.get("sources", whole)),

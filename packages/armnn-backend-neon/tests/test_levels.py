@@ -81,6 +81,23 @@ def test_no_list_of_levels_is_written_a_second_time() -> None:
         assert len(named) <= 1 or path.name in NAMED_ON_PURPOSE, f"{path}: {sorted(named)}"
 
 
+def test_kernels_take_their_instructions_from_one_header() -> None:
+    sources = [path for path in ROOT.glob("cpp/kernels/**/*") if path.suffix in CODE]
+    conditions = {
+        f"{path.relative_to(ROOT / 'cpp/kernels')}: {line.strip()}"
+        for path in sources
+        for line in path.read_text().splitlines()
+        if re.match(r"\s*#\s*(if|elif|else)", line)
+        and not re.match(r"#ifndef CPUACC_\w+_H_$", line)
+    }
+    (of_tests,) = (each for each in conditions if "CPUACC_VNNI_BY_AVX512" in each)
+    assert of_tests.startswith("isa/cpu_x86_64.h: ")
+    assert conditions - {of_tests} == {
+        "isa/cpu_x86_64.h: #else",
+        "vector_types.h: #if !defined(CPUACC_LEVEL) || !defined(CPUACC_VECTOR_BYTES)",
+    }
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
 def test_the_pages_name_every_level(page: str) -> None:
     named = re.findall(r"`(\w+)`", (ROOT / page).read_text())
@@ -92,6 +109,9 @@ def test_a_level_that_adds_to_another_needs_all_that_this_one_does(machine: str)
     by_name = {level.name: level for level in LEVELS[machine]}
     added = [level for level in LEVELS[machine] if level.adds_to]
     assert added
+    for level in LEVELS[machine]:
+        for kind in ("vector", "dot"):
+            assert (ROOT / f"cpp/kernels/isa/{kind}_{getattr(level, kind)}.h").exists()
     for level in added:
         base = by_name[level.adds_to]
         assert level.vector_bytes == base.vector_bytes

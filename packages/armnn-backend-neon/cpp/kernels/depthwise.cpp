@@ -8,11 +8,6 @@ namespace CPUACC_LEVEL {
 namespace {
 
 constexpr int kBlock = 4; /* outputs side by side that share their weights */
-#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
-constexpr int kTall = 2; /* outputs above each other that share their loads, with 32 registers */
-#else
-constexpr int kTall = 1;
-#endif
 
 template <int N>
 inline void finish(const Elementwise &f, Floats (&sums)[N]) {

@@ -2,15 +2,14 @@
 /* The bfloat16 gemm tile, summed in float32. Only for levels whose instructions multiply
  * them: vdpbf16ps of AVX-512 BF16, bfdot of Arm's BF16.
  */
+#include CPUACC_DOT_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
+
 #include "kernels/epilogue.h"
 #include "kernels/tile_shape.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
-
-/* Two numbers in each lane. */
-typedef Ints Pairs;
 
 inline Pairs load_pairs(const Bfloat16 *p) {
   Pairs x;
@@ -26,18 +25,6 @@ inline Pairs splat_pair(const Bfloat16 *p) {
 
 /* Beside it stands a 0. */
 inline Pairs splat_last(const Bfloat16 *p) { return splat_int(p->bits); }
-
-inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
-#if defined(__x86_64__)
-  return reinterpret_cast<Floats>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
-                                                   reinterpret_cast<__m512bh>(x),
-                                                   reinterpret_cast<__m512bh>(y)));
-#else
-  return reinterpret_cast<Floats>(vbfdotq_f32(reinterpret_cast<float32x4_t>(sum),
-                                              reinterpret_cast<bfloat16x8_t>(x),
-                                              reinterpret_cast<bfloat16x8_t>(y)));
-#endif
-}
 
 /* One pair of k's; pair_of makes the lanes of a row. */
 template <int R, int V, typename PairOf>
@@ -95,17 +82,6 @@ void gemm_tile_bfloat16(const GemmTileBfloat16 &tile) {
                           : vectors == 2 ? gemm_of<2>(tile.row_count)
                                          : gemm_of<kVectors>(tile.row_count);
   compute(tile);
-}
-
-/* A vector of numbers, rounded, in the lower half of a register. */
-inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
-#if defined(__x86_64__)
-  const auto rounded = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
-  _mm256_mask_storeu_epi16(y, static_cast<__mmask16>((1u << n) - 1u), rounded);
-#else
-  const bfloat16x4_t rounded = vcvt_bf16_f32(reinterpret_cast<float32x4_t>(x));
-  std::memcpy(y, &rounded, static_cast<size_t>(n) * sizeof(Bfloat16));
-#endif
 }
 
 void round_to_bfloat16(const float *x, Bfloat16 *y, int64_t n) {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/int8_kernels.h"
+#include "kernels/int8/kernels.h"
 
 namespace cpuacc {
 

@@ -2,7 +2,7 @@
 /* Depthwise convolution of 8-bit images, channels last.
  *
  * First the image's rows that an output row sees are gathered, for a vector of channels: each lane
- * holds kGroup neighbours of a row side by side, ready to be multiplied. Every output whose window
+ * holds kInt8Group neighbours of a row side by side, ready to be multiplied. Every output whose window
  * holds them, in this row and the next ones, takes them as they are.
  */
 #include "kernels/int8/vector.h"
@@ -11,37 +11,15 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if defined(CPUACC_VNNI)
-constexpr int kGroup = 4;
-#elif defined(__x86_64__)
-constexpr int kGroup = 2;
-#else
-constexpr int kGroup = 1;
-#endif
-
-#if CPUACC_VECTOR_BYTES == 64 || defined(__aarch64__)
-constexpr int kBlock = 8; /* outputs side by side that share their weights */
-#else
-constexpr int kBlock = 4;
-#endif
-
-inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-#if defined(CPUACC_VNNI)
-  return dot(sum, neighbours, weights);
-#elif defined(__x86_64__)
-  return sum + pairs_of_products(reinterpret_cast<Shorts>(neighbours), reinterpret_cast<Shorts>(weights));
-#else
-  return sum + neighbours * weights;
-#endif
-}
+constexpr int kBlock = 4 * kTall; /* outputs side by side that share their weights */
 
 /* Neighbours without the first of them and with another one behind. */
 inline Ints shifted(Ints neighbours, Ints next) {
-  if constexpr (kGroup == 1) {
+  if constexpr (kInt8Group == 1) {
     return next;
   } else {
     typedef uint32_t Bits __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
-    constexpr int kBits = 32 / kGroup;
+    constexpr int kBits = 32 / kInt8Group;
     const Bits rest = reinterpret_cast<Bits>(neighbours) >> kBits;
     return reinterpret_cast<Ints>(rest | (reinterpret_cast<Bits>(next) << (32 - kBits)));
   }
@@ -67,10 +45,10 @@ struct Line {
 template <typename T>
 inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
   const int64_t dilation = d.dilation_x;
-  if (dilation != 1 || d.gathered_step > kGroup) {
+  if (dilation != 1 || d.gathered_step > kInt8Group) {
     for (int64_t p = 0; p < d.gathered; ++p) {
       Ints neighbours{};
-      for (int i = 0; i < kGroup; ++i) {
+      for (int i = 0; i < kInt8Group; ++i) {
         neighbours = shifted(neighbours, line.at(d.left + p * d.gathered_step + i * dilation));
       }
       to[p] = neighbours;
@@ -79,7 +57,7 @@ inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
   }
   Ints neighbours{};
   int64_t x = d.left;
-  for (int i = 0; i < kGroup; ++i) neighbours = shifted(neighbours, line.at(x++));
+  for (int i = 0; i < kInt8Group; ++i) neighbours = shifted(neighbours, line.at(x++));
   for (int64_t p = 0; p < d.gathered; ++p) {
     to[p] = neighbours;
     for (int64_t i = 0; i < d.gathered_step; ++i) neighbours = shifted(neighbours, line.at(x++));
@@ -90,9 +68,9 @@ inline void gather(const Int8DepthwiseRows &d, const Line<T> &line, Ints *to) {
 template <int B>
 inline void outputs(const Int8DepthwiseRows &d, const Ints *const *rows, int64_t x, int64_t c, uint8_t *to) {
   const int64_t padded = (d.channels + kLanes - 1) / kLanes * kLanes;
-  const int64_t groups = (d.window_width + kGroup - 1) / kGroup;
+  const int64_t groups = (d.window_width + kInt8Group - 1) / kInt8Group;
   const int64_t step = d.stride_x / d.gathered_step;
-  const int64_t group_step = kGroup * d.dilation_x / d.gathered_step;
+  const int64_t group_step = kInt8Group * d.dilation_x / d.gathered_step;
   Ints sums[B];
   const Ints bias = load_ints(d.bias + c);
   CPUACC_UNROLL for (int b = 0; b < B; ++b) sums[b] = bias;
@@ -168,7 +146,7 @@ void depthwise_rows(const Int8DepthwiseRows &d) {
 }  // namespace
 
 void fill_int8_depthwise(Kernels &table) {
-  table.int8.depthwise_group = kGroup;
+  table.int8.depthwise_group = kInt8Group;
   table.int8.depthwise_rows = depthwise_rows;
 }
 

@@ -6,36 +6,14 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* Vectors of columns as a whole register or, where columns are few, half of one. */
-struct Whole {
+/* Vectors of columns as a whole register. */
+struct WholeColumns {
   typedef Ints Sum;
   static Ints loaded(const void *p) { return load_ints(p); }
   static Ints bytes_of(int32_t four, Ints turned) { return splat_int(four) ^ turned; }
   static Ints added(Ints sum, Ints x, Ints weights) { return dot(sum, fours(x), fours(weights)); }
   static Ints widened(Ints sum) { return sum; }
 };
-
-#if CPUACC_VECTOR_BYTES == 64
-
-typedef int32_t NarrowInts __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2)));
-
-struct Narrow {
-  typedef NarrowInts Sum;
-  static NarrowInts loaded(const void *p) {
-    return reinterpret_cast<NarrowInts>(_mm256_loadu_si256(static_cast<const __m256i *>(p)));
-  }
-  static NarrowInts bytes_of(int32_t four, NarrowInts turned) { return (four - NarrowInts{}) ^ turned; }
-  static NarrowInts added(NarrowInts sum, NarrowInts x, NarrowInts weights) {
-    return reinterpret_cast<NarrowInts>(_mm256_dpbusd_epi32(
-        reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(x), reinterpret_cast<__m256i>(weights)));
-  }
-  static Ints widened(NarrowInts sum) {
-    return reinterpret_cast<Ints>(_mm512_maskz_inserti32x8(0xffff, _mm512_setzero_si512(),
-                                                           reinterpret_cast<__m256i>(sum), 0));
-  }
-};
-
-#endif
 
 /* The sums of R outputs, V vectors of columns each. */
 template <typename Kind, int R, int V>
@@ -56,7 +34,7 @@ inline void sum_windows(const Int8DirectRow &row, int64_t first, typename Kind::
     CPUACC_UNROLL for (int g = 0; g < kGroups; ++g) {
       a[g] = row.image + t * row.tap_step + (first + g * kGroup) * step;
     }
-    for (int64_t k = 0; k < row.depth; k += 4, b += kColumns * 4) {
+    for (int64_t k = 0; k < row.depth; k += 4, b += kInt8Columns * 4) {
       Sum weights[V];
       CPUACC_UNROLL for (int v = 0; v < V; ++v) weights[v] = Kind::loaded(b + v * kVectorBytes);
       CPUACC_UNROLL for (int r = 0; r < R; ++r) {
@@ -83,23 +61,26 @@ void outputs(const Int8DirectRow &row, int64_t first) {
 template <typename Kind, int V>
 void all_outputs(const Int8DirectRow &row) {
   int64_t x = 0;
-  for (; x + kRows <= row.count; x += kRows) outputs<Kind, kRows, V>(row, x);
-  if constexpr (kRows > 8) {
+  for (; x + kInt8Rows <= row.count; x += kInt8Rows) outputs<Kind, kInt8Rows, V>(row, x);
+  if constexpr (kInt8Rows > 8) {
     if (x + 8 <= row.count) outputs<Kind, 8, V>(row, x), x += 8;
   }
-  if constexpr (kRows > 4) {
+  if constexpr (kInt8Rows > 4) {
     if (x + 4 <= row.count) outputs<Kind, 4, V>(row, x), x += 4;
   }
   if (x + 2 <= row.count) outputs<Kind, 2, V>(row, x), x += 2;
   if (x < row.count) outputs<Kind, 1, V>(row, x);
 }
 
-void direct_row(const Int8DirectRow &row) {
-#if CPUACC_VECTOR_BYTES == 64
-  if (row.column_count <= kLanes / 2) return all_outputs<Narrow, 1>(row);
-#endif
-  row.column_count <= kLanes ? all_outputs<Whole, 1>(row) : all_outputs<Whole, kVectors>(row);
+template <typename Narrow>
+inline void direct_row_by(const Int8DirectRow &row) {
+  if constexpr (Narrow::kIsThere) {
+    if (row.column_count <= kLanes / 2) return all_outputs<Narrow, 1>(row);
+  }
+  row.column_count <= kLanes ? all_outputs<WholeColumns, 1>(row) : all_outputs<WholeColumns, kInt8Vectors>(row);
 }
+
+void direct_row(const Int8DirectRow &row) { direct_row_by<NarrowColumns>(row); }
 
 }  // namespace
 

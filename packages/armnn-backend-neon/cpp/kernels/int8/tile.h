@@ -12,18 +12,6 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-#if CPUACC_VECTOR_BYTES == 64
-constexpr int kRows = 14;
-#elif defined(__aarch64__)
-constexpr int kRows = 8;
-#elif defined(CPUACC_VNNI)
-constexpr int kRows = 6;
-#else
-constexpr int kRows = 4;
-#endif
-constexpr int kVectors = 2;
-constexpr int kColumns = kVectors * static_cast<int>(kLanes);
-
 /* Stores the sums of R rows as bytes, the rows so far apart; columns: how many of them are there. */
 template <int R, int V>
 inline void store_rows(uint8_t *c, int64_t stride, int32_t columns, const Requantization &requantization,

@@ -3,10 +3,10 @@
  *
  * A block is what it adds to: [row 0 column 0, row 0 column 1, row 1 column 0, row 1 column 1].
  */
-#ifndef CPUACC_KERNELS_INT8_BLOCKS_H_
-#define CPUACC_KERNELS_INT8_BLOCKS_H_
+#ifndef CPUACC_KERNELS_ISA_SUM_BY_MMLA_H_
+#define CPUACC_KERNELS_ISA_SUM_BY_MMLA_H_
 
-#include "kernels/int8/vector.h"
+#include "kernels/int8/dot_traits.h"
 
 namespace cpuacc {
 namespace CPUACC_LEVEL {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of unsigned bytes with signed ones by AVX-VNNI, in the short form of the same instruction. */
+#ifndef CPUACC_KERNELS_ISA_DOT_AVX_VNNI_H_
+#define CPUACC_KERNELS_ISA_DOT_AVX_VNNI_H_
+
+#include "kernels/int8/kernels.h"
+#include "kernels/vector.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Registers of a tile of sums: rows, and vectors in each row. */
+constexpr int kInt8Rows = 6;
+constexpr int kInt8Vectors = 2;
+/* Neighbours that a lane of a depthwise convolution multiplies at once. */
+constexpr int kInt8Group = 4;
+
+constexpr bool kReadsUnsigned = true;
+typedef Ints Fours;
+
+[[maybe_unused]] inline Fours fours(Ints bytes) { return bytes; }
+
+[[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
+  return reinterpret_cast<Ints>(_mm256_dpbusd_epi32(reinterpret_cast<__m256i>(sum),
+                                                    reinterpret_cast<__m256i>(a),
+                                                    reinterpret_cast<__m256i>(b)));
+}
+
+/* Adds the products of the neighbours in each lane. */
+[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
+  return dot(sum, neighbours, weights);
+}
+
+/* No narrower registers are worth it. */
+struct NarrowColumns {
+  static constexpr bool kIsThere = false;
+};
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#include "kernels/int8/sum_by_dots.h"
+#include "kernels/int8/sum_of_bytes.h"
+
+#endif

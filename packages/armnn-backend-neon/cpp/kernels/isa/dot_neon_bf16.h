@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of bfloat16 numbers summed in float32, by bfdot. */
+#ifndef CPUACC_KERNELS_ISA_DOT_NEON_BF16_H_
+#define CPUACC_KERNELS_ISA_DOT_NEON_BF16_H_
+
+#include "kernels/vector.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Two bfloat16 numbers in each lane. */
+typedef Ints Pairs;
+
+inline Floats multiply_add(Floats sum, Pairs x, Pairs y) {
+  return reinterpret_cast<Floats>(vbfdotq_f32(reinterpret_cast<float32x4_t>(sum),
+                                              reinterpret_cast<bfloat16x8_t>(x),
+                                              reinterpret_cast<bfloat16x8_t>(y)));
+}
+
+/* A vector of numbers, rounded, in the lower half of a register. */
+inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
+  const bfloat16x4_t rounded = vcvt_bf16_f32(reinterpret_cast<float32x4_t>(x));
+  std::memcpy(y, &rounded, static_cast<size_t>(n) * sizeof(Bfloat16));
+}
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif

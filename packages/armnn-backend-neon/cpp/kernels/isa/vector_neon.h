@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* NEON of Armv8: four floats in a register, thirty-two registers. */
+#ifndef CPUACC_KERNELS_ISA_VECTOR_NEON_H_
+#define CPUACC_KERNELS_ISA_VECTOR_NEON_H_
+
+#include <arm_neon.h>
+
+#include "kernels/look_up.h"
+#include "kernels/vector_types.h"
+
+namespace cpuacc {
+namespace CPUACC_LEVEL {
+namespace {
+
+/* Registers of a tile of float sums: rows, and vectors in each row. */
+constexpr int kRows = 8;
+constexpr int kVectors = 3;
+/* Outputs of a depthwise convolution above each other that share their loads. */
+constexpr int kTall = 2;
+
+/* The first n lanes, 0 <= n <= kLanes; the others are 0. */
+[[maybe_unused]] inline Floats load_part(const float *p, int64_t n) {
+  if (n >= kLanes) return load(p);
+  Floats x{};
+  if (n > 0) x[0] = p[0];
+  if (n > 1) x[1] = p[1];
+  if (n > 2) x[2] = p[2];
+  return x;
+}
+
+[[maybe_unused]] inline void store_part(float *p, Floats x, int64_t n) {
+  if (n >= kLanes) return store(p, x);
+  if (n > 0) p[0] = x[0];
+  if (n > 1) p[1] = x[1];
+  if (n > 2) p[2] = x[2];
+}
+
+[[maybe_unused]] inline Floats square_root(Floats x) {
+  return reinterpret_cast<Floats>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x)));
+}
+
+/* To the nearest, ties to even. */
+[[maybe_unused]] inline Floats round_even(Floats x) {
+  return reinterpret_cast<Floats>(vrndnq_f32(reinterpret_cast<float32x4_t>(x)));
+}
+
+/* A narrow vector in the lower lanes of a whole one. */
+[[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
+  Floats whole{};
+  std::memcpy(&whole, &x, sizeof x);
+  return whole;
+}
+
+/* Whether instructions of its own convert Float16. */
+constexpr bool kConvertsFloat16 = true;
+
+struct Float16 {
+  static Floats to_float32(HalfBits x) {
+    return reinterpret_cast<Floats>(vcvt_f32_f16(reinterpret_cast<float16x4_t>(x)));
+  }
+  static HalfBits from_float32(Floats x) {
+    return reinterpret_cast<HalfBits>(vcvt_f16_f32(reinterpret_cast<float32x4_t>(x)));
+  }
+};
+
+/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
+ * each element in a general register, and moves that to a vector.
+ */
+template <typename Vector>
+inline Vector hidden(Vector x) {
+  asm("" : "+w"(x));
+  return x;
+}
+
+template <typename T>
+inline Ints widened(const uint8_t *p, int64_t n) {
+  uint32_t four = 0;
+  if (n >= kLanes) {
+    std::memcpy(&four, p, sizeof four);
+  } else {
+    std::memcpy(&four, p, static_cast<size_t>(n));
+  }
+  const uint8x8_t bytes = vreinterpret_u8_u32(vdup_n_u32(four));
+  if constexpr (T(-1) < T(0)) {
+    return reinterpret_cast<Ints>(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(bytes)))));
+  } else {
+    return reinterpret_cast<Ints>(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
+  }
+}
+
+[[maybe_unused]] inline Bytes narrowed(Ints x) {
+  const int16x4_t halves = vmovn_s32(reinterpret_cast<int32x4_t>(x));
+  const int8x8_t bytes = vmovn_s16(vcombine_s16(halves, halves));
+  const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+  Bytes result;
+  std::memcpy(&result, &four, sizeof result);
+  return result;
+}
+
+[[maybe_unused]] inline void store_bytes(void *p, Bytes x, int64_t n) {
+  std::memcpy(p, &x, static_cast<size_t>(n));
+}
+
+[[maybe_unused]] void look_up_by_quarters(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
+  constexpr int64_t kBytes = 16;
+  const uint8x16_t quarter = vdupq_n_u8(64);
+  uint8x16x4_t quarters[4];
+  for (int q = 0; q < 4; ++q) quarters[q] = vld1q_u8_x4(table + 64 * q);
+  int64_t i = 0;
+  for (; i + kBytes <= n; i += kBytes) {
+    uint8x16_t place = vld1q_u8(x + i);
+    uint8x16_t found = vqtbl4q_u8(quarters[0], place);
+    CPUACC_UNROLL for (int q = 1; q < 4; ++q) {
+      place = vsubq_u8(place, quarter);
+      found = vqtbx4q_u8(found, quarters[q], place);
+    }
+    vst1q_u8(y + i, found);
+  }
+  look_up_each(table, x + i, y + i, n - i);
+}
+
+/* The fastest way to look bytes up in a table of 256. */
+[[maybe_unused]] inline LookUp best_look_up() {
+  return look_up_by_quarters;
+}
+
+}  // namespace
+}  // namespace CPUACC_LEVEL
+}  // namespace cpuacc
+
+#endif
