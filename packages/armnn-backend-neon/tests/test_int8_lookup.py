@@ -19,6 +19,7 @@ Build: TypeAlias = Callable[[Network, Value], Value]
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
 MADE = TensorInfo(None, S8, 0.0625, -20)
 LAST = TensorInfo(None, U8, 0.03125, 40)
+SUM = TensorInfo(None, S8, 0.11, 5)
 IMAGE = (2, 9, 7, 17)
 NHWC = DataLayout.NHWC
 
@@ -104,6 +105,12 @@ FUNCTIONS: dict[str, tuple[Build, Callable[[Array], Array]]] = {
         lambda net, x: binary(net, "SUB", tanh(net, x), x),
         lambda x: grid(np.tanh(x), MADE) - x,
     ),
+    "times its bounds": (
+        lambda net, x: net.add_quantize(
+            binary(net, "MUL", x, bounded(net, x), SUM), output=LAST
+        ),
+        lambda x: grid(x * np.maximum(x, 0), SUM),
+    ),
     "bounded, then a table, then a table": (
         lambda net, x: net.add_quantize(tanh(net, bounded(net, x)), output=LAST),
         lambda x: grid(np.tanh(np.maximum(x, 0)), MADE),
@@ -133,7 +140,6 @@ def test_a_table_goes_into_what_makes_its_bytes(
     check_bytes(run_network(fused, x=x), expect(made) / LAST.scale, LAST.zero_point)
 
 
-SUM = TensorInfo(None, S8, 0.11, 5)
 FOLLOWING: dict[str, Build] = {
     "nothing": lambda net, x: x,
     "bounds": lambda net, x: net.add_activation(x, function=ActivationFunction.RELU, output=SUM),

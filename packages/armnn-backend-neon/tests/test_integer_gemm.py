@@ -195,6 +195,24 @@ def test_what_makes_real_numbers_of_sums_is_part_of_the_product(
     np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=2e-5)
 
 
+@pytest.mark.parametrize("is_real", [False, True])
+def test_what_is_added_to_several_rows_together_is_no_bias(
+    compute: Callable[..., list[Array]], is_real: bool
+) -> None:
+    x, y = whole((2, 3, 5), np.uint8, 1), whole((5, 4), np.uint8, 2)
+    added = np.arange(12, dtype=np.float32 if is_real else np.int32).reshape(3, 4) * 1000
+
+    def build(n: Network, *operands: Any) -> Any:
+        made = n.add_mat_mul_integer(*operands)
+        made = n.add_cast(made, output=armnn.DataType.FLOAT32) if is_real else made
+        return n.add_elementwise_binary(made, added, operation=BinaryOperation.ADD)
+
+    zeros = [np.array(np.uint8(3)), np.array(np.uint8(101))]
+    (actual,) = compute(build, x, y, *zeros, constants=3)
+    expected = (x.astype(np.int64) - 3) @ (y.astype(np.int64) - 101) + added
+    np.testing.assert_array_equal(actual, expected)
+
+
 @pytest.mark.parametrize("layout", [DataLayout.NCHW, DataLayout.NHWC])
 def test_windows_add_whole_numbers_to_channels(
     compute: Callable[..., list[Array]], layout: DataLayout
