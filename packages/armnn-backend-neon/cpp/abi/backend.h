@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the handles of the interface stand for. */
+/* The structs behind the handles of the interface. */
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ struct armnn_backend {
  private:
   std::string threads_;
   std::string levels_;
-  armnn_option facts_[2]; /* what cpu.info says of them */
+  armnn_option facts_[2]; /* of cpu.info */
   std::mutex mutex_;
   std::map<int32_t, std::weak_ptr<cpuacc::Pool>> pools_; /* their threads end with the last program */
 };
@@ -57,7 +57,7 @@ struct armnn_context {
 
 namespace cpuacc {
 
-/* How many threads a program uses unless its options say it. */
+/* How many threads a program uses unless its options name a number. */
 int32_t default_threads();
 /* Answers about each node, as armnn_backend_api.query. */
 void answer(const armnn_backend &backend, const armnn_graph &graph, armnn_support *supports, uint64_t stride);

@@ -17,7 +17,7 @@
 namespace cpuacc {
 namespace {
 
-/* For tests: so many threads unless the options say how many, and all loops are split. */
+/* For tests: the number of threads unless the options name one; all loops are split. */
 const char *threads_of_tests() { return std::getenv("ARMNN_CPUACC_THREADS"); }
 
 /* For tests: what else may share memory than what usually does. */
@@ -105,7 +105,7 @@ armnn_program *build(armnn_backend &backend, const Options &options, ImportedGra
       options, std::move(imported), inputs, outputs};
 }
 
-/* Tells those who read events how long it took, and how much memory the program takes. */
+/* Reports to a profiler how long it took, and how much memory the program takes. */
 void announce(const armnn_program &program, uint64_t call_id, uint64_t began_ns) {
   const armnn_host &host = *program.backend.host;
   const bool is_read = armnn_host_has_profiling(&host) && armnn_host_has_event(&host) &&

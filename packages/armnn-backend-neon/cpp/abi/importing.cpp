@@ -21,7 +21,7 @@ Quantization import_quantization(const armnn_quantization *from) {
 }
 
 /* Constants up to so many bytes are copied: the host may have all of a model's file in memory as long
- * as somebody keeps a bias of it.
+ * as a bias of it is kept.
  */
 constexpr size_t kCopiedBytes = 16384;
 
@@ -51,7 +51,7 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
     value.memory = lent;
     value.lent = lent;
   } else {
-    /* A constant without elements has an address, too, which says that it is one. */
+    /* A constant without elements has an address, too, which marks it as one. */
     const auto copy = std::make_shared<std::vector<char>>(std::max<size_t>(bytes, 1));
     if (bytes > 0) std::memcpy(copy->data(), value.address, bytes);
     value.address = copy->data();

@@ -23,7 +23,7 @@ struct ImportedGraph {
   std::vector<int32_t> outputs;
 };
 
-/* Copies what a graph says, and its constants if has_constants; those that the host can keep are only
+/* Copies a graph, and its constants if has_constants; those that the host can keep are only
  * lent, and not kept yet.
  */
 ImportedGraph import_graph(const armnn_graph &graph, bool has_constants);

@@ -30,7 +30,7 @@ OLD(double, exp, (double x), (x))
 OLD(double, log, (double x), (x))
 OLD(double, pow, (double x, double y), (x, y))
 
-/* Before 2.33 a program said which version of the structure it knows, 1 on x86-64 and 0 on Arm. */
+/* Before 2.33 a program passed which version of the structure it knows, 1 on x86-64 and 0 on Arm. */
 extern "C" int old_fstat(int version, int file, void *made);
 __asm__(".symver old_fstat,__fxstat64@" FIRST);
 extern "C" __attribute__((visibility("hidden"))) int own_fstat(int file, void *made) __asm__(

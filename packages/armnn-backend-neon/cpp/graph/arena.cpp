@@ -46,7 +46,7 @@ class Planner {
     std::iota(hosts_.begin(), hosts_.end(), size_t{0});
   }
 
-  /* Lets outputs lie where an input lay. */
+  /* Places outputs over inputs. */
   void overwrite_inputs() {
     for (size_t i = 0; i < graph_.operations.size(); ++i) {
       const Operation &operation = *graph_.operations[i];
@@ -90,7 +90,7 @@ class Planner {
     return lives_.first[tensor] != kNowhere && !is_outside_[tensor];
   }
 
-  /* Whether an operation's output lies on an input of it from now on. */
+  /* Whether an operation's output overwrites an input of it from now on. */
   bool overwrites(const Operation &operation, size_t position, size_t input) {
     if (operation.inputs[input] == kNone || operation.outputs.empty()) return false;
     const TensorId owner = graph_.owner(operation.inputs[input]);
@@ -112,7 +112,7 @@ class Planner {
   const std::vector<size_t> &scratch_bytes_;
   Lifetimes lives_;
   std::vector<bool> is_outside_;
-  std::vector<size_t> hosts_; /* the tensor whose lease each one lies in */
+  std::vector<size_t> hosts_; /* the tensor whose lease holds each one */
 };
 
 Arena plan_in_place(const Graph &graph, const std::vector<size_t> &scratch_bytes) {

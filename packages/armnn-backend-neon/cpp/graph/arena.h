@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where tensors and scratch memory lie while a program runs. */
+/* The places of tensors and scratch memory while a program runs. */
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Arena {
 std::vector<bool> outside_tensors(const Graph &graph);
 
 /* Plans the arena of a graph whose operations are prepared. Where it saves memory, or costs none,
- * operations write over an input that nobody reads after them, and tensors that are joined, or cut
+ * operations write over an input that has no later reader, and tensors that are joined, or cut
  * out of one, are parts of it: such tensors become aliases.
  *
  * Args: scratch_bytes: by operation.

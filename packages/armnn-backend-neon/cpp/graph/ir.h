@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What layers become: operations on tensors as they lie in memory. */
+/* What layers become: operations on tensors in their memory order. */
 #pragma once
 
 #include <cstddef>
@@ -91,7 +91,7 @@ class Operation {
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {}
   virtual ~Operation() = default;
 
-  /* Refuses what would reach outside of its tensors: a host may say anything. */
+  /* Refuses what would reach outside of its tensors: a host may ask for anything. */
   virtual void check(const Graph &) const {}
   /* Chooses kernels and packs weights. Returns the bytes of scratch memory that run needs.
    *
@@ -101,11 +101,11 @@ class Operation {
   virtual size_t prepare(const Setup &) { return 0; }
   virtual void run(const Frame &frame) const = 0;
 
-  /* Whether the first output may lie on this input if both have as many bytes: no thread writes a
+  /* Whether the first output may overwrite this input if both have as many bytes: no thread writes a
    * place before all that is read from there has been read. Known once it is prepared.
    */
   virtual bool may_overwrite(size_t) const { return false; }
-  /* What of the inputs is a stretch of the first output; run leaves alone what lies there already.
+  /* Ranges of the inputs that are copied to the first output; run leaves alone what is there already.
    * Known once it is prepared.
    */
   virtual std::vector<CopiedRange> copied_ranges() const { return {}; }
@@ -120,9 +120,11 @@ class Operation {
   int32_t node = -1; /* the id of its layer */
 };
 
+using OperationPtr = std::unique_ptr<Operation>;
+
 struct Graph {
   std::vector<Tensor> tensors;
-  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<OperationPtr> operations;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A compiled subgraph: operations in order, and where each tensor lies. */
+/* A compiled subgraph: operations in order, and the place of each tensor. */
 #pragma once
 
 #include <memory>

@@ -10,7 +10,7 @@ namespace cpuacc {
 
 using Shape = std::vector<int64_t>;
 
-/* In which order the axes of a tensor lie in memory: axis i in memory is axis order[i] of the layer.
+/* The order of a tensor's axes in memory: axis i in memory is axis order[i] of the layer.
  */
 using Order = std::vector<int32_t>;
 
@@ -24,9 +24,9 @@ int64_t elements(const Shape &shape);
 /* The product of shape[first .. last - 1]. */
 int64_t elements(const Shape &shape, size_t first, size_t last);
 
-/* Row-major: the axes lie as the layer names them. */
+/* Row-major: the axes in the layer's order. */
 Order plain_order(size_t rank);
-/* N, the spatial axes, C for a layer that says N, C, spatial axes. */
+/* N, the spatial axes, C for a layer with N, C, spatial axes. */
 Order channels_last(size_t rank);
 bool is_plain(const Order &order);
 /* The order with an axis moved to the end. */

@@ -180,7 +180,7 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   const int64_t height = w.height + w.pad_top + w.pad_bottom;
   const int64_t width = w.width + w.pad_left + w.pad_right;
   if (height == w.height && width == w.width) return l.in(0, order);
-  /* Straight from the order in which the image lies: one walk over memory instead of two. */
+  /* Straight from the image's own order: one loop over memory instead of two. */
   const Order from = l.order(0);
   const Shape shape{w.batch, w.height, w.width, w.channels};
   const Shape to{w.batch, height, width, w.channels};
@@ -203,7 +203,7 @@ void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId b
                    int64_t columns) {
   const int64_t width = windows.window_width * windows.channels;
   if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes) {
-    /* The numbers of a tap lie side by side once the padding is there. */
+    /* The numbers of a tap are contiguous once the padding is there. */
     const WeightLayout layout{windows.window_height, width, width, 1, columns, windows.window_height * width};
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
@@ -296,7 +296,7 @@ void require_narrow(const Int8Params &params) {
 
 void lower_int8_depthwise(Lowering &l) {
   const DepthwiseLayer d = depthwise_of(l);
-  l.input(1).read(); /* packed now */
+  l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   Int8Params params = int8_params_of(l, 3, d.outputs, l.has_input(2));
   const TensorId input = l.in(0, d.order);
   const TensorId right = l.in(1);
@@ -319,7 +319,7 @@ void lower_int8_depthwise(Lowering &l) {
 void lower_int8_convolution(Lowering &l) {
   const Convolution c = grouped_convolution_of(l);
   const auto &[order, is_last, windows, depth, outputs] = c;
-  l.input(1).read(); /* packed now */
+  l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   const int64_t groups = c.groups();
   Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
   const TensorId input = l.in(0, order);
@@ -331,7 +331,7 @@ void lower_int8_convolution(Lowering &l) {
     return;
   }
   const bool is_direct = groups == 1 && suits_int8_direct(windows, params);
-  /* Weights with the channels last, in whose rows taps lie side by side as they do in the image. */
+  /* Weights with the channels last, in whose rows taps are contiguous as they are in the image. */
   const TensorId right = l.in(1, is_direct && !is_last ? channels_last(4) : plain_order(4));
   if (is_direct) {
     const WeightLayout layout = direct_layout(windows, c.columns());
@@ -350,7 +350,7 @@ void lower_convolution_integer(Lowering &l) {
   require(in_memory(l.output().shape, c.order).back() == c.outputs, "the output's shape does not fit");
   const WeightLayout layout{c.taps(),  c.is_last ? c.depth : 1, c.depth, c.is_last ? 1 : c.taps(),
                             c.outputs, c.taps() * c.depth};
-  lower_integer_gemm(l, c.order, c.windows, layout);
+  lower_integer_gemm(l, c.order, c.order, c.windows, layout);
 }
 
 void lower_transposed(Lowering &l) {

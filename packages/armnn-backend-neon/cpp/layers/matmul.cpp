@@ -162,7 +162,7 @@ std::map<char, int64_t> sizes_of(const Lowering &l, const Equation &equation) {
   return sizes;
 }
 
-/* The order in which the axes of a term lie as these labels name them. */
+/* The order in which the axes of a term follow these labels. */
 Order order_of(const std::string &term, const std::string &labels) {
   Order order;
   for (const char label : labels) order.push_back(static_cast<int32_t>(term.find(label)));
@@ -236,7 +236,8 @@ void lower_mat_mul_integer(Lowering &l) {
   windows.width = windows.output_width = rows;
   windows.channels = right[0];
   windows.window_height = windows.window_width = windows.stride_y = windows.stride_x = 1;
-  lower_integer_gemm(l, plain_order(left.size()), windows, matrix_layout(right[0], right[1], false));
+  lower_integer_gemm(l, plain_order(left.size()), plain_order(l.output().shape.size()), windows,
+                     matrix_layout(right[0], right[1], false));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ bool is_channels_last(const Lowering &l) {
   return l.layer().integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
 }
 
-/* The order in which the channels lie before the spatial axes, whatever the layer's data_layout. */
+/* The order in which the channels are before the spatial axes, whatever the layer's data_layout. */
 Order channels_first(const Lowering &l) {
   const size_t rank = l.input(0).shape.size();
   Order order = plain_order(rank);

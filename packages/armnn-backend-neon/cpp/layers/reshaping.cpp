@@ -139,7 +139,7 @@ Blocks blocks_of(const Lowering &l, std::vector<int64_t> sizes, std::vector<int6
   return blocks;
 }
 
-/* How one place in all blocks goes between the plane and its part of the batch; from and to are those
+/* The copy of one place in all blocks between the plane and its part of the batch; from and to are those
  * of a move from the plane.
  */
 CopyBox place_in_blocks(const Blocks &blocks, const Shape &plane, const Shape &batch, int64_t number) {
@@ -239,7 +239,7 @@ std::vector<std::byte> one_element(armnn_data_type type, double value) {
   }
 }
 
-/* What stands for a real value in a quantised tensor. */
+/* A real value as a quantised tensor stores it. */
 std::vector<std::byte> filler_of(const Value &like, double value) {
   if (!is_int8(like)) {
     require(like.quantization.scales.empty(), "quantised padding of this type is not computed here", 0);

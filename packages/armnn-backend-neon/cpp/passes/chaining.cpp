@@ -78,7 +78,7 @@ class Chaining {
     groups_[position] = std::move(both);
   }
 
-  /* Whether nobody but the group itself needs what it makes before this position, which reads all of
+  /* Whether only the group itself needs what it makes before this position, which reads all of
    * it element by element.
    */
   bool waits(const std::vector<size_t> &group, size_t position) const {

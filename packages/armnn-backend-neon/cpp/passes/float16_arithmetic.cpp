@@ -25,7 +25,7 @@ class Halving {
   void run() {
     for (auto &operation : graph_.operations) {
       if (!converts(*operation, ARMNN_FLOAT32, ARMNN_FLOAT16)) continue;
-      std::unique_ptr<Operation> halved = halved_maker(*operation);
+      OperationPtr halved = halved_maker(*operation);
       if (halved == nullptr) continue;
       halved->node = operation->node;
       makers_[static_cast<size_t>(halved->outputs[0])] = halved.get();
@@ -39,7 +39,7 @@ class Halving {
            graph_[operation.outputs[0]].type == to;
   }
 
-  std::unique_ptr<Operation> halved_maker(const Operation &narrow) {
+  OperationPtr halved_maker(const Operation &narrow) {
     const Operation *maker = makers_[static_cast<size_t>(narrow.inputs[0])];
     if (maker == nullptr) return nullptr;
     const Description description = maker->describe();

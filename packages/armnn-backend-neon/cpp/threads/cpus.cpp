@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-/* Where the system says it; tests have places of their own. */
+/* Files of the system; tests have files of their own. */
 #ifndef CPUACC_CGROUPS
 #define CPUACC_CGROUPS "/sys/fs/cgroup"
 #define CPUACC_OWN_CGROUPS "/proc/self/cgroup"

@@ -139,7 +139,7 @@ struct Pool::Team {
     sleepers.fetch_sub(1);
   }
 
-  /* Until nobody is inside. */
+  /* Until no thread is inside. */
   void await_others() {
     const auto is_empty = [&] { return (gate.load() & kInside) == 0; };
     for (int spin = 0; spin < kSpins; ++spin) {

@@ -16,7 +16,7 @@ namespace cpuacc {
  *
  * A loop is dealt out in one share for each thread, so that a thread finds what it wrote in its
  * caches; each takes chunks of its share, then of the others'. The calling thread ends with all that
- * nobody has begun: a thread that sleeps or was taken off its CPU delays it by a chunk at most.
+ * is not begun yet: a thread that sleeps or was taken off its CPU delays it by a chunk at most.
  */
 class Pool {
  public:

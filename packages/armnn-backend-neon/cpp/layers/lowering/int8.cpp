@@ -158,13 +158,12 @@ void require_integer_operands(const Lowering &l) {
   require(l.output().type == ARMNN_SIGNED32, "the output must be Signed32");
 }
 
-void lower_integer_gemm(Lowering &l, const Order &order, const Windows &windows, const WeightLayout &layout) {
+void lower_integer_gemm(Lowering &l, const Order &order, const Order &output_order, const Windows &windows,
+                        const WeightLayout &layout) {
   const TensorId data = l.in(0, order);
   const TensorId weights = l.in(1);
   std::vector<TensorId> inputs{data, weights, zero_point_of(l, 2, l.input(0)), zero_point_of(l, 3, l.input(1))};
-  l.add(integer_gemm(std::move(inputs),
-                     l.out(0, order.size() == l.output().shape.size() ? order : plain_order(l.output().shape.size())),
-                     windows, layout));
+  l.add(integer_gemm(std::move(inputs), l.out(0, output_order), windows, layout));
 }
 
 }  // namespace cpuacc

@@ -21,7 +21,7 @@ Int8Params int8_io_params_of(const Lowering &lowering);
 /* Those of a layer whose inputs are data, weights and maybe a bias, and whose weights have a scale
  * for each column or one for all. Refuses what is not computed in integers.
  *
- * Args: column_axis: the axis of the weights along which columns lie.
+ * Args: column_axis: the axis of the weights' columns.
  */
 Int8Params int8_params_of(const Lowering &lowering, size_t column_axis, int64_t columns, bool has_bias);
 
@@ -52,7 +52,8 @@ float scale_between(const Lowering &lowering);
 /* Refuses other operands than bytes, and another output than Signed32. */
 void require_integer_operands(const Lowering &lowering);
 
-/* Args: order: of the data. */
-void lower_integer_gemm(Lowering &lowering, const Order &order, const Windows &windows, const WeightLayout &layout);
+/* Args: order: of the data; output_order: of the output. */
+void lower_integer_gemm(Lowering &lowering, const Order &order, const Order &output_order, const Windows &windows,
+                        const WeightLayout &layout);
 
 }  // namespace cpuacc

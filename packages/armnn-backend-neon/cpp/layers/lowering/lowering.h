@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a layer to operations. The order of each tensor's axes is chosen here, in one walk: a layer
  * that is best in some order makes its output in it, layers that do not care keep the order of their
- * input, and only where somebody needs another one the tensor is reordered, once.
+ * input, and only where another one is needed the tensor is reordered, once.
  */
 #pragma once
 
@@ -67,7 +67,7 @@ struct Value {
   }
 };
 
-/* A parameter of a layer, as the host says it. */
+/* A parameter of a layer, as the host gives it. */
 struct Attribute {
   std::vector<int64_t> integers; /* of a text its characters */
   std::vector<double> reals;
@@ -137,7 +137,7 @@ class Lowering {
   const Value &input(size_t i) const;
   const Value &output(size_t i = 0) const;
 
-  /* The order in which an input lies at best, for layers that take any. */
+  /* The order of an input that needs no copy, for layers that take any. */
   Order order(size_t i) const;
   /* The order of the first input of the output's rank that is computed; plain if there is none. */
   Order common_order() const;
@@ -158,7 +158,7 @@ class Lowering {
   /* Says that an output is the memory of a tensor, in an order. */
   void share(size_t i, TensorId tensor, const Order &order);
 
-  void add(std::unique_ptr<Operation> operation) {
+  void add(OperationPtr operation) {
     operation->node = layer_ == nullptr ? -1 : layer_->id;
     graph_.operations.push_back(std::move(operation));
   }

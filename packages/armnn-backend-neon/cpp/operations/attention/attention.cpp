@@ -171,8 +171,8 @@ class Attention final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
-                                     const AttentionRules &rules, Shape mask_steps) {
+OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                       const AttentionRules &rules, Shape mask_steps) {
   return std::make_unique<Attention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
 }
 
@@ -231,8 +231,8 @@ class RotaryEmbedding final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
-                                            int64_t angle_step, bool is_interleaved) {
+OperationPtr rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
+                              int64_t angle_step, bool is_interleaved) {
   return std::make_unique<RotaryEmbedding>(std::move(inputs), to, std::move(shape), pairs, angle_step,
                                            is_interleaved);
 }

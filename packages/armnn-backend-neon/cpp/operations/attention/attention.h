@@ -22,11 +22,11 @@ struct AttentionRules {
 };
 
 /* softmax(scale * query * key^T + mask) * value. Args: mask_steps: along batch, heads, queries and keys. */
-std::unique_ptr<Operation> attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
-                                     const AttentionRules &rules, Shape mask_steps);
+OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                       const AttentionRules &rules, Shape mask_steps);
 
 /* Args: angle_step: from one item's angles to the next one's. */
-std::unique_ptr<Operation> rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
-                                            int64_t angle_step, bool is_interleaved);
+OperationPtr rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
+                              int64_t angle_step, bool is_interleaved);
 
 }  // namespace cpuacc

@@ -92,8 +92,8 @@ WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
   return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
 }
 
-std::unique_ptr<Operation> direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                              const Windows &windows, const WeightLayout &layout) {
+OperationPtr direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
+                                const WeightLayout &layout) {
   return std::make_unique<DirectConvolution>(input, weights, bias, out, windows, layout);
 }
 

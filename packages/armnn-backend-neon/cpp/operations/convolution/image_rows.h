@@ -28,7 +28,7 @@ struct SeenOutputs {
 template <typename T>
 class ImageRows {
  public:
-  /* Args: outside: what surrounds the image. skips_rows: whether rows of a window that lie outside of
+  /* Args: outside: what surrounds the image. skips_rows: whether rows of a window outside of
    * the image are left out. overreads: elements behind a window that are read and do not count.
    */
   ImageRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
@@ -77,7 +77,7 @@ class ImageRows {
     int64_t first, last;
   };
 
-  /* The rows of a window that lie inside of the image. */
+  /* The rows of a window inside of the image. */
   Taps taps_at(int64_t top) const {
     const int64_t below = w_.height - top; /* rows of the image from the window's first one on */
     const int64_t first = std::min(top < 0 ? (-top + w_.dilation_y - 1) / w_.dilation_y : 0, w_.window_height);

@@ -137,9 +137,9 @@ class IndirectConvolution final : public WithEpilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> indirect_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                const Windows &windows, const WeightLayout &layout, int64_t groups,
-                                                int64_t group_stride) {
+OperationPtr indirect_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                  const Windows &windows, const WeightLayout &layout, int64_t groups,
+                                  int64_t group_stride) {
   return std::make_unique<IndirectConvolution>(input, weights, bias, out, windows, layout, groups, group_stride);
 }
 

@@ -158,7 +158,7 @@ class TransposedConvolution final : public WithEpilogue {
     const Tiling tiling{std::min(part.tiling.rows_per_task, part.tiling.rows - first), part.tiling.columns,
                         part.tiling.rows_per_task, part.tiling.columns_per_task};
     const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
-    /* Where columns leave lanes idle, the function waits until they lie side by side. */
+    /* Where columns leave lanes idle, the function waits until they are contiguous. */
     const bool is_late = part.layout.columns < costs::kWidestLanes && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
     const GemmTask<float> gemm{part.layout,
@@ -223,8 +223,8 @@ class TransposedConvolution final : public WithEpilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                  const Windows &windows, const Window &window) {
+OperationPtr transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                    const Windows &windows, const Window &window) {
   return std::make_unique<TransposedConvolution>(input, weights, bias, out, windows, window);
 }
 

@@ -61,7 +61,7 @@ Corner corner(const CopyBox &box, size_t outer_axes, int64_t number) {
   return result;
 }
 
-/* Whether its elements lie side by side, here and there; it is simplified. */
+/* Whether its elements are contiguous in both tensors; it is simplified. */
 bool is_contiguous(const CopyBox &box) { return box.shape.size() == 1 && box.from[0] == 1 && box.to[0] == 1; }
 
 /* Whether the last two axes are a transposition. */

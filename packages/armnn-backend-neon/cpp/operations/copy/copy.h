@@ -19,7 +19,7 @@ bool is_fast(const CopyBox &box);
 class CopyBoxes : public Operation {
  public:
   CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes);
-  /* With a value that stands wherever no box goes. */
+  /* With a value for all elements outside of the boxes. */
   CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes, std::vector<std::byte> filler);
 
   void check(const Graph &graph) const override;
@@ -69,22 +69,21 @@ bool keeps_memory(const Shape &from, const Order &steps);
 void reorder(const void *from, void *to, const Shape &shape, const Order &steps, size_t element_bytes);
 
 /* [outer, size, inner] with indices -> [outer, indices, inner]. */
-std::unique_ptr<Operation> gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size);
+OperationPtr gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size);
 
 /* For each index the element at its place, but for the axis. Args: shape: of the indices; steps: of the input. */
-std::unique_ptr<Operation> gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps,
-                                           size_t axis, int64_t size);
+OperationPtr gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps, size_t axis,
+                             int64_t size);
 
 /* The slices whose leading indices are the rows of the indices. Args: sizes, steps: of the axes that an index fixes. */
-std::unique_ptr<Operation> gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps);
+OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps);
 
 /* Args: along: the axis of the output. */
-std::unique_ptr<Operation> one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
+OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
 
-std::unique_ptr<Operation> trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal,
-                                 bool is_upper);
+OperationPtr trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
 
-/* Of each output row or column: the two samples that it lies between, and the share of the latter. */
+/* Of each output row or column: its two neighbouring samples, and the share of the latter. */
 struct Sampling {
   std::vector<int64_t> low;
   std::vector<int64_t> high;
@@ -92,9 +91,9 @@ struct Sampling {
 };
 
 /* The nearest sample has a share of 0. */
-std::unique_ptr<Operation> resize(TensorId from, TensorId to, Sampling rows, Sampling columns);
+OperationPtr resize(TensorId from, TensorId to, Sampling rows, Sampling columns);
 
 /* The same of bytes. Args: mixes: false if samples are copied as they are stored. */
-std::unique_ptr<Operation> int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes);
+OperationPtr int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes);
 
 }  // namespace cpuacc

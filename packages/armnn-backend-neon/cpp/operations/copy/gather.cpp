@@ -132,16 +132,16 @@ class GatherNd final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size) {
+OperationPtr gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size) {
   return std::make_unique<Gather>(from, indices, to, outer, size);
 }
 
-std::unique_ptr<Operation> gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps,
-                                           size_t axis, int64_t size) {
+OperationPtr gather_elements(TensorId from, TensorId indices, TensorId to, Shape shape, Shape steps, size_t axis,
+                             int64_t size) {
   return std::make_unique<GatherElements>(from, indices, to, std::move(shape), std::move(steps), axis, size);
 }
 
-std::unique_ptr<Operation> gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps) {
+OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps) {
   return std::make_unique<GatherNd>(from, indices, to, std::move(sizes), std::move(steps));
 }
 

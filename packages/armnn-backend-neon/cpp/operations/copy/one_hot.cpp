@@ -43,7 +43,7 @@ class OneHot final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps) {
+OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps) {
   return std::make_unique<OneHot>(indices, values, to, along, wraps);
 }
 

@@ -139,11 +139,11 @@ class Int8Resize final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> resize(TensorId from, TensorId to, Sampling rows, Sampling columns) {
+OperationPtr resize(TensorId from, TensorId to, Sampling rows, Sampling columns) {
   return std::make_unique<Resize>(from, to, std::move(rows), std::move(columns));
 }
 
-std::unique_ptr<Operation> int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes) {
+OperationPtr int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes) {
   return std::make_unique<Int8Resize>(from, to, std::move(rows), std::move(columns), mixes);
 }
 

@@ -45,8 +45,7 @@ class Trilu final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal,
-                                 bool is_upper) {
+OperationPtr trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper) {
   return std::make_unique<Trilu>(from, to, rows, columns, diagonal, is_upper);
 }
 

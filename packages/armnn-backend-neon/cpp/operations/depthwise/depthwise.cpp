@@ -69,8 +69,8 @@ class Depthwise final : public WithEpilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                 const Windows &windows) {
+OperationPtr depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                   const Windows &windows) {
   return std::make_unique<Depthwise>(input, weights, bias, out, windows);
 }
 

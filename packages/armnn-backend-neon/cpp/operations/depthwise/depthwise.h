@@ -10,7 +10,7 @@
 namespace cpuacc {
 
 /* Args: weights: [window_height, window_width, C]. */
-std::unique_ptr<Operation> depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                 const Windows &windows);
+OperationPtr depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                   const Windows &windows);
 
 }  // namespace cpuacc

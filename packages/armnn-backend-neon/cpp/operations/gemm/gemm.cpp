@@ -242,15 +242,14 @@ class Gemm final : public WithEpilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> gemm(TensorId left, TensorId right, TensorId bias, TensorId out,
-                                const WeightLayout &layout, int64_t rows, Shape batch, Shape left_steps,
-                                Shape right_steps) {
+OperationPtr gemm(TensorId left, TensorId right, TensorId bias, TensorId out, const WeightLayout &layout,
+                  int64_t rows, Shape batch, Shape left_steps, Shape right_steps) {
   return std::make_unique<Gemm>(left, right, bias, out, layout, rows, std::move(batch), std::move(left_steps),
                                 std::move(right_steps));
 }
 
-std::unique_ptr<Operation> gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
-                                            int64_t rows, int64_t matrices, bool is_left_shared) {
+OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout, int64_t rows,
+                              int64_t matrices, bool is_left_shared) {
   return gemm(left, right, kNone, to, layout, rows, Shape{matrices}, Shape{is_left_shared ? 0 : 1}, Shape{1});
 }
 

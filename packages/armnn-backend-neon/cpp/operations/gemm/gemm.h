@@ -147,15 +147,14 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
 /* [batches, rows, depth] x [batches or 1, depth, columns] + bias, which may be kNone; a constant right side is
  * packed ahead. Args: left_steps, right_steps: of the batch axes, in matrices; 0 where it broadcasts.
  */
-std::unique_ptr<Operation> gemm(TensorId left, TensorId right, TensorId bias, TensorId out,
-                                const WeightLayout &layout, int64_t rows, Shape batch, Shape left_steps,
-                                Shape right_steps);
+OperationPtr gemm(TensorId left, TensorId right, TensorId bias, TensorId out, const WeightLayout &layout,
+                  int64_t rows, Shape batch, Shape left_steps, Shape right_steps);
 
 /* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
  * [matrices, rows, columns].
  */
-std::unique_ptr<Operation> gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout,
-                                            int64_t rows, int64_t matrices, bool is_left_shared);
+OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout, int64_t rows,
+                              int64_t matrices, bool is_left_shared);
 
 /* An operation whose kernels have an epilogue. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
@@ -163,7 +162,7 @@ class WithEpilogue : public Operation {
   using Operation::Operation;
 
   EpilogueSlots epilogue_slots() override;
-  /* A tile reads of the tensor that is added what lies where it then writes. */
+  /* A tile reads the residual at the places that it then writes. */
   bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
 
  protected:

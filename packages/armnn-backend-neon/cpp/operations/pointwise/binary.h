@@ -13,7 +13,7 @@ class Binary : public Pointwise {
       : Pointwise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
-  /* An operand whose elements lie as the output's do. */
+  /* An operand with the strides of the output. */
   bool may_overwrite(size_t input) const override;
   std::optional<AccessPattern> access_pattern(const Graph &, size_t input) const override {
     return access_pattern_of(broadcast_.shape, input == 0 ? broadcast_.x : broadcast_.y);

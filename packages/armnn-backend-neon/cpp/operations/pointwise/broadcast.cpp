@@ -41,7 +41,7 @@ class BroadcastFunction final : public Pointwise {
     });
   }
 
-  /* An operand whose elements lie as the output's do. */
+  /* An operand with the strides of the output. */
   bool may_overwrite(size_t input) const override {
     return bytes_[input] == to_bytes_ && iteration_.strides[input] == strides_of(iteration_.shape);
   }
@@ -108,8 +108,8 @@ Iteration merged(const Iteration &from) {
   return result;
 }
 
-std::unique_ptr<Operation> broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
-                                              SpanFunction function, double element_ns, SpanKind kind) {
+OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
+                                SpanFunction function, double element_ns, SpanKind kind) {
   return std::make_unique<BroadcastFunction>(std::move(operands), to, std::move(iteration), function, element_ns,
                                              kind);
 }

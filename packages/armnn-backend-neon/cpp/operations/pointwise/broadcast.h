@@ -9,7 +9,7 @@
 
 namespace cpuacc {
 
-/* Computes n elements that lie side by side; a step of an operand is how many of its elements apart
+/* Computes n contiguous elements; a step of an operand is how many of its elements apart
  * two neighbours read.
  */
 using SpanFunction = void (*)(const void *const *operands, const int64_t *steps, void *to, int64_t n);
@@ -28,8 +28,8 @@ struct Iteration {
 /* Neighbouring axes that all operands step through as through one become one. */
 Iteration merged(const Iteration &from);
 
-std::unique_ptr<Operation> broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
-                                              SpanFunction function, double element_ns, SpanKind kind);
+OperationPtr broadcast_function(std::vector<TensorId> operands, TensorId to, Iteration iteration,
+                                SpanFunction function, double element_ns, SpanKind kind);
 
 template <typename To, typename From, typename F>
 void unary_span(const void *const *operands, const int64_t *steps, void *to, int64_t n) {

@@ -124,8 +124,6 @@ Convert converter_to_odd(armnn_data_type from) {
   }
 }
 
-std::unique_ptr<Operation> cast(TensorId from, TensorId to, Convert convert) {
-  return std::make_unique<Cast>(from, to, convert);
-}
+OperationPtr cast(TensorId from, TensorId to, Convert convert) { return std::make_unique<Cast>(from, to, convert); }
 
 }  // namespace cpuacc

@@ -104,20 +104,19 @@ class ScaleShift final : public Pointwise {
 
 }  // namespace
 
-std::unique_ptr<Operation> apply_function(TensorId from, TensorId to, const Elementwise &function) {
+OperationPtr apply_function(TensorId from, TensorId to, const Elementwise &function) {
   return std::make_unique<Apply>(from, to, function);
 }
 
-std::unique_ptr<Operation> combine(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast,
-                                   Arithmetic operation) {
+OperationPtr combine(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast, Arithmetic operation) {
   return std::make_unique<Combine>(x, y, to, broadcast, operation);
 }
 
-std::unique_ptr<Operation> prelu(TensorId x, TensorId slope, TensorId to, const Broadcast &broadcast) {
+OperationPtr prelu(TensorId x, TensorId slope, TensorId to, const Broadcast &broadcast) {
   return std::make_unique<Prelu>(x, slope, to, broadcast);
 }
 
-std::unique_ptr<Operation> scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to) {
+OperationPtr scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to) {
   return std::make_unique<ScaleShift>(from, scale, shift, to);
 }
 

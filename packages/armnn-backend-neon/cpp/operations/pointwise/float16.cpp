@@ -55,14 +55,13 @@ bool is_exact(const Kernels &kernels, const Elementwise &f) {
 
 }  // namespace
 
-std::unique_ptr<Operation> float16_function(const Kernels &kernels, TensorId from, TensorId to,
-                                            const Elementwise &function) {
+OperationPtr float16_function(const Kernels &kernels, TensorId from, TensorId to, const Elementwise &function) {
   if (!is_exact(kernels, function)) return nullptr;
   return std::make_unique<ApplyFloat16>(from, to, function);
 }
 
-std::unique_ptr<Operation> float16_arithmetic(const std::vector<TensorId> &from, TensorId to,
-                                              const Broadcast &broadcast, Arithmetic operation) {
+OperationPtr float16_arithmetic(const std::vector<TensorId> &from, TensorId to, const Broadcast &broadcast,
+                                Arithmetic operation) {
   if (operation == Arithmetic::squared_difference) return nullptr; /* in float32 it is rounded twice */
   return std::make_unique<CombineFloat16>(from[0], from[1], to, broadcast, operation);
 }

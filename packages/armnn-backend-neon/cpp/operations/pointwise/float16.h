@@ -7,9 +7,8 @@
 namespace cpuacc {
 
 /* What computes a function of halves; nullptr: computed in halves it has other bits than in float32. */
-std::unique_ptr<Operation> float16_function(const Kernels &kernels, TensorId from, TensorId to,
-                                            const Elementwise &function);
-std::unique_ptr<Operation> float16_arithmetic(const std::vector<TensorId> &from, TensorId to,
-                                              const Broadcast &broadcast, Arithmetic operation);
+OperationPtr float16_function(const Kernels &kernels, TensorId from, TensorId to, const Elementwise &function);
+OperationPtr float16_arithmetic(const std::vector<TensorId> &from, TensorId to, const Broadcast &broadcast,
+                                Arithmetic operation);
 
 }  // namespace cpuacc

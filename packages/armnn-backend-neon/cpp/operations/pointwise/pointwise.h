@@ -11,7 +11,7 @@
 
 namespace cpuacc {
 
-/* Which element of an operand goes with element i of the output: (i / inner) % period. */
+/* The element of an operand that element i of the output reads: (i / inner) % period. */
 struct AccessPattern {
   int64_t inner;
   int64_t period;
@@ -19,7 +19,7 @@ struct AccessPattern {
   bool is_dense(int64_t count) const { return inner == 1 && period == count; }
 };
 
-/* The walk of an operand with these strides over an output that lies densely, if it is one. */
+/* That of an operand with these strides and a dense output, if there is one. */
 std::optional<AccessPattern> access_pattern_of(const Shape &shape, const Shape &strides);
 
 class Pointwise : public Operation {
@@ -30,7 +30,7 @@ class Pointwise : public Operation {
 
   /* How it reads an operand; none: in another way. */
   virtual std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const = 0;
-  /* Computes n elements that lie side by side. A step is 1, or 0 for an operand that is one number
+  /* Computes n contiguous elements. A step is 1, or 0 for an operand that is one number
    * for all of them.
    */
   virtual void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *steps, void *to,

@@ -76,7 +76,7 @@ class DynamicQuantize final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point) {
+OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point) {
   return std::make_unique<DynamicQuantize>(from, steps, scale, zero_point);
 }
 

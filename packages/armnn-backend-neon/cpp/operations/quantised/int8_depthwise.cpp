@@ -147,9 +147,8 @@ class Int8Depthwise final : public WithInt8Epilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out,
-                                                      const Windows &windows, const Int8WeightSteps &steps,
-                                                      Int8Params params) {
+OperationPtr int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                        const Int8WeightSteps &steps, Int8Params params) {
   return std::make_unique<Int8Depthwise>(input, weights, out, windows, steps, std::move(params));
 }
 

@@ -92,9 +92,8 @@ bool suits_int8_direct(const Windows &w, const Int8Params &params) {
          params.right_zero_point == (params.right_is_signed ? 0 : 128);
 }
 
-std::unique_ptr<Operation> int8_direct_convolution(TensorId input, TensorId weights, TensorId out,
-                                                   const Windows &windows, const WeightLayout &layout,
-                                                   Int8Params params) {
+OperationPtr int8_direct_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                     const WeightLayout &layout, Int8Params params) {
   return std::make_unique<Int8DirectConvolution>(input, weights, out, windows, layout, std::move(params));
 }
 

@@ -40,7 +40,7 @@ struct Int8Epilogue {
 };
 
 /* An operation on bytes that bounds its output, so that a bounding that follows costs nothing, and that
- * finishes what it stored while it is near: by a table, a sum with another tensor, and a table of that.
+ * applies an epilogue to what it stored while it is cached: a table, a sum with another tensor, and a table of that.
  */
 class WithInt8Epilogue : public Operation {
  public:

@@ -310,9 +310,8 @@ void Int8Gemm::run(const Frame &frame) const {
 
 }  // namespace
 
-std::unique_ptr<Operation> int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout,
-                                     int64_t rows, Shape batch, Shape left_steps, Shape right_steps,
-                                     Int8Params params) {
+OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout, int64_t rows,
+                       Shape batch, Shape left_steps, Shape right_steps, Int8Params params) {
   return std::make_unique<Int8Gemm>(left, right, out, layout, rows, std::move(batch), std::move(left_steps),
                                     std::move(right_steps), std::move(params));
 }

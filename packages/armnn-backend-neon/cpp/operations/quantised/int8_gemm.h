@@ -66,8 +66,7 @@ void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t 
 }
 
 /* As gemm(), of bytes; params.bias is that of the columns. */
-std::unique_ptr<Operation> int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout,
-                                     int64_t rows, Shape batch, Shape left_steps, Shape right_steps,
-                                     Int8Params params);
+OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout, int64_t rows,
+                       Shape batch, Shape left_steps, Shape right_steps, Int8Params params);
 
 }  // namespace cpuacc

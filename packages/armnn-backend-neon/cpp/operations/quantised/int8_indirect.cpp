@@ -117,9 +117,9 @@ class Int8IndirectConvolution final : public WithInt8Epilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> int8_indirect_convolution(TensorId input, TensorId weights, TensorId out,
-                                                     const Windows &windows, const WeightLayout &layout,
-                                                     int64_t groups, int64_t group_stride, Int8Params params) {
+OperationPtr int8_indirect_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                       const WeightLayout &layout, int64_t groups, int64_t group_stride,
+                                       Int8Params params) {
   return std::make_unique<Int8IndirectConvolution>(input, weights, out, windows, layout, groups, group_stride,
                                                    std::move(params));
 }

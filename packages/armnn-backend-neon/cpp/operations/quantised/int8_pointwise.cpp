@@ -146,21 +146,20 @@ class Int8Softmax final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> int8_lookup(TensorId from, TensorId to, const ByteFunction &function) {
+OperationPtr int8_lookup(TensorId from, TensorId to, const ByteFunction &function) {
   return std::make_unique<LookUp>(from, to, function);
 }
 
-std::unique_ptr<Operation> int8_add(const BinaryOperands &operands, TensorId to, Int8Params params,
-                                    const Int8Addition &addition) {
+OperationPtr int8_add(const BinaryOperands &operands, TensorId to, Int8Params params, const Int8Addition &addition) {
   return std::make_unique<Int8Add>(operands, to, std::move(params), addition);
 }
 
-std::unique_ptr<Operation> int8_multiply(const BinaryOperands &operands, TensorId to, Int8Params params,
-                                         const Int8Multiplication &multiplication) {
+OperationPtr int8_multiply(const BinaryOperands &operands, TensorId to, Int8Params params,
+                           const Int8Multiplication &multiplication) {
   return std::make_unique<Int8Multiply>(operands, to, std::move(params), multiplication);
 }
 
-std::unique_ptr<Operation> int8_softmax(TensorId from, TensorId to, float beta, bool takes_logarithm) {
+OperationPtr int8_softmax(TensorId from, TensorId to, float beta, bool takes_logarithm) {
   return std::make_unique<Int8Softmax>(from, to, beta, takes_logarithm);
 }
 

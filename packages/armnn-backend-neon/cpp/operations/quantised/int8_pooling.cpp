@@ -38,8 +38,8 @@ class Int8Pooling final : public WithInt8Epilogue {
 
 }  // namespace
 
-std::unique_ptr<Operation> int8_pool(TensorId input, TensorId out, const Windows &windows,
-                                     const Int8PoolingKind &kind, float scale, Int8Params params) {
+OperationPtr int8_pool(TensorId input, TensorId out, const Windows &windows, const Int8PoolingKind &kind, float scale,
+                       Int8Params params) {
   return std::make_unique<Int8Pooling>(input, out, windows, kind, scale, std::move(params));
 }
 

@@ -164,8 +164,8 @@ class IntegerGemm final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
-                                        const WeightLayout &layout) {
+OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
+                          const WeightLayout &layout) {
   return std::make_unique<IntegerGemm>(std::move(operands), out, windows, layout);
 }
 

@@ -16,26 +16,24 @@
 namespace cpuacc {
 
 /* As indirect_convolution(). */
-std::unique_ptr<Operation> int8_indirect_convolution(TensorId input, TensorId weights, TensorId out,
-                                                     const Windows &windows, const WeightLayout &layout,
-                                                     int64_t groups, int64_t group_stride, Int8Params params);
+OperationPtr int8_indirect_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                       const WeightLayout &layout, int64_t groups, int64_t group_stride,
+                                       Int8Params params);
 
 /* Whether these windows, of one group, are worth it, and it takes these weights. */
 bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 
 /* Of one group. Args: layout: as direct_convolution() takes it. */
-std::unique_ptr<Operation> int8_direct_convolution(TensorId input, TensorId weights, TensorId out,
-                                                   const Windows &windows, const WeightLayout &layout,
-                                                   Int8Params params);
+OperationPtr int8_direct_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                     const WeightLayout &layout, Int8Params params);
 
 /* How far apart in the weights those of neighbouring channels are, and of a window's rows and columns. */
 struct Int8WeightSteps {
   int64_t channel, row, column;
 };
 
-std::unique_ptr<Operation> int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out,
-                                                      const Windows &windows, const Int8WeightSteps &steps,
-                                                      Int8Params params);
+OperationPtr int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+                                        const Int8WeightSteps &steps, Int8Params params);
 
 struct Int8PoolingKind {
   bool takes_maximum;
@@ -44,24 +42,23 @@ struct Int8PoolingKind {
 };
 
 /* Args: scale: steps of the output in one of the input. */
-std::unique_ptr<Operation> int8_pool(TensorId input, TensorId out, const Windows &windows,
-                                     const Int8PoolingKind &kind, float scale, Int8Params params);
+OperationPtr int8_pool(TensorId input, TensorId out, const Windows &windows, const Int8PoolingKind &kind, float scale,
+                       Int8Params params);
 
-std::unique_ptr<Operation> int8_lookup(TensorId from, TensorId to, const ByteFunction &function);
+OperationPtr int8_lookup(TensorId from, TensorId to, const ByteFunction &function);
 
-std::unique_ptr<Operation> int8_add(const BinaryOperands &operands, TensorId to, Int8Params params,
-                                    const Int8Addition &addition);
+OperationPtr int8_add(const BinaryOperands &operands, TensorId to, Int8Params params, const Int8Addition &addition);
 
-std::unique_ptr<Operation> int8_multiply(const BinaryOperands &operands, TensorId to, Int8Params params,
-                                         const Int8Multiplication &multiplication);
+OperationPtr int8_multiply(const BinaryOperands &operands, TensorId to, Int8Params params,
+                           const Int8Multiplication &multiplication);
 
 /* Along the last axis. */
-std::unique_ptr<Operation> int8_softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
+OperationPtr int8_softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
 
 /* Args: operands: data, weights, and, each of them or kNone, their zero points. */
-std::unique_ptr<Operation> integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
-                                        const WeightLayout &layout);
+OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,
+                          const WeightLayout &layout);
 
-std::unique_ptr<Operation> dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);
+OperationPtr dynamic_quantise(TensorId from, TensorId steps, TensorId scale, TensorId zero_point);
 
 }  // namespace cpuacc

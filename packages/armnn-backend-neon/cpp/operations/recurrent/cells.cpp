@@ -23,8 +23,8 @@ class Rnn final : public Recurrence {
 
 }  // namespace
 
-std::unique_ptr<Operation> rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading,
-                               float clip, std::vector<Elementwise> functions) {
+OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions) {
   return std::make_unique<Rnn>(std::move(inputs), std::move(outputs), reading, 1, clip, std::move(functions));
 }
 
@@ -78,8 +78,8 @@ class Gru final : public Recurrence {
 
 }  // namespace
 
-std::unique_ptr<Operation> gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading,
-                               float clip, std::vector<Elementwise> functions, bool resets_behind) {
+OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions, bool resets_behind) {
   return std::make_unique<Gru>(std::move(inputs), std::move(outputs), reading, clip, std::move(functions),
                                resets_behind);
 }

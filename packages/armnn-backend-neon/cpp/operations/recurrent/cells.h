@@ -11,12 +11,12 @@
 namespace cpuacc {
 
 /* Inputs and outputs: those of Recurrence. */
-std::unique_ptr<Operation> rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading,
-                               float clip, std::vector<Elementwise> functions);
+OperationPtr rnn(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions);
 
 /* Inputs and outputs: those of Recurrence. Args: resets_behind: whether the reset gate follows the gemv. */
-std::unique_ptr<Operation> gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading,
-                               float clip, std::vector<Elementwise> functions, bool resets_behind);
+OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, const Reading &reading, float clip,
+                 std::vector<Elementwise> functions, bool resets_behind);
 
 /* Gates in the order input, output, forget, candidate; functions of the gates, the candidate and the
  * output.

@@ -173,7 +173,7 @@ void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool i
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,
           functions_.data() + functions * static_cast<size_t>(way), nullptr, states[0], states[1],
           memory + 2 * padded(units)};
-  /* Nobody else reads what the steps add to the gates: a step may write there. */
+  /* What the steps add to the gates has no other reader: a step may write there. */
   float *gates = frame.out<float>(inputs[kGates]) + way * steps * batch * columns;
   auto *all = frame.out<float>(outputs[0]);
   const int64_t length = length_of(frame, item);

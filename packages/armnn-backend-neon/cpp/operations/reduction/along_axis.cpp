@@ -135,8 +135,8 @@ AxisFunction softmax_function(bool takes_logarithm) {
   return takes_logarithm ? exponentiate<true> : exponentiate<false>;
 }
 
-std::unique_ptr<Operation> along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size,
-                                      AxisFunction compute, int64_t flags) {
+OperationPtr along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size, AxisFunction compute,
+                        int64_t flags) {
   return std::make_unique<AlongAxis>(from, to, along, to_size, compute, flags);
 }
 

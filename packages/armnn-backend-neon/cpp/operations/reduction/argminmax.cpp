@@ -91,7 +91,7 @@ FindBest argminmax_function(armnn_data_type type, bool is_largest) {
   });
 }
 
-std::unique_ptr<Operation> arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find) {
+OperationPtr arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find) {
   return std::make_unique<ArgMinMax>(from, to, along, find);
 }
 

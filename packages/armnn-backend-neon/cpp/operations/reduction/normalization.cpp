@@ -76,12 +76,12 @@ class Normalize final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> softmax(TensorId from, TensorId to, float beta, bool takes_logarithm) {
+OperationPtr softmax(TensorId from, TensorId to, float beta, bool takes_logarithm) {
   return std::make_unique<Softmax>(from, to, beta, takes_logarithm);
 }
 
-std::unique_ptr<Operation> normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length,
-                                     float eps, bool subtracts_mean) {
+OperationPtr normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length, float eps,
+                       bool subtracts_mean) {
   return std::make_unique<Normalize>(from, gamma, beta, to, length, eps, subtracts_mean);
 }
 
@@ -92,7 +92,7 @@ namespace {
  */
 class NormalizeGroups final : public Operation {
  public:
-  /* Args: gamma, beta: [groups * members]; kNone: the numbers stand for all. */
+  /* Args: gamma, beta: [groups * members]; kNone: factor and offset are those of all. */
   NormalizeGroups(TensorId from, TensorId gamma, TensorId beta, TensorId to, GroupSizes sizes, float eps,
                   float factor, float offset)
       : Operation({from, gamma, beta}, {to}), sizes_(sizes), eps_(eps), factor_(factor), offset_(offset) {}
@@ -238,17 +238,16 @@ class LocalResponse final : public Pixels {
 
 }  // namespace
 
-std::unique_ptr<Operation> normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to,
-                                            const GroupSizes &sizes, float eps, float factor, float offset) {
+OperationPtr normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to, const GroupSizes &sizes,
+                              float eps, float factor, float offset) {
   return std::make_unique<NormalizeGroups>(from, gamma, beta, to, sizes, eps, factor, offset);
 }
 
-std::unique_ptr<Operation> l2_normalize(TensorId from, TensorId to, float eps) {
+OperationPtr l2_normalize(TensorId from, TensorId to, float eps) {
   return std::make_unique<L2Normalize>(from, to, eps);
 }
 
-std::unique_ptr<Operation> local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta,
-                                          float k) {
+OperationPtr local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta, float k) {
   return std::make_unique<LocalResponse>(from, to, radius, alpha, beta, k);
 }
 

@@ -31,8 +31,7 @@ PoolingShape pooling_shape(const Windows &w, bool counts_padding) {
           counts_padding};
 }
 
-std::unique_ptr<Operation> pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling,
-                                bool counts_padding) {
+OperationPtr pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling, bool counts_padding) {
   return std::make_unique<Pooling2d>(input, out, windows, pooling, counts_padding);
 }
 

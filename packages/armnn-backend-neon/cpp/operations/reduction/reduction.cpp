@@ -46,8 +46,7 @@ class Reduce final : public Operation {
 
 }  // namespace
 
-std::unique_ptr<Operation> reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count,
-                                  int64_t inner) {
+OperationPtr reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count, int64_t inner) {
   return std::make_unique<Reduce>(from, to, reduction, outer, count, inner);
 }
 

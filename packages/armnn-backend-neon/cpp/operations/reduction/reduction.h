@@ -11,8 +11,7 @@
 namespace cpuacc {
 
 /* [outer, count, inner] -> [outer, inner]. */
-std::unique_ptr<Operation> reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count,
-                                  int64_t inner);
+OperationPtr reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
 
 /* Computes one line of count elements, stride apart, of the input and of the output. */
 using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
@@ -30,15 +29,15 @@ AxisFunction reduction_function(Reduction reduction, armnn_data_type type);
 AxisFunction softmax_function(bool takes_logarithm);
 
 /* Args: to_size: of the axis in the output. */
-std::unique_ptr<Operation> along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size,
-                                      AxisFunction compute, int64_t flags);
+OperationPtr along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size, AxisFunction compute,
+                        int64_t flags);
 
 using FindBest = void (*)(const void *from, int64_t count, int64_t stride, int64_t columns, int64_t *places);
 
 /* Nullptr: not for this type. */
 FindBest argminmax_function(armnn_data_type type, bool is_largest);
 
-std::unique_ptr<Operation> arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find);
+OperationPtr arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find);
 
 /* Stores an index as Signed64 or Signed32. */
 void store_index(void *to, bool is_wide, int64_t i, int64_t index);
@@ -46,15 +45,14 @@ void store_index(void *to, bool is_wide, int64_t i, int64_t index);
 /* Nullptr: not for this type. */
 FindBest topk_function(armnn_data_type type, bool is_largest);
 
-std::unique_ptr<Operation> top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k,
-                                 FindBest find);
+OperationPtr top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k, FindBest find);
 
 /* Along the last axis. */
-std::unique_ptr<Operation> softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
+OperationPtr softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
 
 /* Of rows of so many numbers; gamma and beta may be kNone. */
-std::unique_ptr<Operation> normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length,
-                                     float eps, bool subtracts_mean);
+OperationPtr normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length, float eps,
+                       bool subtracts_mean);
 
 /* A tensor seen as [rows, members, spatial]. */
 struct GroupSizes {
@@ -63,14 +61,13 @@ struct GroupSizes {
 };
 
 /* Args: gamma, beta: [groups * members]; kNone: factor and offset are those of all. */
-std::unique_ptr<Operation> normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to,
-                                            const GroupSizes &sizes, float eps, float factor, float offset);
+OperationPtr normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to, const GroupSizes &sizes,
+                              float eps, float factor, float offset);
 
 /* Of the channels of each pixel, which are last. */
-std::unique_ptr<Operation> l2_normalize(TensorId from, TensorId to, float eps);
+OperationPtr l2_normalize(TensorId from, TensorId to, float eps);
 
-std::unique_ptr<Operation> local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta,
-                                          float k);
+OperationPtr local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta, float k);
 
 /* Windows as the kernels of pooling take them. */
 PoolingShape pooling_shape(const Windows &windows, bool counts_padding);
@@ -92,7 +89,6 @@ void for_each_pooling_row(const Frame &frame, const Windows &w, const T *input, 
                  });
 }
 
-std::unique_ptr<Operation> pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling,
-                                bool counts_padding);
+OperationPtr pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling, bool counts_padding);
 
 }  // namespace cpuacc

@@ -74,8 +74,7 @@ FindBest topk_function(armnn_data_type type, bool is_largest) {
   });
 }
 
-std::unique_ptr<Operation> top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k,
-                                 FindBest find) {
+OperationPtr top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k, FindBest find) {
   return std::make_unique<TopK>(from, values, indices, along, k, find);
 }
 

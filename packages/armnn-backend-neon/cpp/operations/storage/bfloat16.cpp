@@ -19,7 +19,7 @@ uint32_t rounded(float x) {
 
 }  // namespace
 
-/* As a pair lies in memory: the first number has the lower half. */
+/* As a pair is stored: the first number has the lower half. */
 uint32_t pair_of(float first, float second) {
   return rounded(first) >> 16 | (rounded(second) & 0xffff0000u);
 }

@@ -17,7 +17,7 @@ float float32_of(uint16_t bits, HalfFormat format);
 /* Whether Float16 holds a number; NaN is none. */
 bool is_float16(const Kernels &kernels, float number);
 
-/* Whether elements of a type stand for scale * (stored - zero_point), in 8 or 16 bits. */
+/* Whether elements of a type are scale * (stored - zero_point), in 8 or 16 bits. */
 bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
 

@@ -313,9 +313,9 @@ Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout
   return best;
 }
 
-std::unique_ptr<Operation> winograd_1d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                   const Windows &windows, const WeightLayout &layout,
-                                                   const Winograd1dFilter &filter) {
+OperationPtr winograd_1d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                     const Windows &windows, const WeightLayout &layout,
+                                     const Winograd1dFilter &filter) {
   return std::make_unique<Winograd1dConvolution>(input, weights, bias, out, windows, layout, filter);
 }
 

@@ -245,8 +245,8 @@ int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const Fas
   return best;
 }
 
-std::unique_ptr<Operation> winograd_2d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                                   const Windows &windows, const WeightLayout &layout, int64_t side) {
+OperationPtr winograd_2d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
+                                     const Windows &windows, const WeightLayout &layout, int64_t side) {
   return std::make_unique<Winograd2dConvolution>(input, weights, bias, out, windows, layout, side);
 }
 
