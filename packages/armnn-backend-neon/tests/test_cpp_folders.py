@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The folders of cpp/: which may include which, and the layer families of cpp/layers."""
+"""Order of includes in cpp/, and families of cpp/layers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def includes(text: str) -> list[str]:
 
 
 def folder_of(source: str) -> str:
-    """Return the folder of a relative path; kernels are one, as a level compiles them together."""
+    """Return the folder of a path; kernels/ is one room."""
     folder = str(Path(source).parent)
     return "kernels" if folder.startswith("kernels/") else folder
 
 
 def arrows(texts: dict[str, str]) -> dict[str, set[str]]:
-    """Return which folders the sources of each folder include, by relative paths of sources."""
+    """Return the folders that each folder's sources include."""
     found: dict[str, set[str]] = defaultdict(set)
     for source, text in texts.items():
         folder = folder_of(source)
@@ -65,7 +65,7 @@ def registered(text: str) -> list[str]:
 
 
 def family_of(macro: str) -> str:
-    """Return the family of a layer type by its name in armnn/layers.h."""
+    """Return a layer type's family by its macro's name."""
     return FAMILY_OF_MACRO[macro.replace("_", "").casefold()]
 
 

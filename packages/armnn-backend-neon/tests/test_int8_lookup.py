@@ -106,9 +106,7 @@ FUNCTIONS: dict[str, tuple[Build, Callable[[Array], Array]]] = {
         lambda x: grid(np.tanh(x), MADE) - x,
     ),
     "times its bounds": (
-        lambda net, x: net.add_quantize(
-            binary(net, "MUL", x, bounded(net, x), SUM), output=LAST
-        ),
+        lambda net, x: net.add_quantize(binary(net, "MUL", x, bounded(net, x), SUM), output=LAST),
         lambda x: grid(x * np.maximum(x, 0), SUM),
     ),
     "bounded, then a table, then a table": (

@@ -86,7 +86,7 @@ void dense(const DepthwiseRows &d, int64_t c, const Lanes &lanes) {
 /* What taps outside of the image read. */
 alignas(64) const float kZeros[kLanes] = {};
 
-/* Any window: N outputs side by side. Those at the image's border read zeros where taps lie outside;
+/* Any window: N outputs side by side. Those at the image's border read zeros where taps are outside;
  * those behind the last output are not stored.
  */
 template <int N, bool kIsInside, typename Lanes>

@@ -110,7 +110,7 @@ struct TileOf : TileOutput {
 using GemmTile = TileOf<float>;
 using GemmTileBfloat16 = TileOf<Bfloat16>;
 
-/* Outputs side by side of a convolution whose windows lie inside of the image: sums over taps and depth
+/* Outputs side by side of a convolution with windows inside of the image: sums over taps and depth
  * of A * B, where a tap is a row of the window and holds depth numbers. What an output sees begins step
  * numbers behind what the one before it sees. B is a panel as in GemmTile; row_count is not read.
  */
@@ -131,7 +131,7 @@ struct DepthwiseRows : DepthwiseShape {
   const float *bias; /* nullptr: none */
   float *output; /* [count, output_width, channels] */
   int64_t count, output_width;
-  int64_t top; /* input row of the first window row of the first output; may lie outside */
+  int64_t top; /* input row of the first window row of the first output; may be outside */
   int64_t left; /* input column of the first window column of the first output */
   Elementwise function;
 };

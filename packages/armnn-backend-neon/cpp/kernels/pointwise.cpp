@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of elements and of pairs of elements that lie side by side. */
+/* Functions of adjacent elements, and of pairs of them. */
 #include "kernels/functions.h"
 
 namespace cpuacc {

@@ -13,7 +13,7 @@ inline int64_t counted(int64_t start, int64_t step, int64_t taps, int64_t padded
   return inside < taps ? inside : taps;
 }
 
-/* The taps of one output that lie inside of the image, and what their sum is multiplied with. */
+/* The taps of one output inside of the image, and what their sum is multiplied with. */
 struct Taps {
   Range rows, columns;
   int64_t left;
@@ -53,7 +53,7 @@ inline void pool_vectors(const PoolingRow &row, const Taps &taps, int64_t x, int
   }
 }
 
-/* Where the window of one output lies. */
+/* The place of one output's window. */
 struct Place {
   Taps taps;
   int64_t count; /* of elements, in the divisor of an average */

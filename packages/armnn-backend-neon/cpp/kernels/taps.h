@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which taps of a window lie inside of an image. */
+/* The taps of a window inside of an image. */
 #ifndef CPUACC_KERNELS_TAPS_H_
 #define CPUACC_KERNELS_TAPS_H_
 
@@ -9,7 +9,7 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* The taps first .. last - 1 of a window that begins at start and has step between taps lie in
+/* The taps first .. last - 1 of a window that begins at start and has step between taps are in
  * 0 .. size - 1.
  */
 struct Range {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many rows and columns of sums fit the registers: panels of weights are as wide, whoever reads them. */
+/* How many rows and columns of sums fit the registers: panels of weights are as wide for all readers. */
 #ifndef CPUACC_KERNELS_TILE_SHAPE_H_
 #define CPUACC_KERNELS_TILE_SHAPE_H_
 

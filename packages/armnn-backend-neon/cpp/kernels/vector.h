@@ -49,7 +49,7 @@ template <int Width = static_cast<int>(kLanes) / 2, typename F>
   return folded(x, [](Floats a, Floats b) { return a + b; });
 }
 
-/* Memory that a vector stands for: all lanes, or the first n. */
+/* The memory of a vector: all lanes, or the first n. */
 struct All {
   Floats get(const float *p) const { return load(p); }
   void put(float *p, Floats x) const { store(p, x); }

@@ -104,8 +104,8 @@ inline void output_row(const Int8DepthwiseRows &d, const Ints *const *rows, int6
   if (x < d.output_width) outputs<1>(d, rows, x, c, to);
 }
 
-/* All rows of up to kLanes channels from c on. Gathered rows lie in a ring by their place in the image,
- * which is as long as a window is high; before it lies the row of what is outside.
+/* All rows of up to kLanes channels from c on. Gathered rows are in a ring by their place in the image,
+ * which is as long as a window is high; before it is the row of what is outside.
  */
 template <typename T>
 void channels_at(const Int8DepthwiseRows &d, int64_t c) {

@@ -2,8 +2,8 @@
 /* The kernels of one level for 8-bit integers: what kernels.h is for floats.
  *
  * A tensor of bytes is signed or unsigned. A level multiplies one of the two kinds with signed
- * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Whoever
- * folds zero points into a bias adds read_offset.
+ * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Code
+ * that folds zero points into a bias adds read_offset.
  */
 #ifndef CPUACC_KERNELS_INT8_KERNELS_H_
 #define CPUACC_KERNELS_INT8_KERNELS_H_
@@ -51,7 +51,7 @@ struct DequantisedAccumulators {
   const float *shift; /* of each column; nullptr: none */
 };
 
-/* Outputs side by side of a convolution whose windows lie inside of the image, as in DirectRow; B is a
+/* Outputs side by side of a convolution with windows inside of the image, as in DirectRow; B is a
  * panel as in Int8GemmTile, without a zero point.
  */
 struct Int8DirectRow {
@@ -70,7 +70,7 @@ struct Int8DirectRow {
   Requantization requantization;
 };
 
-/* How the windows of a depthwise convolution lie in an image. */
+/* The windows of a depthwise convolution in an image. */
 struct DepthwiseShape {
   int64_t height, width, channels;
   int64_t window_height, window_width;
@@ -103,7 +103,7 @@ struct Int8DepthwiseRows : DepthwiseShape {
   Requantization requantization;
 };
 
-/* How the windows of pooling lie in an image. */
+/* The windows of pooling in an image. */
 struct PoolingShape {
   int64_t height, width, channels;
   int64_t output_width;

@@ -6,8 +6,8 @@ namespace cpuacc {
 namespace CPUACC_LEVEL {
 namespace {
 
-/* The taps first .. last - 1 of a window that begins at start lie in 0 .. size - 1; counted of them
- * lie before the end of the padding.
+/* The taps first .. last - 1 of a window that begins at start are in 0 .. size - 1; counted of them
+ * are before the end of the padding.
  */
 struct Taps {
   int64_t first, last, counted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Int8 gemm tiles: how many sums fit the registers, and how they are stored.
  *
- * Panels of weights are as wide as a tile, whoever reads them.
+ * Panels of weights are as wide as a tile for all readers.
  */
 #ifndef CPUACC_KERNELS_INT8_TILE_H_
 #define CPUACC_KERNELS_INT8_TILE_H_

@@ -86,8 +86,6 @@ class IndirectConvolution final : public WithEpilogue {
     });
   }
 
-  /* Channels whose rows lie so that each begins in the same set of the nearest cache, or in one of two. */
-
   size_t thread_bytes() const {
     const int64_t copies = copies_rows_ ? tiling_.rows_per_task * (layout_.depth + costs::kRowFiller) : 0;
     return pointer_bytes(tiling_, layout_) + float32_panel_bytes_ + static_cast<size_t>(copies) * sizeof(float);
