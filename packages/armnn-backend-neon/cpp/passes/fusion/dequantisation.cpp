@@ -3,19 +3,18 @@
 #include "passes/fusion/rules.h"
 
 namespace cpuacc {
-namespace {
 
-Operation *fuse_conversion(const Candidate &candidate) {
+Operation *fuse_dequantisation(const Candidate &candidate) {
   const Operation &operation = candidate.operation;
-  const bool is_float = candidate.graph[operation.outputs[0]].type == ARMNN_FLOAT32;
-  const auto [producer, slots] = candidate.producer(0);
-  if (!is_float || slots.dequantises == nullptr) return nullptr;
-  *slots.dequantises = true;
-  return producer;
-}
-
-Operation *fuse_scale(const Candidate &candidate) {
-  const Operation &operation = candidate.operation;
+  if (candidate.computes<Conversion>() != nullptr) {
+    const auto [producer, slots] = candidate.producer(0);
+    const bool is_float = candidate.graph[operation.outputs[0]].type == ARMNN_FLOAT32;
+    if (!is_float || slots.dequantises == nullptr) return nullptr;
+    *slots.dequantises = true;
+    return producer;
+  }
+  const auto *arithmetic = candidate.computes<BinaryArithmetic>();
+  if (arithmetic == nullptr || arithmetic->operation != Arithmetic::multiply) return nullptr;
   const auto count = [&](TensorId id) { return candidate.graph[id].count(); };
   for (const size_t side : {size_t{0}, size_t{1}}) {
     const TensorId scale = operation.inputs[1 - side];
@@ -26,15 +25,6 @@ Operation *fuse_scale(const Candidate &candidate) {
     return producer;
   }
   return nullptr;
-}
-
-}  // namespace
-
-Operation *fuse_dequantisation(const Candidate &candidate) {
-  if (candidate.computes<Conversion>() != nullptr) return fuse_conversion(candidate);
-  const auto *arithmetic = candidate.computes<BinaryArithmetic>();
-  const bool is_product = arithmetic != nullptr && arithmetic->operation == Arithmetic::multiply;
-  return is_product ? fuse_scale(candidate) : nullptr;
 }
 
 }  // namespace cpuacc
