@@ -152,16 +152,16 @@ class Parts {
 
  private:
   void place_parts(const Operation &operation) {
-    for (const CopiedRange &stretch : operation.copied_ranges()) {
-      const TensorId from = operation.inputs[stretch.input];
+    for (const CopiedRange &range : operation.copied_ranges()) {
+      const TensorId from = operation.inputs[range.input];
       const TensorId to = operation.outputs[0];
       if (graph_[from].constant != nullptr) continue;
       const TensorId source = graph_.owner(from);
       if (source == graph_.owner(to)) continue;
-      if (stretch.from == 0 && fits(source, stretch.bytes)) {
-        put(source, to, stretch.to);
-      } else if (stretch.to == 0 && fits(to, stretch.bytes)) {
-        put(to, from, stretch.from);
+      if (range.from == 0 && fits(source, range.bytes)) {
+        put(source, to, range.to);
+      } else if (range.to == 0 && fits(to, range.bytes)) {
+        put(to, from, range.from);
       }
     }
   }

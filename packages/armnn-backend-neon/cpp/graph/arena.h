@@ -9,7 +9,7 @@
 
 namespace cpuacc {
 
-/* A stretch of the arena that is in use from one operation to another, both included. */
+/* A range of the arena that is in use from one operation to another, both included. */
 struct Lease {
   size_t bytes;
   size_t first;

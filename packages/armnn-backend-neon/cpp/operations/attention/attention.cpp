@@ -192,8 +192,8 @@ class RotaryEmbedding final : public Operation {
 
   void run(const Frame &frame) const override {
     const int64_t depth = shape_[3];
-    const int64_t lines = elements(shape_, 0, 3);
-    frame.pool.run(lines, static_cast<double>(depth) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t rows = elements(shape_, 0, 3);
+    frame.pool.run(rows, static_cast<double>(depth) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t item = i / (shape_[1] * shape_[2]);
         const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;

@@ -205,10 +205,10 @@ class TransposedConvolution final : public WithEpilogue {
     const int64_t x = part.x.first + at.x * w.stride_x;
     const int64_t y = part.y.first + at.y * w.stride_y;
     const int64_t run = part.block_width * window_.columns;
-    const int64_t line = w.output_width * window_.columns;
-    float *to = out + (at.image * w.output_height + y) * line + x * window_.columns;
+    const int64_t row_stride = w.output_width * window_.columns;
+    float *to = out + (at.image * w.output_height + y) * row_stride + x * window_.columns;
     for (int64_t i = 0; i < part.block_height; ++i) {
-      for (int64_t j = 0; j < run; ++j) to[i * line + j] = from[i * run + j];
+      for (int64_t j = 0; j < run; ++j) to[i * row_stride + j] = from[i * run + j];
     }
   }
 

@@ -27,23 +27,23 @@ class Resize final : public Operation {
   size_t prepare(const Setup &setup) override {
     from_ = setup[inputs[0]].shape;
     to_ = setup[outputs[0]].shape;
-    line_bytes_ = (static_cast<size_t>(from_[2] * from_[3]) * sizeof(float) + 63) / 64 * 64;
-    return line_bytes_ * static_cast<size_t>(setup.threads);
+    row_bytes_ = (static_cast<size_t>(from_[2] * from_[3]) * sizeof(float) + 63) / 64 * 64;
+    return row_bytes_ * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
     const int64_t channels = from_[3];
-    const int64_t line = from_[2] * channels;
-    const double row_ns = static_cast<double>(line + to_[2] * channels) * costs::kElementNs;
+    const int64_t row_length = from_[2] * channels;
+    const double row_ns = static_cast<double>(row_length + to_[2] * channels) * costs::kElementNs;
     frame.pool.run(to_[0] * to_[1], row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *mixed =
-          reinterpret_cast<float *>(frame.scratch() + line_bytes_ * static_cast<size_t>(thread));
+      auto *mixed = reinterpret_cast<float *>(frame.scratch() + row_bytes_ * static_cast<size_t>(thread));
       for (int64_t i = begin; i < end; ++i) {
         const auto row = static_cast<size_t>(i % to_[1]);
-        const float *image = x + i / to_[1] * from_[1] * line;
-        mix(image + rows_.low[row] * line, image + rows_.high[row] * line, rows_.share[row], mixed, line);
+        const float *image = x + i / to_[1] * from_[1] * row_length;
+        mix(image + rows_.low[row] * row_length, image + rows_.high[row] * row_length, rows_.share[row], mixed,
+            row_length);
         for (size_t j = 0; j < columns_.low.size(); ++j) {
           mix(mixed + columns_.low[j] * channels, mixed + columns_.high[j] * channels,
               columns_.share[j], y + (i * to_[2] + static_cast<int64_t>(j)) * channels, channels);
@@ -57,7 +57,7 @@ class Resize final : public Operation {
   Sampling columns_;
   Shape from_;
   Shape to_;
-  size_t line_bytes_ = 0;
+  size_t row_bytes_ = 0;
 };
 
 /* The same of bytes: samples as they are stored where nothing is mixed, else row by row in floats. */
@@ -69,9 +69,9 @@ class Int8Resize final : public Operation {
   size_t prepare(const Setup &setup) override {
     from_ = setup[inputs[0]];
     to_ = setup[outputs[0]];
-    line_ = from_.shape[2] * from_.shape[3];
+    row_length_ = from_.shape[2] * from_.shape[3];
     made_ = to_.shape[2] * to_.shape[3];
-    room_ = static_cast<size_t>(2 * line_ + made_ + 15) / 16 * 16;
+    room_ = static_cast<size_t>(2 * row_length_ + made_ + 15) / 16 * 16;
     return mixes_ ? room_ * sizeof(float) * static_cast<size_t>(setup.threads) : 0;
   }
 
@@ -79,14 +79,14 @@ class Int8Resize final : public Operation {
     const uint8_t *x = frame.in<uint8_t>(inputs[0]);
     uint8_t *y = frame.out<uint8_t>(outputs[0]);
     const int64_t rows = to_.shape[1];
-    const double row_ns = static_cast<double>(line_ + made_) * costs::kElementNs;
+    const double row_ns = static_cast<double>(row_length_ + made_) * costs::kElementNs;
     frame.pool.run(to_.shape[0] * rows, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       for (int64_t i = begin; i < end; ++i) {
         const auto row = static_cast<size_t>(i % rows);
-        const uint8_t *image = x + i / rows * from_.shape[1] * line_;
-        const uint8_t *low = image + rows_.low[row] * line_;
+        const uint8_t *image = x + i / rows * from_.shape[1] * row_length_;
+        const uint8_t *low = image + rows_.low[row] * row_length_;
         if (mixes_) {
-          mix_row(frame, low, image + rows_.high[row] * line_, rows_.share[row], thread, y + i * made_);
+          mix_row(frame, low, image + rows_.high[row] * row_length_, rows_.share[row], thread, y + i * made_);
         } else {
           pick(low, y + i * made_);
         }
@@ -108,16 +108,16 @@ class Int8Resize final : public Operation {
     const Kernels &kernels = frame.kernels;
     const int64_t channels = from_.shape[3];
     float *mixed = reinterpret_cast<float *>(frame.scratch()) + room_ * static_cast<size_t>(thread);
-    float *other = mixed + line_;
-    float *made = other + line_;
+    float *other = mixed + row_length_;
+    float *made = other + row_length_;
     const auto decode = [&](const uint8_t *row, float *real) {
       kernels.dequantize[static_cast<int>(integer_of(from_.type))](
-          row, real, line_, from_.quantization.scales[0], from_.quantization.zero_points[0]);
+          row, real, row_length_, from_.quantization.scales[0], from_.quantization.zero_points[0]);
     };
     decode(low, mixed);
     if (share != 0.0f) {
       decode(high, other);
-      mix(mixed, other, share, mixed, line_);
+      mix(mixed, other, share, mixed, row_length_);
     }
     for (size_t j = 0; j < columns_.low.size(); ++j) {
       mix(mixed + columns_.low[j] * channels, mixed + columns_.high[j] * channels, columns_.share[j],
@@ -132,7 +132,7 @@ class Int8Resize final : public Operation {
   bool mixes_;
   Tensor from_;
   Tensor to_;
-  int64_t line_ = 0; /* elements of a row of the input */
+  int64_t row_length_ = 0; /* elements of a row of the input */
   int64_t made_ = 0; /* and of the output */
   size_t room_ = 0; /* floats of one thread */
 };

@@ -38,18 +38,18 @@ size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   float *packed) {
-  const int64_t line = kernels.columns;
-  for (int64_t first = 0; first < layout.columns; first += line) {
-    const int64_t width = std::min<int64_t>(line, layout.columns - first);
-    if (width < line) std::fill(packed, packed + layout.taps * layout.depth * line, 0.0f);
-    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * line) {
+  const int64_t panel_width = kernels.columns;
+  for (int64_t first = 0; first < layout.columns; first += panel_width) {
+    const int64_t width = std::min<int64_t>(panel_width, layout.columns - first);
+    if (width < panel_width) std::fill(packed, packed + layout.taps * layout.depth * panel_width, 0.0f);
+    for (int64_t t = 0; t < layout.taps; ++t, packed += layout.depth * panel_width) {
       const float *source = weights + t * layout.tap_stride + first * layout.column_stride;
       if (layout.depth_stride == 1) {
-        kernels.transpose(source, layout.column_stride, packed, line, width, layout.depth);
+        kernels.transpose(source, layout.column_stride, packed, panel_width, width, layout.depth);
         continue;
       }
       for (int64_t k = 0; k < layout.depth; ++k, source += layout.depth_stride) {
-        float *to = packed + k * line;
+        float *to = packed + k * panel_width;
         if (layout.column_stride == 1) {
           std::copy(source, source + width, to);
         } else {

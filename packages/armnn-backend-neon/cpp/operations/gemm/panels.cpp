@@ -74,7 +74,7 @@ size_t packed_bfloat16_bytes(const WeightLayout &layout, const Kernels &kernels)
 }
 
 void pack_weights(const float *weights, const WeightLayout &layout, const Kernels &kernels, Bfloat16 *packed) {
-  auto *line = reinterpret_cast<uint32_t *>(packed); /* a pair for each column */
+  auto *row = reinterpret_cast<uint32_t *>(packed); /* a pair for each column */
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
     const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
     for (int64_t t = 0; t < layout.taps; ++t) {
@@ -84,13 +84,13 @@ void pack_weights(const float *weights, const WeightLayout &layout, const Kernel
         if (k + 1 < layout.depth) {
           const float *other = source + layout.depth_stride;
           for (int64_t j = 0; j < width; ++j) {
-            line[j] = pair_of(source[j * layout.column_stride], other[j * layout.column_stride]);
+            row[j] = pair_of(source[j * layout.column_stride], other[j * layout.column_stride]);
           }
         } else {
-          for (int64_t j = 0; j < width; ++j) line[j] = pair_of(source[j * layout.column_stride], 0.0f);
+          for (int64_t j = 0; j < width; ++j) row[j] = pair_of(source[j * layout.column_stride], 0.0f);
         }
-        std::fill(line + width, line + kernels.columns, 0u);
-        line += kernels.columns;
+        std::fill(row + width, row + kernels.columns, 0u);
+        row += kernels.columns;
       }
     }
   }

@@ -18,8 +18,8 @@ bool Binary::may_overwrite(size_t input) const {
 int32_t Binary::repeated_side() const {
   const Broadcast &b = broadcast_;
   for (const int32_t side : {0, 1}) {
-    const int64_t line = b.row_of(static_cast<size_t>(side));
-    if (line > 0 && 2 * line * element_bytes_ <= costs::kRepeatedBytes) return side;
+    const int64_t length = b.row_of(static_cast<size_t>(side));
+    if (length > 0 && 2 * length * element_bytes_ <= costs::kRepeatedBytes) return side;
   }
   return -1;
 }
@@ -27,19 +27,19 @@ int32_t Binary::repeated_side() const {
 void Binary::run_repeated(const Frame &frame, int32_t side) const {
   const std::byte *operands[] = {frame.in<std::byte>(inputs[0]), frame.in<std::byte>(inputs[1])};
   auto *z = frame.out<std::byte>(outputs[0]);
-  const int64_t lines = broadcast_.shape[0];
-  const int64_t line = broadcast_.shape[1];
-  const int64_t bytes = line * element_bytes_;
+  const int64_t rows = broadcast_.shape[0];
+  const int64_t length = broadcast_.shape[1];
+  const int64_t bytes = length * element_bytes_;
   const int64_t times = costs::kRepeatedBytes / bytes;
-  const double item_ns = static_cast<double>(times * line) * costs::kElementNs;
-  frame.pool.run((lines + times - 1) / times, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+  const double item_ns = static_cast<double>(times * length) * costs::kElementNs;
+  frame.pool.run((rows + times - 1) / times, item_ns, [&](int64_t begin, int64_t end, int32_t) {
     alignas(64) std::byte repeated[costs::kRepeatedBytes];
     for (int64_t i = 0; i < times; ++i) {
       std::memcpy(repeated + i * bytes, operands[side], static_cast<size_t>(bytes));
     }
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * times;
-      const int64_t n = std::min(times, lines - first) * line;
+      const int64_t n = std::min(times, rows - first) * length;
       const std::byte *x = side == 0 ? repeated : operands[0] + first * bytes;
       const std::byte *y = side == 0 ? operands[1] + first * bytes : repeated;
       compute(frame.kernels, x, 1, y, 1, z + first * bytes, n);
@@ -53,19 +53,19 @@ void Binary::run(const Frame &frame) const {
   const auto *y = frame.in<std::byte>(inputs[1]);
   auto *z = frame.out<std::byte>(outputs[0]);
   const size_t rank = broadcast_.shape.size();
-  const int64_t line = broadcast_.shape[rank - 1];
+  const int64_t length = broadcast_.shape[rank - 1];
   const int64_t x_step = broadcast_.x[rank - 1];
   const int64_t y_step = broadcast_.y[rank - 1];
-  const int64_t pieces = line == 0 ? 0 : (line + costs::kChunkElements - 1) / costs::kChunkElements;
-  const int64_t lines = elements(broadcast_.shape, 0, rank - 1);
-  const double item_ns = static_cast<double>(std::min(line, costs::kChunkElements)) * costs::kElementNs;
-  frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+  const int64_t pieces = length == 0 ? 0 : (length + costs::kChunkElements - 1) / costs::kChunkElements;
+  const int64_t rows = elements(broadcast_.shape, 0, rank - 1);
+  const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * costs::kElementNs;
+  frame.pool.run(rows * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % pieces * costs::kChunkElements;
       int64_t number = i / pieces;
       int64_t at_x = first * x_step;
       int64_t at_y = first * y_step;
-      const int64_t at_z = number * line + first;
+      const int64_t at_z = number * length + first;
       for (size_t axis = rank - 1; axis-- > 0;) {
         const int64_t index = number % broadcast_.shape[axis];
         number /= broadcast_.shape[axis];
@@ -73,7 +73,7 @@ void Binary::run(const Frame &frame) const {
         at_y += index * broadcast_.y[axis];
       }
       compute(frame.kernels, x + at_x * element_bytes_, x_step, y + at_y * element_bytes_, y_step,
-              z + at_z * element_bytes_, std::min(costs::kChunkElements, line - first));
+              z + at_z * element_bytes_, std::min(costs::kChunkElements, length - first));
     }
   });
 }

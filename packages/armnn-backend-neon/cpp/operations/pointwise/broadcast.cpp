@@ -32,11 +32,11 @@ class BroadcastFunction final : public Pointwise {
   void run(const Frame &frame) const override {
     const Shape &shape = iteration_.shape;
     const size_t rank = shape.size();
-    const int64_t line = shape[rank - 1];
-    const int64_t pieces = (line + costs::kChunkElements - 1) / costs::kChunkElements;
-    const int64_t lines = elements(shape, 0, rank - 1);
-    const double item_ns = static_cast<double>(std::min(line, costs::kChunkElements)) * element_ns_;
-    frame.pool.run(lines * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t length = shape[rank - 1];
+    const int64_t pieces = (length + costs::kChunkElements - 1) / costs::kChunkElements;
+    const int64_t rows = elements(shape, 0, rank - 1);
+    const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * element_ns_;
+    frame.pool.run(rows * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * costs::kChunkElements);
     });
   }

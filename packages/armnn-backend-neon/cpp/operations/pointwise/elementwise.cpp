@@ -61,7 +61,7 @@ class ScaleShift final : public Pointwise {
   size_t prepare(const Setup &setup) override {
     const Tensor &out = setup[outputs[0]];
     channels_ = out.shape.back();
-    lines_ = channels_ == 0 ? 0 : out.count() / channels_;
+    rows_ = channels_ == 0 ? 0 : out.count() / channels_;
     return 0;
   }
 
@@ -77,7 +77,7 @@ class ScaleShift final : public Pointwise {
     const float *shift = frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
     frame.pool.run(
-        lines_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+        rows_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
           for (int64_t i = begin; i < end; ++i) {
             frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_, channels_);
           }
@@ -99,7 +99,7 @@ class ScaleShift final : public Pointwise {
  private:
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   int64_t channels_ = 0;
-  int64_t lines_ = 0;
+  int64_t rows_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that compute a stretch of their output from stretches of their operands. */
+/* Operations that compute a span of their output from spans of their operands. */
 #pragma once
 
 #include <cstdint>

@@ -38,24 +38,24 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
                const Int8Kernels &kernels, std::byte *packed) {
   const uint8_t turned = is_signed ? 0 : 0x80;
   for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
-    auto *line = reinterpret_cast<int8_t *>(packed);
+    auto *panel = reinterpret_cast<int8_t *>(packed);
     std::vector<int32_t> column_sums(static_cast<size_t>(kernels.columns), 0);
-    std::memset(line, 0, static_cast<size_t>(panel_weight_bytes(layout, kernels)));
+    std::memset(panel, 0, static_cast<size_t>(panel_weight_bytes(layout, kernels)));
     const int64_t width = std::min<int64_t>(kernels.columns, layout.columns - first);
     for (int64_t t = 0; t < layout.taps; ++t) {
       for (int64_t k = 0; k < layout.depth; ++k) {
         const uint8_t *source =
             weights + t * layout.tap_stride + k * layout.depth_stride + first * layout.column_stride;
-        int8_t *to = line + (k / 4 * kernels.columns * 4) + k % 4;
+        int8_t *to = panel + (k / 4 * kernels.columns * 4) + k % 4;
         for (int64_t j = 0; j < width; ++j) {
           const auto weight = static_cast<int8_t>(source[j * layout.column_stride] ^ turned);
           to[j * 4] = weight;
           column_sums[static_cast<size_t>(j)] += weight;
         }
       }
-      line += fours_of(layout) * kernels.columns * 4;
+      panel += fours_of(layout) * kernels.columns * 4;
     }
-    std::memcpy(line, column_sums.data(), column_sums.size() * 4);
+    std::memcpy(panel, column_sums.data(), column_sums.size() * 4);
     packed += int8_panel_bytes(layout, kernels);
   }
 }
@@ -120,9 +120,9 @@ void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling &tiling, int64_t t
   const int64_t columns = std::min(tiling.columns_per_task, tiling.columns - first_column);
   auto *c = reinterpret_cast<uint8_t *>(gemm.c) + first_row * gemm.c_stride + first_column;
   const bool is_dense = columns == gemm.c_stride;
-  const int64_t lines = is_dense ? 1 : last_row - first_row;
+  const int64_t spans = is_dense ? 1 : last_row - first_row;
   const int64_t count = is_dense ? columns * (last_row - first_row) : columns;
-  for (int64_t i = 0; i < lines; ++i, c += gemm.c_stride) {
+  for (int64_t i = 0; i < spans; ++i, c += gemm.c_stride) {
     gemm.epilogue(kernels, c, count);
   }
 }

@@ -142,11 +142,11 @@ class IntegerGemm final : public Operation {
     const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
     for (int64_t i = 0; i < w.window_height; ++i) {
       const int64_t y = top + i * w.dilation_y;
-      const uint8_t *line = data + (image * w.height + y) * w.width * w.channels;
+      const uint8_t *image_row = data + (image * w.height + y) * w.width * w.channels;
       for (int64_t j = 0; j < w.window_width; ++j) {
         const int64_t x = left + j * w.dilation_x;
         const bool is_inside = y >= 0 && y < w.height && x >= 0 && x < w.width;
-        pointers[(i * w.window_width + j) * stride] = is_inside ? line + x * w.channels : outside;
+        pointers[(i * w.window_width + j) * stride] = is_inside ? image_row + x * w.channels : outside;
       }
     }
   }

@@ -17,7 +17,7 @@ struct GemvMatrix {
 
   size_t bytes(const Kernels &kernels) const;
   void pack(const float *weights, const Kernels &kernels, float *packed) const;
-  /* y = x + bias + line * matrix, its columns shared by threads if there is no other work for them;
+  /* y = x + bias + row * matrix, its columns shared by threads if there is no other work for them;
    * x and bias may be nullptr.
    */
   void multiply(const Frame &frame, bool is_shared, const float *row, const float *packed, const float *x,

@@ -21,12 +21,12 @@ size_t RoundedLstm::prepare(const Setup &setup) {
 }
 
 void RoundedLstm::run(const Frame &frame) const {
-  const int64_t line = padded_to_line(4 * sizes_.units);
+  const int64_t floats = padded_to_line(4 * sizes_.units);
   const double item_ns =
       static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * costs::kElementNs;
   frame.pool.run(sizes_.batch, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-    float *own = reinterpret_cast<float *>(frame.scratch()) + 3 * line * thread;
-    const Memory memory{own, own + line, reinterpret_cast<int16_t *>(own + 2 * line)};
+    float *own = reinterpret_cast<float *>(frame.scratch()) + 3 * floats * thread;
+    const Memory memory{own, own + floats, reinterpret_cast<int16_t *>(own + 2 * floats)};
     for (int64_t i = begin; i < end; ++i) step(frame, i, memory);
   });
 }
@@ -38,11 +38,11 @@ void RoundedLstm::round(const Kernels &kernels, float scale, float *x, int64_t n
 }
 
 /* The product and the sum are two operations: in one, the product would not be rounded. */
-void RoundedLstm::add_terms(const Frame &frame, const float *line, int64_t depth, const float *weights,
+void RoundedLstm::add_terms(const Frame &frame, const float *row, int64_t depth, const float *weights,
                             const Memory &memory) const {
   const int64_t columns = 4 * sizes_.units;
   for (int64_t k = 0; k < depth; ++k) {
-    frame.kernels.arithmetic(Arithmetic::multiply, weights + k * columns, 1, line + k, 0, memory.terms, columns);
+    frame.kernels.arithmetic(Arithmetic::multiply, weights + k * columns, 1, row + k, 0, memory.terms, columns);
     frame.kernels.arithmetic(Arithmetic::add, memory.gates, 1, memory.terms, 1, memory.gates, columns);
     round(frame.kernels, rules_.scale, memory.gates, columns, memory);
   }

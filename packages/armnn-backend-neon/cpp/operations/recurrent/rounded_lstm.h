@@ -39,7 +39,7 @@ class RoundedLstm final : public Operation {
  private:
   enum Input { kX, kHidden, kCell, kWeights, kBias, kPeepholes };
 
-  /* What an item works with: a line of all gates twice, and once as it is stored. */
+  /* What an item works with: a row of all gates twice, and once as it is stored. */
   struct Memory {
     float *gates;
     float *terms;
@@ -47,7 +47,7 @@ class RoundedLstm final : public Operation {
   };
 
   void round(const Kernels &kernels, float scale, float *x, int64_t n, const Memory &memory) const;
-  void add_terms(const Frame &frame, const float *line, int64_t depth, const float *weights,
+  void add_terms(const Frame &frame, const float *row, int64_t depth, const float *weights,
                  const Memory &memory) const;
   void add_peephole(const Frame &frame, int64_t gate, const float *cell, float *sums, const Memory &memory) const;
   void activate(const Kernels &kernels, const Elementwise &function, float *x, const Memory &memory) const;

@@ -25,8 +25,8 @@ class AlongAxis final : public Operation {
   void run(const Frame &frame) const override {
     const auto *from = frame.in<std::byte>(inputs[0]);
     auto *to = frame.out<std::byte>(outputs[0]);
-    const double line_ns = static_cast<double>(along_.size) * costs::kFunctionNs;
-    frame.pool.run(along_.outer * along_.inner, line_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs;
+    frame.pool.run(along_.outer * along_.inner, row_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t outer = i / along_.inner * along_.inner;
         const int64_t inner = i % along_.inner;

@@ -26,10 +26,10 @@ void find_best(const void *from, int64_t count, int64_t stride, int64_t columns,
     places[j] = 0;
   }
   for (int64_t i = 1; i < count; ++i) {
-    const T *line = x + i * stride;
+    const T *row = x + i * stride;
     for (int64_t j = 0; j < columns; ++j) {
-      if (!is_better<IsLargest>(line[j], best[j])) continue;
-      best[j] = line[j];
+      if (!is_better<IsLargest>(row[j], best[j])) continue;
+      best[j] = row[j];
       places[j] = i;
     }
   }
@@ -57,11 +57,10 @@ class ArgMinMax final : public Operation {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % pieces * costs::kReducedColumns;
         const int64_t columns = std::min(costs::kReducedColumns, along_.inner - first);
-        const int64_t line = i / pieces;
-        find_(from + (line * along_.size * along_.inner + first) * bytes_, along_.size, along_.inner,
-              columns, places);
+        const int64_t row = i / pieces;
+        find_(from + (row * along_.size * along_.inner + first) * bytes_, along_.size, along_.inner, columns, places);
         for (int64_t j = 0; j < columns; ++j) {
-          store_index(to, is_wide_, line * along_.inner + first + j, places[j]);
+          store_index(to, is_wide_, row * along_.inner + first + j, places[j]);
         }
       }
     });

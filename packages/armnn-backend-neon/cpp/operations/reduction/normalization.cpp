@@ -17,14 +17,14 @@ class Softmax final : public Operation {
   size_t prepare(const Setup &setup) override {
     const Tensor &out = setup[outputs[0]];
     length_ = out.shape.back();
-    lines_ = length_ == 0 ? 0 : out.count() / length_;
+    rows_ = length_ == 0 ? 0 : out.count() / length_;
     return 0;
   }
 
   void run(const Frame &frame) const override {
     const float *x = frame.in<float>(inputs[0]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(lines_, static_cast<double>(length_) * costs::kFunctionNs,
+    frame.pool.run(rows_, static_cast<double>(length_) * costs::kFunctionNs,
                    [&](int64_t begin, int64_t end, int32_t) {
                      for (int64_t i = begin; i < end; ++i) {
                        frame.kernels.softmax(x + i * length_, y + i * length_, length_, beta_, takes_logarithm_);
@@ -38,7 +38,7 @@ class Softmax final : public Operation {
   float beta_;
   bool takes_logarithm_;
   int64_t length_ = 0;
-  int64_t lines_ = 0;
+  int64_t rows_ = 0;
 };
 
 class Normalize final : public Operation {
@@ -48,7 +48,7 @@ class Normalize final : public Operation {
       : Operation({from, gamma, beta}, {to}), length_(length), eps_(eps), subtracts_mean_(subtracts_mean) {}
 
   size_t prepare(const Setup &setup) override {
-    lines_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
+    rows_ = length_ == 0 ? 0 : setup[outputs[0]].count() / length_;
     return 0;
   }
 
@@ -58,7 +58,7 @@ class Normalize final : public Operation {
     const float *beta = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
     frame.pool.run(
-        lines_, static_cast<double>(3 * length_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
+        rows_, static_cast<double>(3 * length_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
           for (int64_t i = begin; i < end; ++i) {
             frame.kernels.normalize(x + i * length_, gamma, beta, y + i * length_, length_, eps_, subtracts_mean_);
           }
@@ -71,7 +71,7 @@ class Normalize final : public Operation {
   int64_t length_;
   float eps_;
   bool subtracts_mean_;
-  int64_t lines_ = 0;
+  int64_t rows_ = 0;
 };
 
 }  // namespace

@@ -32,9 +32,9 @@ class Reduce final : public Operation {
     frame.pool.run(outer_ * pieces, piece_ns, [&](int64_t begin, int64_t end, int32_t) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % pieces * costs::kReducedColumns;
-        const int64_t line = i / pieces;
-        frame.kernels.reduce_columns(reduction_, x + line * count_ * inner_ + first, count_, inner_,
-                                     y + line * inner_ + first, std::min(costs::kReducedColumns, inner_ - first));
+        const int64_t place = i / pieces;
+        frame.kernels.reduce_columns(reduction_, x + place * count_ * inner_ + first, count_, inner_,
+                                     y + place * inner_ + first, std::min(costs::kReducedColumns, inner_ - first));
       }
     });
   }

@@ -13,7 +13,7 @@ namespace cpuacc {
 /* [outer, count, inner] -> [outer, inner]. */
 OperationPtr reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
 
-/* Computes one line of count elements, stride apart, of the input and of the output. */
+/* Computes count elements, stride apart, of the input and of the output. */
 using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
 
 constexpr int64_t kExclusive = 1;

@@ -39,8 +39,8 @@ class TopK final : public Operation {
   }
 
   void run(const Frame &frame) const override {
-    const double line_ns = static_cast<double>(along_.size) * costs::kFunctionNs * 10;
-    frame.pool.run(along_.outer * along_.inner, line_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs * 10;
+    frame.pool.run(along_.outer * along_.inner, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
       auto *places = reinterpret_cast<int64_t *>(frame.scratch()) + along_.size * thread;
       for (int64_t i = begin; i < end; ++i) pick(frame, i / along_.inner, i % along_.inner, places);
     });
@@ -49,11 +49,11 @@ class TopK final : public Operation {
  private:
   void pick(const Frame &frame, int64_t outer, int64_t inner, int64_t *places) const {
     const auto bytes = static_cast<int64_t>(bytes_);
-    const auto *line = frame.in<std::byte>(inputs[0]) + (outer * along_.size * along_.inner + inner) * bytes;
-    find_(line, along_.size, along_.inner, k_, places);
+    const auto *row = frame.in<std::byte>(inputs[0]) + (outer * along_.size * along_.inner + inner) * bytes;
+    find_(row, along_.size, along_.inner, k_, places);
     for (int64_t i = 0; i < k_; ++i) {
       const int64_t to = (outer * k_ + i) * along_.inner + inner;
-      std::copy_n(line + places[i] * along_.inner * bytes, bytes_, frame.out<std::byte>(outputs[0]) + to * bytes);
+      std::copy_n(row + places[i] * along_.inner * bytes, bytes_, frame.out<std::byte>(outputs[0]) + to * bytes);
       store_index(frame.out<void>(outputs[1]), is_wide_, to, places[i]);
     }
   }

@@ -35,11 +35,11 @@ size_t RoundedRows::bytes() const {
 
 void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
   if (count == 0 || length == 0) return;
-  const int64_t lines = std::max<int64_t>(1, costs::kChunkElements / length); /* of a piece */
-  const double piece_ns = static_cast<double>(lines * length) * costs::kRoundedNs;
-  frame.pool.run((count + lines - 1) / lines, piece_ns, [&](int64_t begin, int64_t end, int32_t) {
-    const int64_t last = std::min(end * lines, count);
-    const int64_t at = begin * lines;
+  const int64_t rows = std::max<int64_t>(1, costs::kChunkElements / length); /* of a piece */
+  const double piece_ns = static_cast<double>(rows * length) * costs::kRoundedNs;
+  frame.pool.run((count + rows - 1) / rows, piece_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t last = std::min(end * rows, count);
+    const int64_t at = begin * rows;
     if (stride == length) {
       return frame.kernels.round_to_bfloat16(from + at * length, to + at * length, (last - at) * length);
     }

@@ -60,7 +60,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         tiles_y_(tiles_along(windows.output_height, side)),
         tiles_x_(tiles_along(windows.output_width, side)),
         tiles_(windows.batch * tiles_y_ * tiles_x_),
-        line_(layout.depth + costs::kRowFiller) {}
+        tile_stride_(layout.depth + costs::kRowFiller) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
@@ -76,7 +76,7 @@ class Winograd2dConvolution final : public WithEpilogue {
         "winograd " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
-    const int64_t bytes = points_ * line_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
+    const int64_t bytes = points_ * tile_stride_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
     const int64_t most = std::max<int64_t>(kernels.rows, costs::kSecondCacheBytes / bytes);
     /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
     const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
@@ -86,8 +86,8 @@ class Winograd2dConvolution final : public WithEpilogue {
     block_ = std::max<int64_t>(1, (tiles_ + blocks - 1) / blocks);
     sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
     pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
-    const size_t line_bytes = static_cast<size_t>(points_ * block_ * line_) * sizeof(float);
-    thread_bytes_ = sums_bytes_ + pointer_bytes_ + line_bytes;
+    const size_t transformed_bytes = static_cast<size_t>(points_ * block_ * tile_stride_) * sizeof(float);
+    thread_bytes_ = sums_bytes_ + pointer_bytes_ + transformed_bytes;
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
@@ -121,11 +121,11 @@ class Winograd2dConvolution final : public WithEpilogue {
   void run_block(const Frame &frame, std::byte *scratch, int64_t first) const {
     auto *sums = reinterpret_cast<float *>(scratch);
     auto **pointers = reinterpret_cast<const float **>(scratch + sums_bytes_);
-    auto *lines = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
+    auto *transformed = reinterpret_cast<float *>(scratch + sums_bytes_ + pointer_bytes_);
     const int64_t count = std::min(block_, tiles_ - first);
-    for (int64_t i = 0; i < count; ++i) read_tile(frame, first + i, lines + i * line_);
+    for (int64_t i = 0; i < count; ++i) read_tile(frame, first + i, transformed + i * tile_stride_);
     for (int64_t column = 0; column < layout_.columns; column += frame.kernels.columns) {
-      multiply(frame.kernels, lines, pointers, column, count, sums);
+      multiply(frame.kernels, transformed, pointers, column, count, sums);
       for (int64_t i = 0; i < count; ++i) {
         write_tile(frame, first + i, column, sums + i * frame.kernels.columns);
       }
@@ -133,7 +133,7 @@ class Winograd2dConvolution final : public WithEpilogue {
   }
 
   /* One panel of columns: sums[point][tile][column]. */
-  void multiply(const Kernels &kernels, const float *lines, const float **pointers, int64_t column,
+  void multiply(const Kernels &kernels, const float *transformed, const float **pointers, int64_t column,
                 int64_t count, float *sums) const {
     const int64_t depth = layout_.depth;
     GemmTile tile{};
@@ -144,8 +144,8 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, layout_.columns - column));
     tile.function = {Function::identity, 0.0f, 0.0f};
     for (int64_t p = 0; p < points_; ++p) {
-      const float *line = lines + p * block_ * line_;
-      for (int64_t i = 0; i < count; ++i) pointers[i] = line + i * line_;
+      const float *points_of = transformed + p * block_ * tile_stride_;
+      for (int64_t i = 0; i < count; ++i) pointers[i] = points_of + i * tile_stride_;
       tile.b = static_cast<const float *>(packed_.get()) + (column * points_ + p * kernels.columns) * depth;
       for (int64_t row = 0; row < count; row += kernels.rows) {
         tile.rows = pointers + row;
@@ -169,7 +169,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     const Place at = place_of_tile(number);
     const float *image = frame.in<float>(inputs[0]) + at.image * w.height * w.width * w.channels;
     frame.kernels.winograd_2d_input[side_ / 2 - 1](
-        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, block_ * line_});
+        {image, w.height, w.width, w.channels, at.y - w.pad_top, at.x - w.pad_left, to, block_ * tile_stride_});
   }
 
   void write_tile(const Frame &frame, int64_t number, int64_t column, const float *sums) const {
@@ -199,7 +199,7 @@ class Winograd2dConvolution final : public WithEpilogue {
   int64_t side_;
   int64_t points_; /* elements of a transformed tile */
   int64_t tiles_y_, tiles_x_, tiles_;
-  int64_t line_; /* numbers from one transformed tile's element to the next tile's */
+  int64_t tile_stride_; /* numbers from one transformed tile's element to the next tile's */
   int64_t block_ = 1; /* tiles at a time */
   size_t sums_bytes_ = 0;
   size_t pointer_bytes_ = 0;
