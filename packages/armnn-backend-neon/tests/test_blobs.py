@@ -162,7 +162,7 @@ def test_a_program_that_ends_too_early_is_compiled_again(tmp_path: Path) -> None
         (lambda data: data + b"?", "something follows its end"),
         (lambda data: data[:8] + b"?" + data[9:], "another build of CpuAcc wrote it"),
         (lambda data: b"\xff" * 8 + data[8:], "it holds a list of 18446744073709551615"),
-        (lambda data: data.replace(b"product 1", b"product 7"), "it is not what was written"),
+        (lambda data: data.replace(b"gemm 1", b"gemm 7"), "it is not what was written"),
         (lambda data: data.replace(b"Addition", b"Addition"[::-1]), "it is not what was written"),
     ],
 )

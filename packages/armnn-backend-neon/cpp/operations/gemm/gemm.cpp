@@ -10,7 +10,7 @@
 namespace cpuacc {
 
 std::string WeightLayout::recipe() const {
-  std::string text = "product";
+  std::string text = "gemm";
   for (const int64_t number : {taps, tap_stride, depth, depth_stride, columns, column_stride}) {
     text += " " + std::to_string(number);
   }

@@ -78,7 +78,7 @@ class Winograd1dConvolution final : public WithEpilogue {
       pack(static_cast<const float *>(weights.constant), kernels, static_cast<float *>(memory));
     };
     packed_ = setup.packed.get(weights.constant,
-                               "lines " + std::to_string(filter_.outputs) +
+                               "winograd_1d " + std::to_string(filter_.outputs) +
                                    (filter_.is_along_y ? " down " : " across ") + layout_.recipe() + " " +
                                    std::to_string(axes_.taps) + " " + kernels.name,
                                packed_bytes(packed, kernels), fill);

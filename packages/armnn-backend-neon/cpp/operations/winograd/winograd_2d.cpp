@@ -73,7 +73,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     };
     packed_ = setup.packed.get(
         weights.constant,
-        "winograd " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
+        "winograd_2d " + std::to_string(side_) + " " + layout_.recipe() + " " + kernels.name,
         packed_bytes(packed, kernels), fill);
     inputs[1] = kNone;
     const int64_t bytes = points_ * tile_stride_ * static_cast<int64_t>(sizeof(float)); /* of a tile */
