@@ -4,7 +4,7 @@
 
 namespace cpuacc {
 
-Operation *fuse_sum(const Candidate &candidate) {
+Operation *fuse_residual_and_bias(const Candidate &candidate) {
   const auto *arithmetic = candidate.computes<BinaryArithmetic>();
   if (arithmetic == nullptr || arithmetic->operation != Arithmetic::add) return nullptr;
   const Broadcast &broadcast = arithmetic->broadcast;
