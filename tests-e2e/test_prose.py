@@ -14,7 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("packages", "tests-e2e", "tools", "benchmarks", "examples", "docs")
-SKIPPED = {".cache", "_vendor", "build", "contract", "dist", "frozen"}
+SKIPPED = {".cache", "_vendor", "build", "contract", "dist", "frozen", "sources"}
 MOST_WORDS = 10
 
 RIDDLES = (

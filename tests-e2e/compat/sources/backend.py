@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The compatibility matrix's backend in Python: Convolution2d and ArgMinMax."""
+"""The backend of the compatibility matrix in Python: Convolution2d and ArgMinMax."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CompatBackend(Backend):
 
 
 class CompatWorkload(Workload):
-    """One layer; it ignores items younger than KNOWN."""
+    """One layer; what is younger than KNOWN it does not look at."""
 
     def __init__(self, layer):
         self._layer = layer
