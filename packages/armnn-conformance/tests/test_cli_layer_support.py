@@ -63,7 +63,7 @@ def test_on_a_terminal_each_word_is_whole(
     backend_id = install_backend(misbehaving.SmallBackend)
     assert main(["backends", "--layers", backend_id, "--every-case"]) == 0
     output = capsys.readouterr().out
-    table, _, note = output.partition("A group stands for")
+    table, _, note = output.partition("A group means")
     assert {"UnidirectionalSequenceLstm", "Float8E4M3FNUZ", "Unsigned64"} <= set(
         re.findall(r"\w+", table)
     )

@@ -61,7 +61,7 @@ def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
     ],
 )  # fmt: skip
 def test_paths_that_may_lead_out_are_refused(folder: Path, location: str) -> None:
-    with pytest.raises(ParseError, match=r"'w' is said to be in .*expected a path below"):
+    with pytest.raises(ParseError, match=r"'w' has the location .*expected a path below"):
         ExternalData(folder).read(tensor(location), 16)
 
 

@@ -104,7 +104,7 @@ def test_data_in_another_file(lite: Any, folder: Path) -> None:
         ("data.bin", {"group": 1}, "it names the external group 1 of 1"),
         ("absent.bin", {}, "'w' cannot be read from '.*absent.bin'"),
         ("sub", {}, "'w' cannot be read from|'w' is not in a regular file"),
-        ("../secret.bin", {}, r"'w' is said to be in '../secret.bin': expected a path below"),
+        ("../secret.bin", {}, r"'w' has the location '../secret.bin': expected a path below"),
         (r"..\secret.bin", {}, "expected a path below the model's folder"),
         ("sub/../../secret.bin", {}, "expected a path below the model's folder"),
         ("/etc/passwd", {}, "expected a path below the model's folder"),

@@ -57,7 +57,7 @@ def test_names_that_are_not_utf8_are_escaped(lite: Any) -> None:
 @pytest.mark.parametrize("read", ["slot_integer", "slot_text", "slot_tables"])
 def test_slots_outside_of_the_file_are_refused(read: str) -> None:
     table = FlatTable.at("Model", 6, FlatFile(b"\0" * 8, "m"))
-    with pytest.raises(ParseError, match=r"'m' is malformed or cut short: Model\.field 4 lies out"):
+    with pytest.raises(ParseError, match=r"'m' is malformed or cut short: Model\.field 4 is out"):
         getattr(table, read)(4)
 
 
@@ -71,7 +71,7 @@ def test_members_of_unions_outside_of_the_file_are_refused(lite: Any) -> None:
     data[at : at + 4] = b"\xff\xff\xff\xff"
     (subgraph,) = read_model(bytes(data)).root.tables("Subgraphs")
     (operator,) = subgraph.tables("Operators")
-    with pytest.raises(ParseError, match=r"Operator\.BuiltinOptions lies outside of it"):
+    with pytest.raises(ParseError, match=r"Operator\.BuiltinOptions is outside of it"):
         operator.union("BuiltinOptions", "AddOptions")
 
 
@@ -84,7 +84,7 @@ def test_fields_outside_of_the_file_are_refused() -> None:
         (table.tables, "Subgraphs"),
     ):
         with pytest.raises(
-            ParseError, match=rf"'m' is malformed or cut short: Model\.{field} lies outside"
+            ParseError, match=rf"'m' is malformed or cut short: Model\.{field} is outside"
         ):
             read(field)
 

@@ -34,7 +34,7 @@ def test_other_values_are_left_out() -> None:
     [
         (b"", "it has fewer than 3 bytes"),
         (bytes(flexbuffers.Dumps([1, 2])), "it is not a map"),
-        (b"\x01\x24\x01", "an offset leads|lies outside of it"),
+        (b"\x01\x24\x01", "an offset leads|is outside of it"),
         (b"\xff\x24\x01", "an offset leads 255 bytes before its start"),
         (b"\0\x24\x09", "a number of 9 bytes at"),
     ],

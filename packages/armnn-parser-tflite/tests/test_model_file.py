@@ -46,7 +46,7 @@ def test_other_files_are_refused(data: bytes) -> None:
 
 
 def test_an_offset_out_of_the_file_is_refused(model: bytes) -> None:
-    with pytest.raises(ParseError, match=r"Model\.Version lies outside of it"):
+    with pytest.raises(ParseError, match=r"Model\.Version is outside of it"):
         read_model(b"\xff\xff\xff\x7f" + model[4:])
 
 

@@ -113,9 +113,9 @@ def test_densify_is_what_litert_makes_of_it(lite: Any) -> None:
         ([0, 1, 2], [0, 1, 1, 3], [2, 0, 3], [], "levels are not those of its axes and blocks"),
         ([0, 1], [0, 1, 1, 3], [2, 0, 3], [5], "levels are not those of its axes and blocks"),
         ([0, 1], [0, 1], [2, 0, 3], [], "a level of it has 2 segments"),
-        ([0, 1], [0, 1, 1, 4], [2, 0, 3], [], "a segment of it lies outside of its level"),
-        ([0, 1], [0, 3, 1, 3], [2, 0, 3], [], "a segment of it lies outside of its level"),
-        ([0, 1], [0, 1, 1, 3], [2, 0, 4], [], "an element of it lies outside of its dimensions"),
+        ([0, 1], [0, 1, 1, 4], [2, 0, 3], [], "a segment of it is outside of its level"),
+        ([0, 1], [0, 3, 1, 3], [2, 0, 3], [], "a segment of it is outside of its level"),
+        ([0, 1], [0, 1, 1, 3], [2, 0, 4], [], "an element of it is outside of its dimensions"),
     ],
 )
 def test_trees_that_do_not_fit_are_refused(

@@ -137,7 +137,7 @@ def check_id(backend_id: str) -> None:
         reason = f"GetBackendId answers {backend_id!r}, expected letters and digits"
         raise LibraryError("id", reason)
     if backend_id == UNDEFINED_ID:
-        reason = f"GetBackendId answers {backend_id!r}, which stands for no backend"
+        reason = f"GetBackendId answers {backend_id!r}, which names no backend"
         raise LibraryError("id", reason)
 
 

@@ -22,7 +22,7 @@ _DIFFERENT = {"Normalization": "OpenVINO's LRN of an ONNX model scales alpha in 
 
 _DIFFERENT_PARAMETERS = {
     "clip": "it clips, and OpenVINO clips the cell state, too.",
-    "exclude_outside": "OpenVINO does not leave out what lies outside of the picture.",
+    "exclude_outside": "OpenVINO does not exclude samples outside of the picture.",
     "input_forget": "OpenVINO does not couple the gates of an LSTM.",
 }
 """Fields of descriptors that, if they are set, OpenVINO takes differently."""

@@ -135,7 +135,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def tables(text: str) -> str:
     """Return an output's tables with titles, other lines removed."""
-    lines = text.partition("A group stands for")[0].splitlines()
+    lines = text.partition("A group means")[0].splitlines()
     return "\n".join(line for line in lines if not PLAIN.match(line))
 
 

@@ -33,7 +33,7 @@ def test_a_requested_info_is_completed_by_the_inferred_shape(infer):
 
 @pytest.mark.parametrize("shape", [(2, 4), (2, 3, 1), ()])
 def test_a_requested_shape_must_be_the_inferred_one(infer, shape):
-    with pytest.raises(ShapeError, match=r"'output' is said to have shape .* makes \[2,3\]"):
+    with pytest.raises(ShapeError, match=r"'output' is declared with shape .* makes \[2,3\]"):
         infer("Activation", [U8], [TensorInfo(shape)])
 
 

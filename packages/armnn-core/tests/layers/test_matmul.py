@@ -130,7 +130,7 @@ def test_an_ill_formed_equation_is_refused(infer, equation):
         ("ij", [(2,)], r"the term 'ij' of the equation 'ij' does not fit .* \[2\]"),
         ("...ij", [(2,)], r"the term '...ij' .* does not fit the input of shape \[2\]"),
         ("i", [(2, 3)], r"does not fit the input of shape \[2,3\]"),
-        ("ii", [(2, 3)], r"the label 'i' .* stands for 2 and 3 in the input of shape \[2,3\]"),
+        ("ii", [(2, 3)], r"the label 'i' .* means 2 and 3 in the input of shape \[2,3\]"),
         ("ij,jk", [(2, 3), (4, 5)], "do not broadcast: 3 is not 4"),
     ],
 )

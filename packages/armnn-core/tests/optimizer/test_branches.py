@@ -60,7 +60,7 @@ def test_an_output_on_a_branch_that_is_not_taken_is_an_error(make_backend, make_
     network.add_output("then", then)
     network.add_output("otherwise", network.add_addition(otherwise, otherwise))
     runtime = make_runtime(make_backend("Fake"))
-    with pytest.raises(GraphError, match="output 'otherwise' lies on a branch that is not taken"):
+    with pytest.raises(GraphError, match="output 'otherwise' is on a branch that is not taken"):
         runtime.load_model(network, ["Fake"])
 
 

@@ -97,7 +97,7 @@ CASES: Sequence[tuple[onnx.NodeProto, Sequence[Any], str]] = (
     (
         node("MelWeightMatrix", ["two", "two", "rate", "low", "high"], ["y"]),
         [1],
-        "the upper edge 80000 lies above half of the 16000 samples",
+        "the upper edge 80000 is above half of the 16000 samples",
     ),
     # places
     (node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2]), [1, 1, 2, 2], "rank 4: expected 3"),

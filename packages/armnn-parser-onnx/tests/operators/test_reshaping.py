@@ -156,7 +156,7 @@ def test_a_cast_to_the_same_type_is_no_layer(model: Model) -> None:
 @pytest.mark.parametrize(
     ("made", "shape", "message"),
     [
-        (node("Reshape", ["x", "a"], ["y"], allowzero=1), [0], "a 0 that stands for itself, and"),
+        (node("Reshape", ["x", "a"], ["y"], allowzero=1), [0], "a 0 that allowzero keeps, and"),
         (node("Reshape", ["x", "b"], ["y"]), [2, 3], r"\(Reshape\): .*expected as many"),
         (node("Reshape", ["x", "c"], ["y"]), [2, 3], r"\(Reshape\): .*'target_shape' is \(-2"),
         (node("Reshape", ["x", "m"], ["y"]), [4], "the input 'shape' has shape .*in a list"),

@@ -230,14 +230,14 @@ class FlatTable:
             place = self._place(slot)
             return None if place is None else read(self._data, place)
         except _ERRORS as error:
-            raise self._file.error(f"{self._kind}.{name} lies outside of it") from error
+            raise self._file.error(f"{self._kind}.{name} is outside of it") from error
 
     def _place(self, slot: int) -> int | None:
         """Return a field's place, None if the table lacks it."""
         if self._vtable is None:
             start = self._position - _INT32.unpack_from(self._data, self._position)[0]
             if start < 0:  # from which Python would count back from the end
-                raise ValueError(f"the vtable is said to be at {start}")
+                raise ValueError(f"the vtable's offset is {start}")
             self._vtable = start, _UINT16.unpack_from(self._data, start)[0]
         start, size = self._vtable
         offset = _UINT16.unpack_from(self._data, start + slot)[0] if slot < size else 0

@@ -88,7 +88,7 @@ class _Reader:
     def _number(self, at: int, width: int, kind: int) -> float:
         layout = _FORMATS[kind].get(width)
         if layout is None or not 0 <= at <= len(self._data) - width:
-            raise _error(f"a number of {width} bytes at {at} lies outside of it")
+            raise _error(f"a number of {width} bytes at {at} is outside of it")
         number: float = struct.unpack_from(layout, self._data, at)[0]
         return number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 _RANDOM = "its result is random, and a network gives the same one every time"
 _KEYS = "it looks up by keys or works on texts, which networks lack"
-_DELEGATE = "it stands for what another program put there"
+_DELEGATE = "only the program that wrote it defines it"
 
 _REASONS = {
     "RANDOM_UNIFORM": _RANDOM,

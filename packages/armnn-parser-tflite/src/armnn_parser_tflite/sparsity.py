@@ -104,7 +104,7 @@ def _expanded(
     if lengths.size and not (
         lengths.min() >= 0 and first.min() >= 0 and last.max() <= indices.size
     ):
-        raise _error(name, "a segment of it lies outside of its level")
+        raise _error(name, "a segment of it is outside of its level")
     level.charge(int(lengths.sum()))
     parents = np.repeat(np.arange(nodes.size), lengths)
     starts = np.cumsum(lengths) - lengths
@@ -131,7 +131,7 @@ def _joined(
         positions[axis] = positions[axis] * sizes[place] + by_axis[place]
     for indices, size in zip(positions, shape, strict=True):
         if indices.size and not (indices.min() >= 0 and indices.max() < size):
-            raise _error(name, "an element of it lies outside of its dimensions")
+            raise _error(name, "an element of it is outside of its dimensions")
     return tuple(positions)
 
 

@@ -120,14 +120,14 @@ _SAME_RESULT: Final[dict[str, Callable[[BareSession], None]]] = {
 _ANY_HONEST_ANSWER: Final[dict[str, Callable[[BareSession], None]]] = {
     "hands over a smaller table of its own": _smaller_host,
     "has none of its functions": _host_without_functions,
-    "adds an attribute that nobody knows": _unknown_attribute,
+    "adds an unknown attribute": _unknown_attribute,
 }
 _NO: Final[dict[str, Callable[[BareSession], None]]] = {
     "asks about an unknown layer type": _unknown_layer_type,
     "asks about an unknown data type": _unknown_data_type,
 }
 _SURVIVE: Final[dict[str, Callable[[BareSession], None]]] = {
-    "sets every number of a layer to one that nobody knows": _unknown_enumerators,
+    "sets every number of a layer to an unknown one": _unknown_enumerators,
     "does not know the rank of any tensor": _unknown_rank,
     "asks about no node at all": _no_nodes,
 }

@@ -85,7 +85,7 @@ def _kit(module: str) -> ModuleType:
 
 
 def _print_legend() -> None:
-    print("A group stands for those of its data types that a layer has sample cases for:")
+    print("A group means those of its data types that a layer has sample cases for:")
     for name, members in _kit("support_table").legend().items():
         print(f"  {name}: {', '.join(members)}")
 

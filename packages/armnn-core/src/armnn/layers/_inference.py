@@ -159,14 +159,14 @@ def merge_shapes(said: Shape | None, inferred: Shape | None, what: str) -> Shape
         return inferred if said is None else said
     if len(said) != len(inferred):
         raise ShapeError(
-            f"the output {what!r} is said to have shape {format_shape(said)}, but the layer makes "
+            f"the output {what!r} is declared with shape {format_shape(said)}, but the layer makes "
             f"{format_shape(inferred)}"
         )
     merged: list[Dimension] = []
     for ours, theirs in zip(said, inferred, strict=True):
         if isinstance(ours, int) and isinstance(theirs, int) and ours != theirs:
             raise ShapeError(
-                f"the output {what!r} is said to have shape {format_shape(said)}, but the layer "
+                f"the output {what!r} is declared with shape {format_shape(said)}, but the layer "
                 f"makes {format_shape(inferred)}"
             )
         merged.append(ours if isinstance(ours, int) or theirs is None else theirs)

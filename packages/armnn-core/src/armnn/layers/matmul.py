@@ -191,7 +191,7 @@ def _term_sizes(term: str, shape: Shape, equation: str) -> tuple[Shape, dict[str
     for label, dim in zip(before + after, shape[: len(before)] + shape[behind:], strict=True):
         if not same_dimension(sizes.get(label, dim), dim):
             raise ShapeError(
-                f"the label {label!r} of the equation {equation!r} stands for {sizes[label]} and "
+                f"the label {label!r} of the equation {equation!r} means {sizes[label]} and "
                 f"{dim} in the input of shape {format_shape(shape)}"
             )
         sizes[label] = known_better(sizes.get(label, dim), dim)

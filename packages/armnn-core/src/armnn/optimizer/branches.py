@@ -41,7 +41,7 @@ def resolve_branch(network: Network, layer: Layer, dead: dict[Value, None]) -> b
     if is_dead:
         if layer.type == "Output":
             raise GraphError(
-                f"the output {layer.name!r} lies on a branch that is not taken: join the branches "
+                f"the output {layer.name!r} is on a branch that is not taken: join the branches "
                 "with a Merge layer"
             )
         dead.update(dict.fromkeys(layer.outputs))

@@ -86,5 +86,5 @@ def test_a_constant_that_was_held_before_does_not_go_early() -> None:
 @pytest.mark.parametrize("reference", [None, 0, 12345])
 def test_what_nobody_holds_cannot_be_kept_or_dropped(reference: int | None) -> None:
     for function in (Constants().keep, Constants().drop):
-        with pytest.raises(LookupError, match=f"nobody holds a constant of reference {reference}"):
+        with pytest.raises(LookupError, match=f"no kept constant has reference {reference}"):
             function(reference)

@@ -274,7 +274,7 @@ def test_what_a_callback_raised_comes_out_of_the_call(
 @pytest.mark.parametrize(
     ("behaviour", "kind", "message"),
     [
-        ("bad drop", LookupError, "nobody holds a constant of reference"),
+        ("bad drop", LookupError, "no kept constant has reference"),
         ("bad align", ValueError, "memory aligned to 3: expected a power of two"),
     ],
 )

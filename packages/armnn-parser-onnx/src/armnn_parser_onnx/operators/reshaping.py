@@ -32,7 +32,7 @@ def reshape(operation: Operation) -> Value:
         )
     dims = tuple(int(dim) for dim in target.constant.reshape(-1))
     if not copies and 0 in dims and -1 in dims:
-        raise operation.error(f"the shape {list(dims)} has a 0 that stands for itself, and a -1")
+        raise operation.error(f"the shape {list(dims)} has a 0 that allowzero keeps, and a -1")
     return operation.network.add_reshape(
         value,
         target_shape=dims,

@@ -203,7 +203,7 @@ def mel_weight_matrix(operation: Operation) -> Value:
     hertz = 700 * (10 ** (edges / 2595) - 1)
     places = ((length + 1) * hertz // rate).astype(np.int64)
     if places.max() > spectrum:
-        raise operation.error(f"the upper edge {high:g} lies above half of the {rate:g} samples")
+        raise operation.error(f"the upper edge {high:g} is above half of the {rate:g} samples")
     bins = np.arange(spectrum)[:, np.newaxis]
     left, centre, right = places[:-2], places[1:-1], places[2:]
     rising = (bins - left) / np.maximum(centre - left, 1)

@@ -150,7 +150,7 @@ class Constants:
     def _find(self, reference: int | None) -> _Held:
         held = None if reference is None else self._held.get(reference)
         if held is None:
-            raise LookupError(f"nobody holds a constant of reference {reference!r}")
+            raise LookupError(f"no kept constant has reference {reference!r}")
         return held
 
 

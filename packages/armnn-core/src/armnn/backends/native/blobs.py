@@ -222,7 +222,7 @@ def _read(
         if failure is not None:
             raise StaleEntryError(failure.text or f"check_blob failed with code {failure.code}")
         if verdict.value not in _GOOD:
-            unknown = f"the backend's verdict on it is {verdict.value}, which nobody knows"
+            unknown = f"the backend's verdict on it is {verdict.value}, which is unknown"
             raise StaleEntryError(_VERDICTS.get(verdict.value, unknown))
     pointer = ctypes.c_void_p()
     content = np.frombuffer(blocks[0], np.uint8)

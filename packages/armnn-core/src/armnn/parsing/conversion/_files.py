@@ -61,13 +61,13 @@ def path_beside(folder: Path | None, location: str, what: str) -> Path:
         or any(".." in path.parts for path in flavours)
     ):
         raise ParseError(
-            f"{what} is said to be in {location!r}: expected a path below the model's folder"
+            f"{what} has the location {location!r}: expected a path below the model's folder"
         )
     folder = folder.resolve()
     path = (folder / location).resolve()
     if not path.is_relative_to(folder):
         raise ParseError(
-            f"{what} is said to be in {location!r}, which leads out of the model's folder"
+            f"{what} has the location {location!r}, which leads out of the model's folder"
         )
     return path
 
