@@ -113,8 +113,9 @@ def selected(machine: str, wanted: str) -> tuple[str, tuple[Level, ...]]:
                 f"ARMNN_CPUACC_LEVELS is {NATIVE!r}, but the compiler is for {machine} and this "
                 f"is {platform.machine()}: name levels, or none for all"
             )
-        here = levels_of_processor(levels)
-        names = {level.name for level in here[:1]}
+        # A level that adds to another is left out: its few sources take as long as many others.
+        alone = [level for level in levels_of_processor(levels) if not level.adds_to]
+        names = {level.name for level in alone[:1]}
     if unknown := sorted(names - {level.name for level in levels}):
         raise ValueError(
             f"ARMNN_CPUACC_LEVELS names {unknown[0]!r}, expected {NATIVE!r} or some of "
