@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sessions of this repository: what a developer and the CI run, and nothing else."""
+"""The sessions of developers and the CI."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COMPAT = nox.project.load_toml("compat.toml")
 
 
 def _cells(*, openvino: bool) -> Iterator[Any]:
-    """Yield the cells of the compatibility matrix as parameters of sessions."""
+    """Yield the matrix's cells as parameters of sessions."""
     needing = {row["name"] for row in COMPAT["released_backend"] if "needs" in row}
     for table, name in (("cell", "api"), ("released_cell", "backend")):
         for row in COMPAT[table]:
@@ -63,7 +63,7 @@ def _cells(*, openvino: bool) -> Iterator[Any]:
 
 @nox.session(requires=["build"])
 def lint(session: nox.Session) -> None:
-    """Check style, formatting, generated files and the contents of the distributions."""
+    """Check style, formatting, generated files and distributions' contents."""
     _install(session, "armnn-core", group="lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
@@ -83,7 +83,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation site; a link that leads nowhere is an error."""
+    """Build the documentation site; a broken link is an error."""
     session.install(*nox.project.dependency_groups(PROJECT, "docs"))
     session.run("sphinx-build", "-W", "--keep-going", "-q", "-n", "docs", ".cache/site")
     session.log("Open .cache/site/README.html.")
@@ -92,7 +92,7 @@ def docs(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 @nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
 def tests(session: nox.Session, package: str) -> None:
-    """Run the unit tests of one distribution, with nothing installed that it does not name."""
+    """Run one distribution's unit tests with its declared dependencies alone."""
     named = nox.project.dependency_groups(PACKAGES[package], "test")
     _install(session, package, *named, group="test")
     session.run(
@@ -102,7 +102,7 @@ def tests(session: nox.Session, package: str) -> None:
 
 @nox.session(requires=["build"])
 def e2e(session: nox.Session) -> None:
-    """Run the tests of the distributions together, installed from their wheels."""
+    """Run the tests of all distributions, installed from wheels."""
     _install(session, EVERYTHING, *MORE, group="e2e")
     _install_clients(session)
     session.run(
@@ -119,7 +119,7 @@ def e2e(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("group", [nox.param(group, id=group) for group in ("test", "openvino")])
 def compat_environment(session: nox.Session, group: str) -> None:
-    """Make what the cells of the compatibility matrix share: packages of others, and all cores."""
+    """Prepare the matrix: third-party packages and all cores."""
     # Nothing of ours: each cell brings its own core. conftest.py wants what every test run has.
     needed = [
         requirement
@@ -135,7 +135,7 @@ def compat_environment(session: nox.Session, group: str) -> None:
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
 @nox.parametrize("core,backend,door", list(_cells(openvino=False)))
 def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
-    """Run one cell of the compatibility matrix: a core, a backend and how it comes."""
+    """Run one cell of the compatibility matrix."""
     cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
     session.run(_shared_python(session, "test"), *cell, external=True)
 
@@ -143,21 +143,21 @@ def compat(session: nox.Session, core: str, backend: str, door: str) -> None:
 @nox.session(requires=["compat_environment(openvino)"], venv_backend="none", default=False)
 @nox.parametrize("core,backend,door", list(_cells(openvino=True)))
 def compat_openvino(session: nox.Session, core: str, backend: str, door: str) -> None:
-    """Run one cell of the compatibility matrix with the released OpenVino, a download of 59 MB."""
+    """Run a matrix cell with released OpenVino (downloads 59 MB)."""
     cell = ["tests-e2e/compat/check_cell.py", core, backend, door]
     session.run(_shared_python(session, "openvino"), *cell, external=True)
 
 
 @nox.session(requires=["compat_environment(test)"], venv_backend="none")
 def compat_rules(session: nox.Session) -> None:
-    """Run pip on the wheels of the matrix, and see that a broken rule turns cells red."""
+    """Run pip on the matrix's wheels; broken rules must fail."""
     command = [_shared_python(session, "test"), "-m", "pytest", "tests-e2e/compat", *WORKERS]
     session.run(*command, *session.posargs, env=ONE_THREAD_EACH, external=True)
 
 
 @nox.session(requires=["build"], default=False)
 def clients(session: nox.Session) -> None:
-    """Run the programs written for onnxruntime with torch itself, which e2e stands in for."""
+    """Run onnxruntime's client programs with torch, which e2e replaces."""
     _install(session, EVERYTHING, "armnn-compat", group="e2e")
     _install_clients(session)
     session.install(*nox.project.dependency_groups(PROJECT, "torch"))
@@ -166,14 +166,14 @@ def clients(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def kit_mutants(session: nox.Session) -> None:
-    """Break CpuRef in every recorded way and see that the conformance kit notices."""
+    """Check that the kit notices each recorded mutant of CpuRef."""
     _install(session, "armnn-core[ref]", "armnn-conformance", group="test")
     _run(session, "packages/armnn-backend-ref/tools/kit_mutants.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def native_sanitized(session: nox.Session) -> None:
-    """Run the C samples and the C adapter under AddressSanitizer, UBSan and valgrind."""
+    """Run C samples and adapter under ASan, UBSan and valgrind."""
     named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")
     _install(session, "armnn-core", *named, group="test")
     _run(session, "packages/armnn-core/tools/native_sanitized.py", *session.posargs)
@@ -191,7 +191,7 @@ def cpuacc_sanitized(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
-    """Run the conformance kit on CpuAcc at every level with 1, 2 and 3 threads."""
+    """Run the kit on all CpuAcc levels, 1 to 3 threads."""
     _install(session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test")
     script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -199,7 +199,7 @@ def cpuacc_kit(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def cpuacc_vnni(session: nox.Session) -> None:
-    """Run CpuAcc's tests and the kit at the level avx_vnni on a machine that has AVX-512."""
+    """Test CpuAcc's level avx_vnni on a machine with AVX-512."""
     named = nox.project.dependency_groups(PACKAGES["armnn-backend-neon"], "test")
     _install(session, "armnn-backend-neon", *named, group="test")
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
@@ -209,7 +209,7 @@ def cpuacc_vnni(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_models(session: nox.Session) -> None:
-    """Run the public models on CpuAcc and on CpuRef alone, and compare what they compute."""
+    """Compare CpuAcc with CpuRef on the public models."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="models")
     script = "tools/models/backend_agreement.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -217,7 +217,7 @@ def cpuacc_models(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_random(session: nox.Session) -> None:
-    """Run random networks of odd sizes on CpuAcc at every level, and compare with CpuRef."""
+    """Compare CpuAcc's levels with CpuRef on random networks."""
     _install(session, "armnn-backend-neon", "armnn-backend-ref")
     script = "packages/armnn-backend-neon/tools/cpuacc_random.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -226,7 +226,7 @@ def cpuacc_random(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 @nox.parametrize("part", [nox.param(part, id=part) for part in ("sample", "kernels", "kit")])
 def neon_emulated(session: nox.Session, part: str) -> None:
-    """Run CpuAcc's tests, or the conformance kit, in an Arm machine that Debian's qemu emulates."""
+    """Run CpuAcc's tests or the kit on an emulated Arm."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"))
     script = "packages/armnn-backend-neon/tools/emulated_arm.py"
     _run(session, script, part, *session.posargs, env=ONE_THREAD_EACH)
@@ -234,14 +234,14 @@ def neon_emulated(session: nox.Session, part: str) -> None:
 
 @nox.session(requires=["build"], default=False)
 def fuzz_native(session: nox.Session) -> None:
-    """Mutate the tables of C backends; each must be refused or survived by core and backend."""
+    """Mutate C backends' tables; core and backend must survive each."""
     _install(session, "armnn-core")
     _run(session, "packages/armnn-core/tools/fuzz_native.py", *session.posargs)
 
 
 @nox.session(requires=["build"], default=False)
 def onnx_standard(session: nox.Session) -> None:
-    """Run ONNX's own node tests and check that no fewer pass than the recorded floor."""
+    """Run ONNX's node tests and check the recorded pass count."""
     _install(session, "armnn-core[ref,onnx]")
     script = "packages/armnn-parser-onnx/tools/onnx_standard.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
@@ -258,14 +258,14 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def models(session: nox.Session) -> None:
-    """Run the public models, compare them with onnxruntime and LiteRT, and write docs/models.md."""
+    """Compare public models with onnxruntime and LiteRT; write docs/models.md."""
     _install(session, "armnn-core[onnx,ref,tflite]", group="models")
     _run(session, "tools/models/check.py", *session.posargs, env=ONE_THREAD_EACH)
 
 
 @nox.session(requires=["build"], default=False)
 def bench(session: nox.Session) -> None:
-    """Measure everything in benchmarks/ and check the figures that must hold."""
+    """Measure everything in benchmarks/ and check the budgets."""
     _install(session, EVERYTHING, "armnn-conformance")
     session.install("onnxruntime")
     names = ("resnet50", "page_orientation", "text_direction")
@@ -278,7 +278,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def speed(session: nox.Session) -> None:
-    """Measure CpuAcc beside other run times on this CPU, and write the pages on speed."""
+    """Measure CpuAcc beside its peers; write the speed pages."""
     _install(session, "armnn-core[onnx,ref,tflite]", "armnn-backend-neon", group="speed")
     _run(session, "benchmarks/models/speed.py", *session.posargs)
 
@@ -291,7 +291,7 @@ def build(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def build_for_demo(session: nox.Session) -> None:
-    """Build what the demo needs: CpuAcc for this processor alone, unless dist/ has it for all."""
+    """Build the demo's wheels, with CpuAcc for this processor alone."""
     _build(session, [package for package in _ours(EVERYTHING) if package != NATIVE], DIST)
     if _folder_for_demo(NATIVE) == ONE_LEVEL:
         _build(session, [NATIVE], ONE_LEVEL, "--wheel", env={"ARMNN_CPUACC_LEVELS": "native"})
@@ -300,7 +300,7 @@ def build_for_demo(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
 def hatch(session: nox.Session, package: str) -> None:
-    """Ask a package's version, build it and run its tests with hatch, in its folder."""
+    """Run hatch version, build and test in a package's folder."""
     session.install(*nox.project.dependency_groups(PROJECT, "hatch"))
     folder = (DIST / "hatch").absolute()
     with session.chdir(f"packages/{package}"):
@@ -311,7 +311,7 @@ def hatch(session: nox.Session, package: str) -> None:
 
 @nox.session(requires=["build"], default=False)
 def wheelhouse(session: nox.Session) -> None:
-    """Put all wheels, for x86-64 and aarch64, into dist/wheelhouse, and say how to install them."""
+    """Put all wheels for x86-64 and aarch64 into dist/wheelhouse."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
     _run(session, "tools/release/wheelhouse.py", *session.posargs)
 
@@ -319,14 +319,14 @@ def wheelhouse(session: nox.Session) -> None:
 @nox.session(default=False)
 @nox.parametrize("package", [nox.param(package, id=package) for package in PACKAGES])
 def release(session: nox.Session, package: str) -> None:
-    """Check, build and record a release; the version goes after --, as in -- 1.1.0."""
+    """Check, build and record a release; -- 1.1.0 names its version."""
     session.install(*nox.project.dependency_groups(PROJECT, "build"), "packaging")
     _run(session, "tools/release/release.py", package, *session.posargs)
 
 
 @nox.session(requires=["build_for_demo"], default=False)
 def demo(session: nox.Session) -> None:
-    """Fetch a page-orientation classifier and ask it which way a picture of a page is turned."""
+    """Fetch a real network and classify a page's rotation."""
     # Most of what is installed is never imported, so compiling it in advance takes longer.
     session.env["PIP_NO_COMPILE"] = "1"
     _install(session, EVERYTHING, folder_of=_folder_for_demo)
@@ -339,7 +339,7 @@ def demo(session: nox.Session) -> None:
 
 
 def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **options: Any) -> Any:
-    """Run a script: a distribution's own by its path, those of the repository as modules."""
+    """Run a script, by path or as a module."""
     path = Path(script)
     module = ["-m", ".".join(path.with_suffix("").parts)]
     how = [path] if path.parts[0] == "packages" else module
@@ -347,7 +347,7 @@ def _run(session: nox.Session, script: Path | str, *arguments: str | Path, **opt
 
 
 def _shared_python(session: nox.Session, environment: str) -> str:
-    """The Python that the cells of the compatibility matrix share."""
+    """Return the Python that the matrix's cells share."""
     name = f"compat_environment-{environment}"
     return str(Path(session.cache_dir).parent.absolute() / name / "bin" / "python")
 
@@ -359,7 +359,7 @@ def _build(
     *options: str,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Build those distributions into a folder whose files have changed since."""
+    """Build the changed distributions into a folder."""
     changed = [package for package in packages if not _is_built(package, folder)]
     if not changed:
         session.log(f"All distributions in {folder}/ are up to date.")
@@ -379,7 +379,7 @@ def _install(
     group: str | None = None,
     folder_of: Callable[[str], Path] | None = None,
 ) -> None:
-    """Install what is required: our own part from dist/, the rest from the index."""
+    """Install requirements: ours from dist/, others from the index."""
     ours = _ours(*requirements)
     folders = {package: folder_of(package) if folder_of else DIST for package in ours}
     wheels = [wheel for package, folder in folders.items() for wheel in _wheels(package, folder)]
@@ -390,17 +390,17 @@ def _install(
 
 
 def _folder_for_demo(package: str) -> Path:
-    """Where the wheel is that the demo installs: dist/ if that one is for all processors."""
+    """Return the folder of the wheel that the demo installs."""
     return DIST if package != NATIVE or _is_built(package, DIST) else ONE_LEVEL
 
 
 def _install_clients(session: nox.Session) -> None:
-    """Install programs written for other run times, with only what the tests need of the rest."""
+    """Install programs written for other run times, without their dependencies."""
     session.install("--no-deps", *nox.project.dependency_groups(PROJECT, "clients"))
 
 
 def _ours(*requirements: str) -> list[str]:
-    """The distributions of this repository among the requirements and what these require."""
+    """Return our distributions among requirements, recursively."""
     found: dict[str, None] = {}
     for requirement in map(Requirement, requirements):
         if requirement.name not in PACKAGES:
@@ -415,7 +415,7 @@ def _ours(*requirements: str) -> list[str]:
 
 
 def _file_stem(package: str) -> str:
-    """How the names of a distribution's files begin, up to its version."""
+    """Return the beginning of a distribution's file names."""
     return package.replace("-", "_")
 
 
@@ -424,19 +424,19 @@ def _wheels(package: str, folder: Path) -> list[Path]:
 
 
 def _stamp(package: str, folder: Path) -> Path:
-    """The file that holds the digest of what was built."""
+    """Return the file with the built sources' digest."""
     return folder / f"{package}.sha256"
 
 
 def _is_built(package: str, folder: Path) -> bool:
-    """Whether a folder has the wheel of a distribution as its files are now."""
+    """Return whether a folder has a distribution's current wheel."""
     stamp = _stamp(package, folder)
     has_wheel = stamp.exists() and _wheels(package, folder)
     return bool(has_wheel) and stamp.read_text() == _digest(package)
 
 
 def _digest(package: str) -> str:
-    """A digest of everything that goes into the distributions of a package."""
+    """Return a digest of a package's shipped files."""
     digest = hashlib.sha256(repr(nox.project.dependency_groups(PROJECT, "build")).encode())
     for path in sorted(Path("packages", package).rglob("*")):
         if path.is_file() and NOT_SHIPPED.isdisjoint(path.parts):

@@ -123,7 +123,7 @@ READERS: dict[str, Callable[[str], Iterator[str]]] = {
 
 def sources() -> Iterator[Path]:
     """Yield hand-written files, without change logs and fixtures."""
-    yield from REPOSITORY.glob("*.md")
+    yield from (*REPOSITORY.glob("*.md"), *REPOSITORY.glob("*.py"))
     for folder in FOLDERS:
         for path in (REPOSITORY / folder).rglob("*"):
             frozen = SKIPPED & set(path.relative_to(REPOSITORY).parts)
