@@ -191,7 +191,7 @@ def cpuacc_sanitized(session: nox.Session) -> None:
 
 @nox.session(requires=["build"], default=False)
 def cpuacc_kit(session: nox.Session) -> None:
-    """Run the kit on all CpuAcc levels, 1 to 3 threads."""
+    """Run the kit on CpuAcc's levels with 1-3 threads."""
     _install(session, "armnn-backend-neon", "armnn-backend-ref", "armnn-conformance", group="test")
     script = "packages/armnn-backend-neon/tools/cpuacc_kit.py"
     _run(session, script, *session.posargs, env=ONE_THREAD_EACH)
