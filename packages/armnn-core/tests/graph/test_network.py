@@ -118,7 +118,7 @@ def test_the_caller_may_say_type_quantisation_or_shape_of_an_output() -> None:
     assert network.add_activation(x, output=info).info == info.with_shape((None, 3))
     said = network.add_activation(x, output=TensorInfo((4, 3)))
     assert said.info.shape == (4, 3)
-    with pytest.raises(ShapeError, match=r"said to have shape \[4,4\].*makes \[\?,3\]"):
+    with pytest.raises(ShapeError, match=r"declared with shape \[4,4\].*makes \[\?,3\]"):
         network.add_activation(x, output=TensorInfo((4, 4)))
 
 
