@@ -208,7 +208,7 @@ class RunOptions(_Checked):
         return _entry(self.config_entries, key, "RunOptions")
 
     def is_set(self) -> bool:
-        """Return whether the run shall end, checked between layers."""
+        """Return whether to end the run, checked between layers."""
         return self.terminate
 
 

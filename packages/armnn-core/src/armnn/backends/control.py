@@ -37,7 +37,7 @@ class CancelToken(Protocol):
     """Anything that can cancel a run; ``threading.Event`` is one."""
 
     def is_set(self) -> bool:
-        """Return whether the run shall stop."""
+        """Return whether to stop the run."""
         ...
 
 

@@ -97,7 +97,7 @@ def note_compiled(details: Mapping[str, object]) -> None:
 
 
 def must_stop(call_id: int) -> bool:
-    """Return whether a running call shall stop.
+    """Return whether to stop a running call.
 
     It is cancelled, out of time, or interrupted by the user.
     """
