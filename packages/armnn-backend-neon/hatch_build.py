@@ -21,8 +21,13 @@ from packaging.version import Version
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))  # hatchling loads this file by its path, and nothing beside it
 
-from native_build.library import LIBRARY, build_library, header_directory, label  # noqa: E402
-from native_build.platform_tag import platform_tag  # noqa: E402
+from native_build.library import (  # noqa: E402  # after the path
+    LIBRARY,
+    build_library,
+    header_directory,
+    label,
+)
+from native_build.platform_tag import platform_tag  # noqa: E402  # after the path
 
 SOURCES = ROOT / "src"
 

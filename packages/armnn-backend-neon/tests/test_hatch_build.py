@@ -24,10 +24,10 @@ SPEC = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build
 hatch_build = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(hatch_build)  # makes its own modules importable
 
-from native_build import library as build  # noqa: E402  # as above
-from native_build.compiler import Unit, machine_of_compiler  # noqa: E402
-from native_build.levels import dispatch_table, levels_of, selected  # noqa: E402
-from native_build.platform_tag import platform_tag  # noqa: E402
+from native_build import library as build  # noqa: E402  # see above
+from native_build.compiler import Unit, machine_of_compiler  # noqa: E402  # see above
+from native_build.levels import dispatch_table, levels_of, selected  # noqa: E402  # see above
+from native_build.platform_tag import platform_tag  # noqa: E402  # see above
 
 MACHINE = machine_of_compiler()
 

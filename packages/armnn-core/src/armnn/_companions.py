@@ -90,5 +90,6 @@ class _SameModule(Loader):
 
     def get_code(self, _name: str) -> CodeType | None:
         loader = self._found.loader
+        # The type of a spec's loader does not have this optional method.
         code: CodeType | None = getattr(loader, "get_code")(self._found.name)  # noqa: B009
         return code
