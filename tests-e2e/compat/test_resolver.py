@@ -55,6 +55,7 @@ def resolved(index: Path, tmp_path: Path) -> Resolve:
     [
         ("1.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
         ("1.1.0", "1.2.0", "armnn-compat-backend 1.2.0 depends on armnn-backend-api<2 and >=1.2"),
+        ("1.2.0", "1.3.0", "armnn-compat-backend 1.3.0 depends on armnn-backend-api<2 and >=1.3"),
         ("1.1.0", "2.0.0", "armnn-compat-backend 2.0.0 depends on armnn-backend-api<3 and >=2.0"),
         ("2.0.0", "1.1.0", "armnn-compat-backend 1.1.0 depends on armnn-backend-api<2 and >=1.1"),
     ],
@@ -70,7 +71,7 @@ def test_an_impossible_pair_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("core", "backend"), [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0"), ("1.1.0", "1.0.1")]
+    ("core", "backend"), [("1.0.0", "1.0.0"), ("1.1.0", "1.0.0"), ("1.2.0", "1.0.1")]
 )
 def test_a_possible_pair_is_accepted(resolved: Resolve, core: str, backend: str) -> None:
     found, said = resolved(f"armnn-core=={core}", f"armnn-compat-backend=={backend}")
@@ -83,8 +84,8 @@ def test_an_old_backend_makes_pip_pick_the_newest_core_that_fits(
 ) -> None:
     assert resolved("armnn-core")[0]["armnn-core"] == "2.0.0"
     found, said = resolved("armnn-core", f"armnn-compat-backend=={backend}")
-    assert found["armnn-core"] == "1.2.0", said
-    assert found["armnn-backend-api"] == "1.2.0"
+    assert found["armnn-core"] == "1.3.0", said
+    assert found["armnn-backend-api"] == "1.3.0"
 
 
 def test_an_old_core_makes_pip_pick_the_newest_backend_that_fits(resolved: Resolve) -> None:

@@ -88,7 +88,7 @@ def problems(root: Path, package: str, version: str) -> Iterator[str]:
 
 
 def packages(root: Path) -> dict[str, dict[str, Any]]:
-    """Return each distribution's ``[project]`` table, version and awaits."""
+    """Return each distribution's ``[project]`` table and version."""
     found = {}
     for path in sorted((root / "packages").glob("*/pyproject.toml")):
         description = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -96,9 +96,7 @@ def packages(root: Path) -> dict[str, dict[str, Any]]:
         match = re.search(r'^__version__ = "(.*)"$', about.read_text(encoding="utf-8"), re.M)
         if match is None:
             raise ValueError(f'{about} does not say __version__ = "...".')
-        awaited = description["tool"].get("armnn", {}).get("awaits", [])
-        about_it = {"version": match[1], "awaits": awaited}
-        found[path.parent.name] = {**description["project"], **about_it}
+        found[path.parent.name] = {**description["project"], "version": match[1]}
     return found
 
 
@@ -173,12 +171,12 @@ def _requirement_problems(root: Path, package: str) -> Iterator[str]:
     if STABLE not in project["classifiers"]:
         yield f"{package} lacks the classifier {STABLE!r}."
     rows = [*project["dependencies"]]
-    required = {row.name: row.specifier for row in map(Requirement, rows)}
-    for awaited in map(Requirement, project["awaits"]):
-        if required.get(awaited.name) != awaited.specifier:
+    for requirement in map(Requirement, rows):
+        released = [row["version"] for row in releases(root) if row["package"] == requirement.name]
+        if requirement.name in ours and not any(map(requirement.specifier.contains, released)):
             yield (
-                f"{package} imports what {awaited.name} had not released yet: release that first, "
-                f"then require {awaited}."
+                f"{package} requires {requirement}, which is not released yet: release "
+                f"{requirement.name} first."
             )
     for extra in project.get("optional-dependencies", {}).values():
         rows += extra

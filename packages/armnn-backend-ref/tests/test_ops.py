@@ -258,13 +258,6 @@ CASES: dict[str, st.SearchStrategy[Case]] = {
 }
 
 
-def test_what_moves_stored_values_is_what_the_layer_table_says() -> None:
-    # The flag stands here, too, as this backend works with a core whose table lacks it.
-    computed = [name for name, spec in LAYERS.items() if not spec.no_kernel]
-    moving = [name for name in computed if operation_of(name).moves]
-    assert moving == [name for name in computed if LAYERS[name].moves_data]
-
-
 def test_every_layer_beyond_arm_nn_has_a_case() -> None:
     beyond = {spec.name for spec in LAYERS.values() if spec.number >= 1000}
     assert beyond <= set(CASES)

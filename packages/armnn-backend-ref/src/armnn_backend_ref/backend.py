@@ -19,7 +19,7 @@ class RefBackend(Backend):
     """
 
     id: ClassVar[str] = "CpuRef"
-    api_version: ClassVar[BackendVersion] = BackendVersion(1, 1)
+    api_version: ClassVar[BackendVersion] = BackendVersion(1, 2)
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
         """Say whether CpuRef runs a layer."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.backends import ModelContext, Step, TensorHandle, Workload
+from armnn.layers import LAYERS
 from armnn.types import DataType, QuantizedArithmetic
 from armnn_backend_ref.encoding import Decoder, Encoder, decoder, encoder, scaler, store
 from armnn_backend_ref.ops import Array, operation_of
@@ -75,7 +76,9 @@ class RefWorkload(Workload):
             self._encoders = [form.encoder]
             self._arguments = [_whole_argument(layer, at, form, model) for at in _places(layer)]
             return
-        alike = op.moves and _store_alike(layer.input_infos, layer.output_infos)
+        alike = LAYERS[layer.type].moves_data and _store_alike(
+            layer.input_infos, layer.output_infos
+        )
         as_stored = op.stored or alike
         self._encoders = [store if as_stored else encoder(info) for info in layer.output_infos]
         self._arguments = [_argument(layer, place, as_stored, model) for place in _places(layer)]

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 """The version of armnn-parser-onnx; hatchling reads it from here."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"

@@ -24,20 +24,18 @@ class Op(NamedTuple):
             each output, because its values depend on what is asked for.
         sees_inputs: Whether it is given the TensorInfo of each input too, behind those of the
             outputs, because it rounds to steps that follow from theirs. Such a one is ``typed``.
-        moves: Whether it only moves elements: it is then given the stored values as they are,
-            provided that inputs and outputs store alike.
         stored: Whether it is given stored values, without decoding, and returns such.
 
-    Unless it only moves elements, an operation works on real values: quantised, Float16 and
-    BFloat16 tensors arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's
-    floating-point warnings are switched off while it runs.
+    A layer type that the layer table says ``moves_data`` is given the stored values, if inputs and
+    outputs store alike. The others work on real values: quantised, Float16 and BFloat16 tensors
+    arrive as float32; Float32, Float64, integers and Booleans as they are. NumPy's floating-point
+    warnings are switched off while it runs.
     """
 
     layer: str
     function: Callable[..., Array | tuple[Array, ...]]
     typed: bool
     sees_inputs: bool
-    moves: bool
     stored: bool
 
 
@@ -52,7 +50,6 @@ def op(
     *,
     typed: bool = False,
     sees_inputs: bool = False,
-    moves: bool = False,
     stored: bool = False,
 ) -> Callable[[_F], _F]:
     """Enter the decorated function into the table; see :class:`Op`.
@@ -64,7 +61,7 @@ def op(
     def enter(function: _F) -> _F:
         if layer in OPS:
             raise ValueError(f"the layer type {layer!r} has two operations: keep one of them")
-        OPS[layer] = Op(layer, function, typed, sees_inputs, moves, stored)
+        OPS[layer] = Op(layer, function, typed, sees_inputs, stored)
         return function
 
     return enter

@@ -125,7 +125,7 @@ def add_mul_add(d: FusedDescriptor, *inputs: Array) -> tuple[Array, ...]:
     return (np.broadcast_to(total, result.shape), result)[-d.num_output_slots :]
 
 
-@op("Where", moves=True)
+@op("Where")
 def where(_d: WhereDescriptor, condition: Array, x: Array, y: Array) -> Array:
     """Return x where the condition holds, else y."""
     return np.where(condition, x, y)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from armnn_backend_ref.ops._registry import Array
 
 
-@op("Gather", moves=True)
+@op("Gather")
 def gather(d: GatherDescriptor, x: Array, indices: Array) -> Array:
     """Take the slices of ``x`` along ``d.axis`` at ``indices``.
 
@@ -37,7 +37,7 @@ def gather(d: GatherDescriptor, x: Array, indices: Array) -> Array:
     return np.take(x, _checked(indices, x.shape[d.axis], d.axis), axis=d.axis)
 
 
-@op("GatherNd", moves=True)
+@op("GatherNd")
 def gather_nd(_d: Descriptor, x: Array, indices: Array) -> Array:
     """Take the slices of ``x`` at the rows of ``indices``.
 
@@ -71,7 +71,7 @@ def scatter_nd(
     return result
 
 
-@op("Slice", moves=True)
+@op("Slice")
 def slice_(d: SliceDescriptor, x: Array) -> Array:
     """Return the box of ``d.size`` at ``d.begin``.
 
@@ -81,7 +81,7 @@ def slice_(d: SliceDescriptor, x: Array) -> Array:
     return x[tuple(slice(b, end) for b, end in zip(d.begin, ends, strict=True))]
 
 
-@op("StridedSlice", moves=True)
+@op("StridedSlice")
 def strided_slice(d: StridedSliceDescriptor, x: Array) -> Array:
     """Return every ``d.stride``-th element from ``d.begin`` to ``d.end``.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers import LAYERS
+from armnn.layers.recurrent import LstmActivation
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 from armnn_backend_ref.ops._lstm_cell import (
@@ -45,14 +46,13 @@ _BIASED_SCALE = 1 / 4096
 _LAYER_NORM_STEPS = 1024
 """A normalised gate of QLstm has as many times the product of the steps of input and weights."""
 
-_ACTIVATIONS: dict[int, Function] = {
-    0: same,
-    1: lambda x: np.maximum(x, 0),
-    3: lambda x: np.clip(x, 0, 6),
-    4: np.tanh,
-    6: sigmoid,
+_ACTIVATIONS: dict[LstmActivation, Function] = {
+    LstmActivation.NONE: same,
+    LstmActivation.RELU: lambda x: np.maximum(x, 0),
+    LstmActivation.RELU6: lambda x: np.clip(x, 0, 6),
+    LstmActivation.TANH: np.tanh,
+    LstmActivation.SIGMOID: sigmoid,
 }
-"""TensorFlow Lite's numbers."""
 
 
 @op("Lstm", typed=True)

@@ -36,25 +36,25 @@ _PAD_MODES: dict[PaddingMode, Literal["reflect", "symmetric"]] = {
 }
 
 
-@op("Reshape", moves=True, typed=True)
+@op("Reshape", typed=True)
 def reshape(_d: Descriptor, outputs: Sequence[TensorInfo], x: Array) -> Array:
     """Return the elements in the same order with another shape."""
     return x.reshape(outputs[0].static_shape)
 
 
-@op("Permute", moves=True)
+@op("Permute")
 def permute(d: PermuteDescriptor, x: Array) -> Array:
     """Move input axis i to output axis ``d.dim_mappings[i]``."""
     return np.transpose(x, np.argsort(d.dim_mappings))
 
 
-@op("Transpose", moves=True)
+@op("Transpose")
 def transpose(d: TransposeDescriptor, x: Array) -> Array:
     """Take output axis i from input axis ``d.dim_mappings[i]``."""
     return np.transpose(x, d.dim_mappings)
 
 
-@op("SpaceToDepth", moves=True)
+@op("SpaceToDepth")
 def space_to_depth(d: SpaceToDepthDescriptor, x: Array) -> Array:
     """Fold blocks of pixels into the channels.
 
@@ -64,7 +64,7 @@ def space_to_depth(d: SpaceToDepthDescriptor, x: Array) -> Array:
     return _fold_blocks(x, layout.spatial_axes, (d.block_size,) * 2, layout.channel_axis)
 
 
-@op("DepthToSpace", moves=True)
+@op("DepthToSpace")
 def depth_to_space(d: DepthToSpaceDescriptor, x: Array) -> Array:
     """Unfold the channels into blocks of pixels.
 
@@ -92,7 +92,7 @@ def space_to_batch_nd(d: SpaceToBatchNdDescriptor, x: Array) -> Array:
     return _fold_blocks(np.pad(x, pads), spatial, d.block_shape, 0)
 
 
-@op("BatchToSpaceNd", moves=True)
+@op("BatchToSpaceNd")
 def batch_to_space_nd(d: BatchToSpaceNdDescriptor, x: Array) -> Array:
     """Unfold the batch into spatial blocks, then crop.
 
@@ -106,7 +106,7 @@ def batch_to_space_nd(d: BatchToSpaceNdDescriptor, x: Array) -> Array:
     return y[tuple(kept)]
 
 
-@op("ChannelShuffle", moves=True)
+@op("ChannelShuffle")
 def channel_shuffle(d: ChannelShuffleDescriptor, x: Array) -> Array:
     """Take one channel from each group in turn (ShuffleNet, 2017)."""
     axis = d.axis % x.ndim
@@ -115,7 +115,7 @@ def channel_shuffle(d: ChannelShuffleDescriptor, x: Array) -> Array:
     return split.swapaxes(axis, axis + 1).reshape(x.shape)
 
 
-@op("BroadcastTo", moves=True)
+@op("BroadcastTo")
 def broadcast_to(d: BroadcastToDescriptor, x: Array) -> Array:
     """Repeat axes of one element.
 
@@ -124,7 +124,7 @@ def broadcast_to(d: BroadcastToDescriptor, x: Array) -> Array:
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, d.broadcast_to_shape))
 
 
-@op("Tile", moves=True)
+@op("Tile")
 def tile(d: TileDescriptor, x: Array) -> Array:
     """Repeat the input ``d.multiples[i]`` times along each axis i."""
     shape = [part for pair in zip(d.multiples, x.shape, strict=True) for part in pair]
@@ -145,7 +145,7 @@ def pad(d: PadDescriptor, x: Array) -> Array:
     return np.pad(x, d.pad_list, constant_values=to_type(np.asarray(d.pad_value), x.dtype))
 
 
-@op("ReverseV2", moves=True)
+@op("ReverseV2")
 def reverse_v2(_d: Descriptor, x: Array, axes: Array) -> Array:
     """Reverse the order along each of ``axes``.
 

@@ -38,7 +38,7 @@ def top_k(d: TopKDescriptor, x: Array) -> tuple[Array, Array]:
     return np.take_along_axis(x, first, d.axis), first
 
 
-@op("OneHot", moves=True)
+@op("OneHot")
 def one_hot(d: OneHotDescriptor, indices: Array, values: Array) -> Array:
     """Write values[1] at each index along a new axis.
 
@@ -58,7 +58,7 @@ def trilu(d: TriluDescriptor, x: Array) -> Array:
     return np.triu(x, d.k) if d.upper else np.tril(x, d.k)
 
 
-@op("GatherElements", moves=True)
+@op("GatherElements")
 def gather_elements(d: GatherElementsDescriptor, x: Array, indices: Array) -> Array:
     """Take along ``d.axis`` the element that each index names.
 
@@ -90,7 +90,7 @@ def scatter_elements(
     return result
 
 
-@op("Compress", moves=True)
+@op("Compress")
 def compress(d: CompressDescriptor, x: Array, condition: Array) -> Array:
     """Keep the slices for which the condition holds."""
     return np.compress(condition, x, d.axis)

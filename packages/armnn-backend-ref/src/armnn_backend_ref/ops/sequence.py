@@ -121,7 +121,7 @@ def sequence_lstm(
     return _read(d, x, weights, lengths, (state, memory), cell)
 
 
-@op("ReverseSequence", moves=True)
+@op("ReverseSequence")
 def reverse_sequence(d: ReverseSequenceDescriptor, x: Array, lengths: Array) -> Array:
     """Reverse the first steps of each item.
 
