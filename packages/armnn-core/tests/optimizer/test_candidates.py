@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armnn import ActivationFunction, TensorInfo
+from armnn import ActivationFunction, DataType, TensorInfo
 from armnn.backends import (
     SUPPORTED,
     BackendVersion,
@@ -28,8 +28,8 @@ from armnn.optimizer import OptimizedNetwork, OptimizerOptions
 from armnn.optimizer.candidates import Candidate, FoldPermission, NetworkAnswers
 
 
-def layer(name: str) -> Layer:
-    return Network().add("Floor", [np.zeros(3, np.float32)], name=name)
+def floor(network: Network, name: str) -> Layer:
+    return network.add("Floor", [np.zeros(3, np.float32)], name=name)
 
 
 def takes(make_backend, participants, *refused: str, hint: str | None = None) -> bool:
@@ -42,9 +42,11 @@ def takes(make_backend, participants, *refused: str, hint: str | None = None) ->
         for index, names in enumerate(refused)
     ]
     candidates = participants(*kinds).candidates
-    successor = layer("new")
+    stored = Network()
+    successor = floor(stored, "new")
     successor.backend_hint = hint
-    return FoldPermission(candidates[:2], candidates[2:])(successor, lambda: layer("old"))
+    permission = FoldPermission(candidates[:2], candidates[2:])
+    return successor in permission(stored, lambda _, real: floor(real, "old"))
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +69,7 @@ def test_a_hint_comes_first(make_backend, participants) -> None:
 
 
 INFO = TensorInfo((2,))
+STORED = TensorInfo((2,), DataType.QASYMM_S8, 0.5, 3)
 
 
 class Asked(NetworkBackend):
@@ -214,3 +217,43 @@ def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, partici
     optimized = OptimizedNetwork(network, parties, OptimizerOptions(rewrite=False))
     rows = {row.layer: (row.backend, row.reason) for row in optimized.report}
     assert rows["add"] == ("Third", "First: no; Second: no constants")
+
+
+class NoStored(Asked):
+    """Refuses layers on stored values by name, and compiles nothing."""
+
+    def _answer(self, layer: Layer) -> Support:
+        stored = layer.type == "Activation" and layer.output.info.is_quantized
+        return super()._answer(layer) if stored else SUPPORTED
+
+
+def quantised_relus(*names: str) -> Network:
+    network = Network("relus")
+    value = network.add_input("x", STORED)
+    for name in names:
+        real = network.add_dequantize(value, name=f"{name}/real")
+        made = network.add_activation(real, function=ActivationFunction.TANH, name=name)
+        value = network.add_quantize(made, name=f"{name}/stored", output=STORED)
+    network.add_output("y", value)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("refused", "queries"),
+    [
+        # The layers on stored values, then the network.
+        ("", [["a", "b", "c"], ["a", "b", "c"]]),
+        # Between the two, the refused layers on floats.
+        ("b", [["a", "b", "c"], ["b"], ["a", "b/real", "b", "b/stored", "c"]]),
+    ],
+)
+def test_a_quantised_network_is_asked_about_at_once(refused, queries, participants) -> None:
+    class Backend(NoStored):
+        def __init__(self) -> None:
+            super().__init__(**{refused: "of floats only"})
+
+    parties = participants(Backend)
+    optimized = OptimizedNetwork(quantised_relus("a", "b", "c"), parties, OptimizerOptions())
+    (backend,) = [candidate.backend for candidate in parties.candidates]
+    assert (backend.queries, backend.questions) == (queries, [])
+    assert [row.layer for row in optimized.report] == queries[-1]

@@ -30,7 +30,7 @@ def test_weights_are_dequantised_only_if_nobody_takes_them(is_taken) -> None:
     made = network.add_fully_connected(x, weights, name="main")
     stored = TensorInfo((2, 4), DataType.QASYMM_S8, 2.0, 0)
     network.add_output("y", network.add_quantize(made, output=stored))
-    rewrite(network, evaluate, lambda *_: is_taken)
+    rewrite(network, evaluate, lambda stored, _: stored.layers if is_taken else ())
     weights = network.find("main").inputs[1]
     assert weights.producer.type == "Constant"
     expected = DataType.QASYMM_S8 if is_taken else DataType.FLOAT32

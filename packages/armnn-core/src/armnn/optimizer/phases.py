@@ -7,9 +7,9 @@ The first three happen once per network, the others once per set of input shapes
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import trim_memory
@@ -47,6 +47,7 @@ class Participants:
         evaluators: The backends that compute constant layers, the first that can does.
         factories: The tensor-handle factories of all of them.
         profiler: Where the phases are recorded, if anywhere.
+        refused_folds: The layers on stored values that backends refused.
     """
 
     candidates: tuple[Candidate, ...]
@@ -54,11 +55,16 @@ class Participants:
     evaluators: tuple[Candidate, ...]
     factories: TensorHandleFactories
     profiler: ProfilingSink | None = None
+    refused_folds: set[Hashable] = field(default_factory=set)
 
     @property
     def all(self) -> tuple[Candidate, ...]:
         """Every backend that a layer may end up on."""
         return (*self.candidates, *self.named)
+
+    def fold_permission(self) -> FoldPermission:
+        """Return who decides about layers on stored values."""
+        return FoldPermission(self.candidates, self.named, self.refused_folds)
 
     def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
         """Tell every backend how the network's quantised layers round."""
@@ -103,7 +109,7 @@ def prepare_network(
         infer_shapes(network)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
-        accepts = FoldPermission(participants.candidates, participants.named)
+        accepts = participants.fold_permission()
         if options.rewrite:
             rewrite(network, evaluate, accepts)
     if all(deferred_operator(layer) is None for layer in network.layers):
@@ -208,7 +214,7 @@ def _rewrite_head(
     segments: Segments, participants: Participants, options: OptimizerOptions
 ) -> None:
     if options.rewrite:
-        accepts = FoldPermission(participants.candidates, participants.named)
+        accepts = participants.fold_permission()
         rewrite(segments.head, Evaluator(participants.evaluators), accepts)
 
 

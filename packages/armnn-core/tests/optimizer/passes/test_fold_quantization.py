@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,14 +22,21 @@ from armnn.types import (
     QuantizedArithmetic,
 )
 
+if TYPE_CHECKING:
+    from armnn.optimizer.passes.fold_quantization import Present
+
 RANDOM = np.random.default_rng(31)
 DATA = TensorInfo((1, 4, 6, 5), DataType.QASYMM_U8, 0.25, 120)
 MADE = (DataType.QASYMM_U8, 0.5, 100)
 NHWC = DataLayout.NHWC
 
 
-def always(_: Layer, __: Callable[[], Layer]) -> bool:
-    return True
+def always(stored: Network, _: Present) -> tuple[Layer, ...]:
+    return stored.layers
+
+
+def never(_: Network, __: Present) -> tuple[Layer, ...]:
+    return ()
 
 
 def bytes_of(shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
@@ -248,10 +256,12 @@ def test_unknown_dimensions_do_not_matter(meanings) -> None:
     quantized(network, made)
     asked: list[TensorInfo] = []
 
-    def accepts(layer: Layer, present: Callable[[], Layer]) -> bool:
-        asked.extend([layer.input_infos[0], present().input_infos[0]])
-        assert present().inputs[1].constant is not None
-        return True
+    def accepts(stored: Network, present: Present) -> tuple[Layer, ...]:
+        (layer,) = [each for each in stored.layers if each.type == "Convolution2d"]
+        real = present(layer, Network(""))
+        asked.extend([layer.input_infos[0], real.input_infos[0]])
+        assert real.inputs[1].constant is not None
+        return (layer,)
 
     assert check(network, meanings, accepts) == ["Convolution2d"]
     assert asked == [DATA, TensorInfo(DATA.shape)]
@@ -274,7 +284,7 @@ def folds(change: Callable[[Network], None], accepts=always) -> bool:
 
 def test_a_layer_is_folded_if_a_backend_takes_it() -> None:
     assert folds(lambda _: None)
-    assert not folds(lambda _: None, lambda *_: False)
+    assert not folds(lambda _: None, never)
 
 
 def test_values_that_others_read_as_floats_keep_the_floats() -> None:
@@ -301,7 +311,11 @@ def test_a_common_hint_stays_with_the_layer() -> None:
     quantized(network, network.add_mean(data_of(network), axis=(3,), name="main"))
     for layer in network.layers:
         layer.backend_hint = "Other"
-    assert fold_quantization(network, lambda layer, _: layer.backend_hint == "Other") == 1
+
+    def accepts(stored: Network, _: Present) -> list[Layer]:
+        return [layer for layer in stored.layers if layer.backend_hint == "Other"]
+
+    assert fold_quantization(network, accepts) == 1
     assert network.find("main").backend_hint == "Other"
 
 
@@ -336,3 +350,42 @@ def test_layers_that_mean_something_else_of_stored_values_stay() -> None:
     network = Network()
     quantized(network, network.add_l2_normalization(data_of(network)))
     assert fold_quantization(network, always) == 0
+
+
+def chain(network: Network) -> None:
+    """Add a bounded convolution and two means, each quantised."""
+    value = bounded(network, function=ActivationFunction.RELU)
+    for axis in (3, 2):
+        info = TensorInfo(value.info.shape, *MADE)
+        value = network.add_dequantize(network.add_quantize(value, output=info))
+        value = network.add_mean(value, axis=(axis,), name=f"mean{axis}")
+    quantized(network, value)
+
+
+def test_all_layers_are_asked_about_at_once(meanings) -> None:
+    network, asked = Network(), list[list[str]]()
+    chain(network)
+
+    def accepts(stored: Network, _: Present) -> tuple[Layer, ...]:
+        asked.append([each.name for each in stored.layers if not each.spec.no_kernel])
+        return stored.layers
+
+    assert check(network, meanings, accepts) == ["Convolution2d", "Activation", "Mean", "Mean"]
+    assert asked == [["main", "bounded", "mean3", "mean2"]]
+
+
+@pytest.mark.parametrize(
+    ("refused", "kept"),
+    [("mean3", ["mean3"]), ("main", ["main", "bounded"]), ("bounded", ["main", "bounded"])],
+)
+def test_only_refused_layers_keep_the_floats(refused, kept, meanings) -> None:
+    network = Network()
+    chain(network)
+
+    def accepts(stored: Network, _: Present) -> list[Layer]:
+        return [layer for layer in stored.layers if layer.name != refused]
+
+    check(network, meanings, accepts)
+    computing = [network.find(name) for name in ("main", "bounded", "mean3", "mean2")]
+    floats = [layer.name for layer in computing if not layer.output.info.is_quantized]
+    assert floats == kept

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from armnn.graph import Layer, Value
     from armnn.tensor import TensorInfo
 
-Accepts: TypeAlias = Callable[["Layer", Callable[[], "Layer"]], bool]
-"""Whether a layer may replace another one, which is made only if need be."""
+Present: TypeAlias = Callable[["Layer", Network], "Layer"]
+"""Adds the layer on floats that a layer on stored values would replace to a network."""
+
+Accepts: TypeAlias = Callable[[Network, Present], Collection["Layer"]]
+"""Returns which layers of a network may replace those on floats."""
 
 _FOLDED = frozenset(
     {
@@ -74,6 +78,20 @@ _FOLDED = frozenset(
 _BOUNDING = (ActivationFunction.RELU, ActivationFunction.BOUNDED_RELU)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """Layers on stored values in place of a Quantize and others.
+
+    Attributes:
+        quantize: The Quantize layer.
+        layers: The layers that change, in order, and what each reads instead; a later one reads
+            the output of the one before.
+    """
+
+    quantize: Layer
+    layers: tuple[tuple[Layer, list[Stored | None]], ...]
+
+
 def fold_quantization(network: Network, accepts: Accepts) -> int:
     """Let layers between Dequantize and Quantize compute stored values.
 
@@ -86,89 +104,64 @@ def fold_quantization(network: Network, accepts: Accepts) -> int:
 
     Args:
         network: The network.
-        accepts: Whether a layer on stored values may replace the layer on floats.
+        accepts: Which layers on stored values may replace the layers on floats; it is called once,
+            with all of them in one network, where unknown dimensions are 1.
 
     Returns:
-        How many Quantize layers went or moved.
+        How many Quantize layers went.
     """
     if network.quantized_arithmetic is not QuantizedArithmetic.REAL:
         return 0
-    return sum(
-        _fold(network, layer, accepts) for layer in walk(network) if layer.type == "Quantize"
-    )
+    quantizers = [layer for layer in walk(network) if layer.type == "Quantize"]
+    bypassed = sum(_bypass(network, layer) for layer in quantizers)
+    folds = [fold for each in quantizers if each in network and (fold := _fold_of(each))]
+    accepted = _accepted(folds, accepts)
+    replaced: dict[Value, Value] = {}
+    for fold in accepted:
+        _replace(network, fold, replaced)
+    return bypassed + len(accepted)
 
 
-def _fold(network: Network, quantize: Layer, accepts: Accepts) -> bool:
+def _bypass(network: Network, quantize: Layer) -> bool:
+    """Remove a Quantize that makes the stored values again."""
+    maker = first_input(quantize).producer
+    if maker.type != "Dequantize" or not may_absorb(quantize, maker):
+        return False
+    stored = first_input(maker)
+    if stored.info != quantize.output.info or quantize.backend_hint is not None:
+        return False
+    bypass(network, quantize, stored)
+    return True
+
+
+def _fold_of(quantize: Layer) -> _Fold | None:
     info = quantize.output.info
     if info.axis is not None or len(info.scales) != 1:
-        return False
+        return None
     value = first_input(quantize)
     maker = value.producer
     if maker.type == "Dequantize":
-        return _skip_dequantize(network, quantize, maker, accepts)
+        stored = first_input(maker)
+        if not stored.info.scales or not may_absorb(quantize, maker):
+            return None
+        return _Fold(quantize, ((quantize, [Stored(stored.info, stored, stored.constant)]),))
     if only_reader(value) is not quantize or not may_absorb(maker, quantize):
-        return False
+        return None
+    between: tuple[tuple[Layer, list[Stored | None]], ...] = ()
     if _bounds(maker) and stored_value(first_input(maker)) is None:
-        return _move_up(network, quantize, maker, accepts)
-    return _fold_between(network, maker, quantize, accepts)
-
-
-def _skip_dequantize(
-    network: Network, quantize: Layer, dequantize: Layer, accepts: Accepts
-) -> bool:
-    """Read the stored values before a Dequantize.
-
-    The layer is the one between it and the Quantize.
-    """
-    stored = first_input(dequantize)
-    if not stored.info.scales or not may_absorb(quantize, dequantize):
-        return False
-    if stored.info == quantize.output.info and quantize.backend_hint is None:
-        bypass(network, quantize, stored)
-        return True
-    read = [Stored(stored.info, stored, stored.constant)]
-    if not _accepted(quantize, read, quantize.output.info, accepts):
-        return False
-    before = quantize.inputs
-    network.replace_inputs(quantize, [stored])
-    discard_unread(network, before)
-    return True
+        # Its input is to be quantised as its output is.
+        between = ((maker, [Stored(info, None, None)]),)
+        value = first_input(maker)
+        if only_reader(value) is not maker or not may_absorb(value.producer, maker):
+            return None
+        maker = value.producer
+    read = _operands(maker, info.data_type)
+    return None if read is None else _Fold(quantize, ((maker, read), *between))
 
 
 def _bounds(layer: Layer) -> bool:
     d = layer.descriptor
     return isinstance(d, ActivationDescriptor) and d.function in _BOUNDING
-
-
-def _move_up(network: Network, quantize: Layer, bounding: Layer, accepts: Accepts) -> bool:
-    """Quantise before a bounding activation.
-
-    A layer on stored values must be able to make its input.
-    """
-    real = first_input(bounding)
-    maker = real.producer
-    if only_reader(real) is not bounding or not may_absorb(maker, bounding):
-        return False
-    info = quantize.output.info
-    read = _operands(maker, info.data_type)
-    between = [Stored(info, None, None)]
-    if read is None or not _accepted(maker, read, info, accepts):
-        return False
-    if not _accepted(bounding, between, info, accepts):
-        return False
-    early = network.add("Quantize", [real], name=network.unique_name(quantize.name), outputs=[info])
-    early.backend_hint = quantize.backend_hint
-    _replace(network, bounding, [early.output], quantize)
-    return True
-
-
-def _fold_between(network: Network, layer: Layer, quantize: Layer, accepts: Accepts) -> bool:
-    info = quantize.output.info
-    read = _operands(layer, info.data_type)
-    if read is None or not _accepted(layer, read, info, accepts):
-        return False
-    _replace(network, layer, [_enter(network, layer, operand) for operand in read], quantize)
-    return True
 
 
 def _operands(layer: Layer, data_type: DataType) -> list[Stored | None] | None:
@@ -211,22 +204,32 @@ def _operand(
     return stored if maker.type != "Dequantize" or may_absorb(layer, maker) else None
 
 
-def _accepted(
-    layer: Layer, read: Sequence[Stored | None], info: TensorInfo, accepts: Accepts
-) -> bool:
-    """Return whether the layer is accepted, unknown dimensions being 1.
+def _accepted(folds: Sequence[_Fold], accepts: Accepts) -> list[_Fold]:
+    """Return the folds whose layers are all accepted."""
+    stored = Network("")
+    real: dict[Layer, tuple[Layer, Sequence[Stored | None]]] = {}
+    successors: dict[_Fold, list[Layer]] = {}
+    for fold in folds:
+        try:
+            for layer, read in fold.layers:
+                successor = _add_alone(stored, layer, read, fold.quantize.output.info)
+                real[successor] = layer, read
+                successors.setdefault(fold, []).append(successor)
+        except InvalidArgumentError:
+            successors.pop(fold, None)
 
-    The query is about networks made for it.
-    """
-    try:
-        stored = _alone(layer, read, info)
-    except InvalidArgumentError:
-        return False
-    return accepts(stored, lambda: _alone(layer, _real(layer, read), layer.output.info))
+    def present(successor: Layer, network: Network) -> Layer:
+        layer, read = real[successor]
+        return _add_alone(network, layer, _real(layer, read), layer.output.info)
+
+    accepted = accepts(stored, present) if successors else ()
+    return [fold for fold, layers in successors.items() if all(each in accepted for each in layers)]
 
 
-def _alone(layer: Layer, read: Sequence[Stored | None], info: TensorInfo) -> Layer:
-    network = Network("")
+def _add_alone(
+    network: Network, layer: Layer, read: Sequence[Stored | None], info: TensorInfo
+) -> Layer:
+    """Add a layer whose inputs are constants and inputs of its own."""
     inputs: list[Value | None] = []
     for index, operand in enumerate(read):
         if operand is None:
@@ -234,10 +237,10 @@ def _alone(layer: Layer, read: Sequence[Stored | None], info: TensorInfo) -> Lay
         elif operand.data is not None:
             inputs.append(network.add_constant(operand.data, operand.info))
         else:
-            inputs.append(network.add_input(f"{index}", _static(operand.info)))
-    alone = network.add(
-        layer.type, inputs, layer.descriptor, name=layer.name, outputs=[_static(info)]
-    )
+            name = f"{layer.name}/{index}"
+            inputs.append(network.add_input(name, _static(operand.info)))
+    name = network.unique_name(layer.name)
+    alone = network.add(layer.type, inputs, layer.descriptor, name=name, outputs=[_static(info)])
     alone.backend_hint = layer.backend_hint
     return alone
 
@@ -262,26 +265,47 @@ def _real(layer: Layer, read: Sequence[Stored | None]) -> list[Stored | None]:
     return real
 
 
-def _enter(network: Network, layer: Layer, operand: Stored | None) -> Value | None:
-    if operand is None or operand.value is not None:
-        return None if operand is None else operand.value
+def _replace(network: Network, fold: _Fold, replaced: dict[Value, Value]) -> None:
+    """Replace float layers and their Quantize by stored arithmetic.
+
+    Args:
+        network: Is changed.
+        fold: What is replaced.
+        replaced: What was replaced before, by which values; grows.
+    """
+    stored: dict[str, Layer] = {}
+    value = fold.quantize.output
+    for layer, read in fold.layers:
+        inputs = [_entered(network, layer, each, value, replaced) for each in read]
+        new = network.add(
+            layer.type,
+            inputs,
+            layer.descriptor,
+            name=network.unique_name(layer.name),
+            outputs=[fold.quantize.output.info],
+        )
+        new.backend_hint = layer.backend_hint
+        stored[layer.name], value = new, new.output
+    network.replace_uses(fold.quantize.output, value)
+    replaced[fold.quantize.output] = value
+    discard_unread(network, fold.quantize.outputs)
+    for name, new in stored.items():
+        network.rename(new, name)
+
+
+def _entered(
+    network: Network,
+    layer: Layer,
+    operand: Stored | None,
+    before: Value,
+    replaced: Mapping[Value, Value],
+) -> Value | None:
+    """Return the value for an operand; a new one is ``before``."""
+    if operand is None:
+        return None
+    if operand.value is not None:
+        return replaced.get(operand.value, operand.value)
+    if operand.data is None:
+        return before
     name = network.unique_name(f"{layer.name}/stored")
     return network.add_constant(np.asarray(operand.data), operand.info, name=name)
-
-
-def _replace(
-    network: Network, layer: Layer, inputs: Sequence[Value | None], quantize: Layer
-) -> None:
-    """Replace a float layer and its Quantize by stored arithmetic."""
-    name = layer.name
-    stored = network.add(
-        layer.type,
-        inputs,
-        layer.descriptor,
-        name=network.unique_name(name),
-        outputs=[quantize.output.info],
-    )
-    stored.backend_hint = layer.backend_hint
-    network.replace_uses(quantize.output, stored.output)
-    discard_unread(network, quantize.outputs)
-    network.rename(stored, name)
