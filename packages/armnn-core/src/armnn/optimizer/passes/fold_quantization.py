@@ -80,7 +80,7 @@ _BOUNDING = (ActivationFunction.RELU, ActivationFunction.BOUNDED_RELU)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fold:
-    """Layers on stored values in place of a Quantize and others.
+    """Layers on stored values that replace a Quantize layer.
 
     Attributes:
         quantize: The Quantize layer.
@@ -229,7 +229,7 @@ def _accepted(folds: Sequence[_Fold], accepts: Accepts) -> list[_Fold]:
 def _add_alone(
     network: Network, layer: Layer, read: Sequence[Stored | None], info: TensorInfo
 ) -> Layer:
-    """Add a layer whose inputs are constants and inputs of its own."""
+    """Add a layer that reads constants and new inputs."""
     inputs: list[Value | None] = []
     for index, operand in enumerate(read):
         if operand is None:
@@ -300,7 +300,7 @@ def _entered(
     before: Value,
     replaced: Mapping[Value, Value],
 ) -> Value | None:
-    """Return the value for an operand; a new one is ``before``."""
+    """Return an operand as a value of the network."""
     if operand is None:
         return None
     if operand.value is not None:
