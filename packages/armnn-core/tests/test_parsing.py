@@ -15,7 +15,7 @@ from armnn.errors import (
     ParseError,
 )
 from armnn.graph import Network
-from armnn.parsing import installed_parsers, parse
+from armnn.parsing import installed_parsers, parse, survey
 from armnn.runtime import load_model
 from armnn_conformance import Plugin, installed
 
@@ -104,6 +104,40 @@ def test_an_error_of_the_parser_comes_through(tmp_path: Path) -> None:
         pytest.raises(ParseError, match=r"^not good$"),
     ):
         parse(model(tmp_path, text="bad"))
+
+
+def test_options_are_given_to_the_parser(tmp_path: Path) -> None:
+    source = SOURCE.replace("parse(path)", "parse(path, *, prefix='', survey=None)")
+    source = source.replace("Network(text)", "Network(prefix + text)")
+    with installed(tmp_path, parser(source), alone=True):
+        path = model(tmp_path)
+        assert parse(path, parser_options={"prefix": "a "}).name == "a net"
+        assert parse(b"net", suffix="acme", parser_options={"prefix": "a "}).name == "a net"
+        assert survey(path, {"prefix": "a "})[0].name == "a net"
+        assert parse(path, parser_options={}).name == "net"
+        with pytest.raises(
+            InvalidArgumentError,
+            match=r"^the parser of \.acme files \(armnn-parser-acme 0\.2\) has no option 'prefx': "
+            r"it has 'prefix'; did you mean 'prefix'\?$",
+        ):
+            parse(path, parser_options={"prefx": "a "})
+        with pytest.raises(InvalidArgumentError, match=r"no option 'survey': it has 'prefix'$"):
+            parse(path, parser_options={"survey": 1})
+        with pytest.raises(InvalidArgumentError, match=r"^the parser option 'prefix' is 1\.5"):
+            load_model(path, parser_options={"prefix": 1.5})
+
+
+def test_a_parser_without_options_says_so(tmp_path: Path) -> None:
+    with (
+        installed(tmp_path, parser(), alone=True),
+        pytest.raises(InvalidArgumentError, match=r"has no option 'signature': it has none$"),
+    ):
+        parse(model(tmp_path), parser_options={"signature": "serve"})
+
+
+def test_options_of_a_parser_need_a_file() -> None:
+    with pytest.raises(InvalidArgumentError, match="with a Network, which needs no parser"):
+        load_model(Network(), parser_options={"signature": "serve"})
 
 
 def test_no_such_file(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     ),
     "chrome_trace": (profiling.chrome_trace, {"events": [profiling.Event("e", 1, 2)]}),
     "from_numpy": (armnn.DataType.from_numpy, {"dtype": np.float32}),
-    "parse": (armnn.parse, {"source": b"", "suffix": "onnx"}),
+    "parse": (armnn.parse, {"source": b"", "suffix": "onnx", "parser_options": None}),
 }  # fmt: skip
 
 
@@ -286,7 +286,8 @@ WISHES: dict[str, Any] = {
 @pytest.mark.parametrize("method", ["optimize", "load_model"])
 def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> None:
     first = "network" if method == "optimize" else "model"
-    further = {} if method == "optimize" else {"shapes": [{"x": (1, 3)}], "quantize": False}
+    of_loading = {"shapes": [{"x": (1, 3)}], "quantize": False, "parser_options": None}
+    further = {} if method == "optimize" else of_loading
     good = {first: small_network()[0], **WISHES, **further}
     assert set(good) == set(inspect.signature(getattr(armnn, method)).parameters)
     assert failures(getattr(runtime, method), good) == []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 import armnn
 from armnn import DataType
-from armnn.errors import ParseError
+from armnn.errors import InvalidArgumentError, ParseError
 from armnn_parser_tflite.parser import parse
 
 SHAPE = (2, 3)
@@ -72,6 +73,82 @@ def test_a_signature_is_chosen_by_its_name(lite: Any) -> None:
         parse(data, signature="none")
     with pytest.raises(ParseError, match="has no signature 'none': it has none"):
         parse(_relu(lite), signature="none")
+
+
+def test_a_signature_of_another_subgraph_than_the_chosen_one_is_refused(lite: Any) -> None:
+    data = _relu(lite, lambda model: _add_signature(model, lite))
+    assert parse(data, subgraph=0, signature="").inputs[0].name == "image"
+    with pytest.raises(InvalidArgumentError, match=r"is of subgraph 0: got subgraph 1, choose one"):
+        parse(data, subgraph=1, signature="")
+
+
+@pytest.mark.parametrize("options", [{"subgraph": True}, {"subgraph": "1"}, {"signature": 1}])
+def test_a_choice_of_another_kind_is_refused(lite: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"expected its (number|name)"):
+        parse(_relu(lite), **options)
+
+
+def test_inputs_and_outputs_are_found_by_the_names_of_their_tensors(
+    lite: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(_relu(lite, lambda model: _add_signature(model, lite)))
+    model = armnn.load_model(path, backends=["CpuRef"])
+    assert list(model.inputs) == ["image"]
+    assert model.inputs["x"] == model.inputs["image"]
+    assert "x" in model.inputs
+    assert "label" not in model.inputs
+    data = np.float32([[-1, 2, 3], [4, -5, 6]])
+    for name in ("image", "x"):
+        outputs = model.run({name: data})
+        assert list(outputs) == ["label"]
+        np.testing.assert_array_equal(outputs["y"], [[0, 2, 3], [4, 0, 6]])
+        assert outputs["label"] is outputs["y"]
+    with pytest.raises(KeyError, match=r"^'x'$"):
+        outputs["x"]
+    with pytest.raises(InvalidArgumentError, match="there is no input 'x'"):
+        model.run({"image": data, "x": data})
+    model.prepare({"x": SHAPE})
+
+
+def test_a_tensor_of_the_name_of_another_input_is_no_second_name(lite: Any) -> None:
+    def rename(model: Any) -> None:
+        _add_signature(model, lite)
+        signature = model.signatureDefs[0]
+        signature.outputs[0].name = "x"
+        graph = model.subgraphs[0]
+        graph.tensors[1].name = "image"
+
+    aliases = parse(_relu(lite, rename)).aliases
+    assert (aliases.inputs, aliases.outputs) == ({"x": "image"}, {"image": "x"})
+    unsigned = parse(_relu(lite)).aliases
+    assert not unsigned
+
+
+def test_second_names_outlive_the_cache(lite: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(_relu(lite, lambda model: _add_signature(model, lite)))
+    for _ in range(2):
+        with armnn.Runtime() as runtime:
+            model = runtime.load_model(path, ["CpuRef"], cache_dir=tmp_path / "cache")
+            assert model.run({"x": np.ones(SHAPE, np.float32)})["y"].sum() == 6
+
+
+def test_the_signature_is_an_option_of_loading(lite: Any, tmp_path: Path) -> None:
+    def edit(model: Any) -> None:
+        for key in ("train", "serve"):
+            _add_signature(model, lite)
+            model.signatureDefs[-1].signatureKey = key
+            model.signatureDefs[-1].inputs[0].name = f"{key}_image"
+
+    path = tmp_path / "m.tflite"
+    path.write_bytes(_relu(lite, edit))
+    for cache in (None, tmp_path / "cache"):
+        for key in ("train", "serve"):
+            options = {"signature": key}
+            model = armnn.load_model(path, ["CpuRef"], parser_options=options, cache_dir=cache)
+            again = pickle.loads(pickle.dumps(model))
+            assert list(model.inputs) == list(again.inputs) == [f"{key}_image"]
 
 
 def test_signatures_of_other_subgraphs_do_not_matter(lite: Any) -> None:

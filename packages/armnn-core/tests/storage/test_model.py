@@ -54,7 +54,7 @@ def load(
     ) -> tuple[LoadedNetwork, list[Network]]:
         parsed: list[Network] = []
 
-        def parse(_: Path) -> Network:
+        def parse(_: Path, **_options: object) -> Network:
             parsed.append(model() if network is None else network)
             return parsed[-1]
 
@@ -108,6 +108,7 @@ def test_open_shapes_are_stored_as_they_are_met(load: Load) -> None:
         {"backend_options": {"Mock": {"Tiles": 3}}},
         {"layer_backends": {"triple": "Slow"}},
         {"strict": False, "backends": ["Mock", "Slow", "Mock"]},
+        {"parser_options": {"signature": "other"}},
     ],
 )
 def test_other_arguments_prepare_the_model_anew(load: Load, change: dict[str, Any]) -> None:

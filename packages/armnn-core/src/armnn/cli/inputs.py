@@ -18,6 +18,7 @@ from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, rea
 from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.errors import InvalidArgumentError
+from armnn.graph.aliases import Aliased, aliases_of
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict
     Raises:
         InvalidArgumentError: A shape is malformed, or contradicts what the model says.
     """
-    infos = dict(inputs)
+    infos = Aliased(inputs, aliases_of(inputs))
     for name, text in split_named(shapes, infos, "--shape").items():
         if not re.fullmatch(r"\d{1,10}(x\d{1,10})*|scalar", text):
             raise InvalidArgumentError(
@@ -139,21 +140,23 @@ def with_shapes(inputs: Mapping[str, TensorInfo], shapes: Iterable[str]) -> dict
 def split_named(texts: Iterable[str], names: Collection[str], option: str) -> dict[str, str]:
     """Split each ``NAME=VALUE``; a single name may be omitted.
 
-    Names may contain "=" themselves: the longest one that fits counts.
+    Names may contain "=" themselves: the longest one that fits counts. Second names are returned as
+    the first ones.
 
     Raises:
         InvalidArgumentError: A name is not known, missing or given twice.
     """
+    aliases = aliases_of(names)
     found: dict[str, str] = {}
     for text in texts:
-        fitting = [name for name in names if text.startswith(f"{name}=")]
+        fitting = [name for name in (*names, *aliases) if text.startswith(f"{name}=")]
         if fitting:
-            name = max(fitting, key=len)
-            value = text[len(name) + 1 :]
+            written = max(fitting, key=len)
+            name, value = aliases.get(written, written), text[len(written) + 1 :]
         elif len(names) == 1 and _is_bare(text):
             (name,), value = names, text
         else:
-            raise _unknown_name(text, names, option)
+            raise _unknown_name(text, [*names, *aliases], option)
         if name in found:
             raise InvalidArgumentError(f"{option} was given twice for {name!r}: expected once")
         found[name] = value
@@ -184,7 +187,8 @@ def _sources(texts: Iterable[str], infos: Mapping[str, TensorInfo]) -> dict[str,
     """Return each input's source; a bare .npz serves all."""
     named: list[str] = []
     for text in texts:
-        is_named = any(text.startswith(f"{name}=") for name in infos)
+        names = (*infos, *aliases_of(infos))
+        is_named = any(text.startswith(f"{name}=") for name in names)
         if len(infos) > 1 and not is_named and text.endswith(".npz"):
             named += [f"{name}={text}" for name in npz_names(Path(text))]
         else:

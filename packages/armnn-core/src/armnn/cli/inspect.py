@@ -20,13 +20,14 @@ from armnn.cli.model_options import (
     backend_options,
     creation_options,
     layer_backends,
+    parser_options,
 )
 from armnn.cli.operators import operator_table, with_all_read
 from armnn.cli.optimized_layers import OptimizedLayers
 from armnn.cli.output import print_json, progress
 from armnn.cli.run_options import add_shape_argument
 from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
-from armnn.graph import Network
+from armnn.graph import Aliased, Network
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import statistics_of
 from armnn.optimizer import Candidate
@@ -89,7 +90,7 @@ def inspect(arguments: argparse.Namespace) -> int:
     """
     with Runtime(creation_options(arguments)) as runtime:
         with progress(f"Reading {arguments.model}"):
-            network, found = survey(arguments.model)
+            network, found = survey(arguments.model, parser_options(arguments))
             sized = _sized(network, arguments.shape)
             operators = operator_table(
                 sized.network, found, _candidates(found, runtime, arguments), sized.note
@@ -145,7 +146,8 @@ class _Sized:
 
 def _sized(network: Network, texts: Sequence[str]) -> _Sized:
     """Give a network the command line's shapes, else assumed ones."""
-    infos = {layer.name: layer.output.info for layer in network.inputs}
+    inputs = {layer.name: layer.output.info for layer in network.inputs}
+    infos = Aliased(inputs, network.aliases.inputs)
     known = {name: info.shape for name, info in with_shapes(infos, texts).items()}
     whole, evaluate = with_all_read(network), _evaluator()
     made = whole

@@ -10,13 +10,22 @@ from collections.abc import Sequence
 from armnn._installing import FAST, REFERENCE
 from armnn.backends import CreationOptions, OptionValue
 from armnn.backends.sources import PROBES
-from armnn.cli.arguments import add_lock_file_argument, backend_ids
+from armnn.cli.arguments import add_lock_file_argument, backend_ids, natural_number
 from armnn.errors import InvalidArgumentError
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Add MODEL and the options that choose backends."""
     parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
+    part = parser.add_argument_group("parts of TensorFlow Lite files")
+    part.add_argument(
+        "--signature",
+        metavar="NAME",
+        help="the signature to read (default: the first of subgraph 0)",
+    )
+    part.add_argument(
+        "--subgraph", type=natural_number, metavar="N", help="the number of the subgraph to read"
+    )
     group = parser.add_argument_group("backends")
     group.add_argument(
         "--backends",
@@ -74,6 +83,12 @@ def creation_options(arguments: argparse.Namespace) -> CreationOptions:
         require_locked=arguments.lock_file is not None,
         lock_file=arguments.lock_file,
     )
+
+
+def parser_options(arguments: argparse.Namespace) -> dict[str, str | int]:
+    """Return the options for the model's parser."""
+    given = {name: getattr(arguments, name) for name in ("signature", "subgraph")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def layer_backends(texts: Sequence[str]) -> dict[str, str]:

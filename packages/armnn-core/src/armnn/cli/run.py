@@ -21,6 +21,7 @@ from armnn.cli.model_options import (
     backend_options,
     creation_options,
     layer_backends,
+    parser_options,
 )
 from armnn.cli.open_shapes import explaining_open_shapes
 from armnn.cli.output import print_json, progress
@@ -115,6 +116,7 @@ def _load(
         strict=arguments.strict,
         profiler=recorder,
         cache_dir=arguments.cache_dir,
+        parser_options=parser_options(arguments),
     )
 
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 
+from armnn.cli.arguments import divisors, natural_number, number, numbers, positive_number
 from armnn.cli.inputs import InputOptions
 from armnn.cli.pictures import PictureOptions
 from armnn.cli.resizing import Resize
@@ -145,43 +145,3 @@ def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="FILE.json",
         help="write a Chrome trace with an event per phase and layer (open it in Perfetto)",
     )
-
-
-def natural_number(text: str) -> int:
-    """Read a number from 0 up."""
-    return _whole(text, 0)
-
-
-def positive_number(text: str) -> int:
-    """Read a number from 1 up."""
-    return _whole(text, 1)
-
-
-def _whole(text: str, least: int) -> int:
-    if not text.isdecimal() or len(text) > 9 or int(text) < least:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number from {least} up")
-    return int(text)
-
-
-def number(text: str) -> float:
-    """Read a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a number")
-    return value
-
-
-def numbers(text: str) -> tuple[float, ...]:
-    """Read finite numbers with commas between them."""
-    return tuple(number(part) for part in text.split(","))
-
-
-def divisors(text: str) -> tuple[float, ...]:
-    """Read numbers above zero with commas between them."""
-    values = numbers(text)
-    if min(values) <= 0:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected numbers above zero")
-    return values

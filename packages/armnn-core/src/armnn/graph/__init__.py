@@ -4,9 +4,20 @@
 from __future__ import annotations
 
 from armnn.graph._operands import Operand
+from armnn.graph.aliases import Aliased, Aliases
 from armnn.graph.deferred import DeferredOperator
 from armnn.graph.layer import Layer, Value
 from armnn.graph.network import Network
 from armnn.graph.survey import Operator, Survey
 
-__all__ = ["DeferredOperator", "Layer", "Network", "Operand", "Operator", "Survey", "Value"]
+__all__ = [
+    "Aliased",
+    "Aliases",
+    "DeferredOperator",
+    "Layer",
+    "Network",
+    "Operand",
+    "Operator",
+    "Survey",
+    "Value",
+]

@@ -21,6 +21,7 @@ from armnn.graph._operands import (
     replaced_inputs,
     spec_of,
 )
+from armnn.graph.aliases import Aliases
 from armnn.graph.layer import Layer, Value, make_outputs
 from armnn.graph.text import network_text, summary_of
 from armnn.layers import LAYERS, Descriptor, LayerSpec
@@ -44,13 +45,11 @@ class Network(LayerBuilders):
     Attributes:
         name: For people.
         metadata: What the model's file says about itself.
-        declared_shapes: What it says of the shapes of outputs, by name; this names dimensions for
-            people and is believed where nothing else is known.
-        quantized_arithmetic: How quantised layers round; the parser of a format that defines it
-            sets it.
+        aliases: Second names of inputs and outputs; a parser sets them.
+        declared_shapes: What it says of outputs' shapes, by name, where nothing else is known.
+        quantized_arithmetic: How quantised layers round; a parser sets it.
         origin: The operator that layers are being added for; a parser sets it.
-        is_self_contained: Whether all of it comes from the model's one file; a parser that reads
-            other files sets it to False.
+        is_self_contained: Whether all of it comes from the model's one file; a parser sets it.
         lets_constants_go: Whether no other object needs its constants once a backend has
             compiled the layers that read them, so that they may go one by one meanwhile.
     """
@@ -60,6 +59,7 @@ class Network(LayerBuilders):
         self.metadata: dict[str, str] = dict(
             mapping({} if metadata is None else metadata, "the metadata")
         )
+        self.aliases = Aliases()
         self.declared_shapes: dict[str, Shape] = {}
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
@@ -365,6 +365,7 @@ class Network(LayerBuilders):
             GraphError: A layer reads a value that none of them makes.
         """
         copy = Network(self.name, self.metadata)
+        copy.aliases = self.aliases
         copy.quantized_arithmetic = self.quantized_arithmetic
         copy.is_self_contained = self.is_self_contained
         values: dict[Value, Value] = {}

@@ -65,6 +65,7 @@ class OptimizedNetwork:
         if may_change and self._source is not source:
             source.clear()
         self.constants.add(self._source)
+        self.aliases = network.aliases
         self._declared = dict(network.declared_shapes)
         self.value_inputs = value_inputs(self._source)
         self._static: Prepared | None = None

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from armnn import _metadata
-from armnn._arguments import file_path, refused, text
+from armnn._arguments import file_path, mapping, refused, text
 from armnn._installing import PARSERS, USUAL, install_command
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, ModelFileError, ModelFileNotFoundError
@@ -20,7 +21,19 @@ from armnn.graph import Survey
 if TYPE_CHECKING:
     from armnn.graph import Network
 
-__all__ = ["GROUP", "checked_file", "installed_parsers", "parse", "parser_version", "survey"]
+__all__ = [
+    "GROUP",
+    "ParserOptions",
+    "checked_file",
+    "checked_options",
+    "installed_parsers",
+    "parse",
+    "parser_version",
+    "survey",
+]
+
+ParserOptions: TypeAlias = Mapping[str, str | int | bool]
+"""Options of a parser by name; they are the keyword arguments of its function."""
 
 _CONTENT = (bytes, bytearray, memoryview)
 
@@ -38,7 +51,10 @@ def installed_parsers() -> tuple[_metadata.EntryPoint, ...]:
 
 
 def parse(
-    source: str | PathLike[str] | bytes | bytearray | memoryview, *, suffix: str | None = None
+    source: str | PathLike[str] | bytes | bytearray | memoryview,
+    *,
+    suffix: str | None = None,
+    parser_options: ParserOptions | None = None,
 ) -> Network:
     """Parse a model with the installed parser for its suffix.
 
@@ -46,12 +62,15 @@ def parse(
         source: The file, or its content.
         suffix: What to take the source for, such as "onnx", which needs ``armnn-parser-onnx``.
             Left out, the suffix of the file; content has none, so there it must be given.
+        parser_options: Options of that parser, such as ``{"signature": "serve"}`` of the one for
+            TensorFlow Lite.
 
     Raises:
         ModelFileNotFoundError: There is no such file.
         ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
             be imported.
-        InvalidArgumentError: The source is content, and no suffix was given.
+        InvalidArgumentError: The source is content, and no suffix was given; or the parser has no
+            such option.
         ParseError: The model is malformed, or says something that the parser refuses.
     """
     if suffix is not None:
@@ -63,12 +82,14 @@ def parse(
                 f"the model is {len(source)} bytes without a name: say what they are, for example "
                 'suffix="onnx"'
             )
-        return _parser(suffix, "the bytes of a model")(source)
+        return _parser(suffix, "the bytes of a model", parser_options)(source)
     file = checked_file(source)
-    return _parser(file.suffix if suffix is None else suffix, repr(str(file)))(file)
+    return _parser(file.suffix if suffix is None else suffix, repr(str(file)), parser_options)(file)
 
 
-def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
+def survey(
+    path: str | PathLike[str], parser_options: ParserOptions | None = None
+) -> tuple[Network, Survey]:
     """Parse a file as far as possible; list its operators.
 
     Returns:
@@ -80,9 +101,10 @@ def survey(path: str | PathLike[str]) -> tuple[Network, Survey]:
         ModelFileError: It is a folder, no parser is installed for its suffix, or the parser cannot
             be imported.
         ParseError: The model is malformed.
+        InvalidArgumentError: The parser has no such option.
     """
     file = checked_file(path)
-    parser = _parser(file.suffix, repr(str(file)))
+    parser = _parser(file.suffix, repr(str(file)), parser_options)
     found = Survey()
     if "survey" not in signature(parser).parameters:
         return parser(file), found
@@ -117,12 +139,47 @@ def checked_file(path: object) -> Path:
     return file
 
 
-def _parser(suffix: str, subject: str) -> Callable[..., Network]:
+def checked_options(options: object) -> dict[str, str | int | bool]:
+    """Return the options of a parser.
+
+    Raises:
+        InvalidArgumentError: They are no mapping from names to texts or numbers.
+    """
+    expected = "a mapping from names to values, such as {'signature': 'serve'}"
+    given = mapping({} if options is None else options, "the parser_options", expected)
+    for name, value in given.items():
+        what = f"the parser option {text(name, 'a name in the parser_options')!r}"
+        if not isinstance(value, str | int):
+            raise refused(what, value, "a text, a whole number, True or False")
+    return dict(given)
+
+
+def _parser(suffix: str, subject: str, options: object) -> Callable[..., Network]:
+    """Return the parser of a suffix, with its options."""
+    given = checked_options(options)
     name = suffix.removeprefix(".")
     for entry_point in installed_parsers():
         if entry_point.name.lower() == name.lower():
-            return _load(entry_point)
+            parser = _load(entry_point)
+            _check_names(entry_point, parser, given)
+            return partial(parser, **given) if given else parser
     raise ModelFileError(_no_parser(subject, name))
+
+
+def _check_names(
+    entry_point: _metadata.EntryPoint, parser: Callable[..., Network], options: Iterable[str]
+) -> None:
+    """Raise InvalidArgumentError for options that a parser lacks."""
+    for name in options:
+        parameters = signature(parser).parameters.values()
+        known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "survey"]
+        if name not in known:
+            meant = closest(name, known, 0.6)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise InvalidArgumentError(
+                f"the parser of .{entry_point.name} files ({entry_point.distribution}) has no "
+                f"option {name!r}: it has {', '.join(map(repr, known)) or 'none'}{hint}"
+            )
 
 
 def _load(entry_point: _metadata.EntryPoint) -> Callable[..., Network]:

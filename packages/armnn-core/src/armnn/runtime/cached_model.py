@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.runtime.backends_in_use import BackendsInUse
-    from armnn.runtime.request import OptimizationRequest
+    from armnn.runtime.request import LoadRequest
     from armnn.storage.folder import CacheFolder
-    from armnn.storage.source import ModelSource
 
 
 def open_model(
     file: Path,
-    source: ModelSource,
-    request: OptimizationRequest,
+    origin: LoadRequest,
     cache: CacheFolder,
     backends: BackendsInUse,
     profiler: ProfilingSink | None,
@@ -39,8 +37,7 @@ def open_model(
 
     Args:
         file: The model's file.
-        source: What the file was when it was asked for.
-        request: How the caller wants it prepared.
+        origin: How the caller wants it loaded.
         cache: The cache.
         backends: Those of the runtime.
         profiler: Where the phases are recorded, if anywhere.
@@ -48,10 +45,10 @@ def open_model(
     Raises:
         ModelFileError: The file cannot be read or understood, or changes meanwhile.
     """
-    options = request.options
+    source, request, options = origin.source, origin.request, origin.request.options
     participants = backends.participants(None, request, profiler, cache)
     described = backends.described(participants)
-    store = ModelStore(cache, _dependencies(file, source, request, described))
+    store = ModelStore(cache, _dependencies(file, origin, described))
     facts = store.facts()
     if facts is not None:
         participants.compute_as(facts.quantized_arithmetic)
@@ -62,12 +59,13 @@ def open_model(
             raise ModelFileError(
                 f"the model {str(file)!r} has changed since it was loaded: load it again"
             )
-        return OptimizedNetwork(parse(file), participants, options, may_change=True)
+        network = parse(file, parser_options=origin.parser_options)
+        return OptimizedNetwork(network, participants, options, may_change=True)
 
     if facts is not None:
         return StoredNetwork(store, facts, participants, options, make)
     with phase(profiler, "parse"):
-        network = parse(file)
+        network = parse(file, parser_options=origin.parser_options)
     check_layer_names(network, options.layer_backends)
     if not _is_storable(network):
         participants = backends.participants(network, request, profiler, cache)
@@ -79,17 +77,16 @@ def open_model(
     return StoredNetwork(store, facts, participants, options, lambda: made)
 
 
-def _dependencies(
-    file: Path, source: ModelSource, request: OptimizationRequest, backends: Sequence[str]
-) -> dict[str, Any]:
+def _dependencies(file: Path, origin: LoadRequest, backends: Sequence[str]) -> dict[str, Any]:
     """Return what the preparation of a model depends on."""
     return {
-        "model": source.sha256,
+        "model": origin.source.sha256,
         "suffix": file.suffix,
         "core": __version__,
         "parser": parser_version(file.suffix),
         "participants": list(backends),
-        "request": request.cache_key,
+        "parser options": dict(origin.parser_options),
+        "request": origin.request.cache_key,
     }
 
 

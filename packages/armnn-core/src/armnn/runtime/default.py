@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.optimizer import OptimizedNetwork
+    from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.loaded_network import LoadedNetwork
     from armnn.runtime.request import BackendOptions
@@ -61,6 +62,7 @@ def load_model(
     quantize: bool = False,
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
+    parser_options: ParserOptions | None = None,
 ) -> LoadedNetwork:
     """Call :meth:`Runtime.load_model` of the default runtime."""
     return default_runtime().load_model(
@@ -73,4 +75,5 @@ def load_model(
         quantize=quantize,
         profiler=profiler,
         cache_dir=cache_dir,
+        parser_options=parser_options,
     )

@@ -14,6 +14,8 @@ import numpy as np
 from armnn._arguments import real, refused
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
+from armnn.graph import Aliased
+from armnn.graph.aliases import first_names
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
@@ -87,6 +89,8 @@ class LoadedNetwork:
         self.events = events
         self._origin = origin
         self._gate = Gate(f"the network {plans.optimized.name!r}")
+        self._aliases = plans.optimized.aliases
+        self._has_aliases = bool(self._aliases)
         self._inputs = plans.optimized.inputs
         self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
         self._runs = RepeatedRuns(self._gate, plans)
@@ -99,13 +103,16 @@ class LoadedNetwork:
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """The inputs by name; open dimensions are None or named."""
-        return dict(self._inputs)
+        """The inputs by name; open dimensions are None or named.
+
+        Of a TensorFlow Lite file with signatures they are found by the names of their tensors, too.
+        """
+        return Aliased(self._inputs, self._aliases.inputs)
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """The outputs by name; open dimensions are None or named."""
-        return self._plans.optimized.outputs
+        """The outputs by name; see :attr:`inputs`."""
+        return Aliased(self._plans.optimized.outputs, self._aliases.outputs)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -133,7 +140,8 @@ class LoadedNetwork:
         """Run the network once; several threads may call it.
 
         Args:
-            inputs: One array per input, of the input's data type and shape. A network that was
+            inputs: One array per input, of the input's data type and shape; a second name of an
+                input will do, such as the tensor's in a TensorFlow Lite file. A network that was
                 loaded with ``quantize=True`` takes and returns real values, float32, where its
                 inputs and outputs are quantised.
             timeout: Seconds after which no further layer is started.
@@ -150,6 +158,8 @@ class LoadedNetwork:
         """
         if type(inputs) is not dict:  # as nearly all are
             self._expected.check_mapping(inputs)
+        if self._has_aliases:
+            inputs = first_names(inputs, self._aliases.inputs)
         given = inputs if self._real is None else self._real.stored(inputs)
         if timeout is None and cancel is None and profiler is None:
             outputs = self._runs.run_again(given)
@@ -158,7 +168,9 @@ class LoadedNetwork:
         else:
             outputs = self._run_watched(self._expected.checked(given), timeout, cancel, profiler)
         self.events.after_run()
-        return outputs if self._real is None else self._real.restored(outputs)
+        if self._real is not None:
+            outputs = self._real.restored(outputs)
+        return Aliased(outputs, self._aliases.outputs) if self._has_aliases else outputs
 
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
@@ -171,6 +183,7 @@ class LoadedNetwork:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
         self._expected.check_mapping(shapes)
+        shapes = first_names(shapes, self._aliases.inputs)
         self._expected.check_known(shapes)
         arrays = {name: self._example(name, shapes.get(name)) for name in self._inputs}
         self._runs.release()

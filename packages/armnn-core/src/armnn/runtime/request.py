@@ -13,6 +13,7 @@ from armnn.optimizer import OptimizerOptions
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue
+    from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.storage.source import ModelSource
 
@@ -53,6 +54,7 @@ class LoadRequest:
         shapes: The input shapes that are prepared at once.
         quantize: Whether inputs and outputs are real values.
         creation_options: The options of the runtime.
+        parser_options: The options of the parser.
     """
 
     source: ModelSource
@@ -60,6 +62,7 @@ class LoadRequest:
     shapes: Sequence[InputShapes]
     quantize: bool
     creation_options: CreationOptions
+    parser_options: ParserOptions
 
 
 def checked_request(

@@ -17,7 +17,7 @@ from armnn.backends import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
 from armnn.graph import Network
 from armnn.optimizer import OptimizedNetwork, Prepared, check_layer_names, phase
-from armnn.parsing import checked_file, parse
+from armnn.parsing import checked_file, checked_options, parse
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
@@ -29,6 +29,7 @@ from armnn.storage.source import ModelSource
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
+    from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.folder import CacheFolder
@@ -126,6 +127,7 @@ class Runtime(NetworkOwner):
         quantize: bool = False,
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
+        parser_options: ParserOptions | None = None,
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
 
@@ -141,6 +143,7 @@ class Runtime(NetworkOwner):
                 quantised.
             profiler: Gets one event per phase.
             cache_dir: See :meth:`optimize`.
+            parser_options: Options of the parser; see :func:`armnn.parse`.
 
         Raises:
             ModelFileError: The file cannot be read or understood.
@@ -150,12 +153,18 @@ class Runtime(NetworkOwner):
         request = checked_request(backends, backend_options, layer_backends, strict, cache_dir)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
+        options = checked_options(parser_options)
         if isinstance(model, Network):
+            if options:
+                raise InvalidArgumentError(
+                    f"the parser_options {options!r} were given with a Network, which needs no "
+                    "parser: give them to parse()"
+                )
             optimized = self._optimized(model, request, profiler)
             return self._load(optimized, None, shapes, profiler, quantize=quantize)
         file = checked_file(model)
         source = ModelSource.of(file)
-        origin = LoadRequest(source, request, shapes, quantize, self.options)
+        origin = LoadRequest(source, request, shapes, quantize, self.options, options)
         return self._load_file(file, origin, profiler)
 
     @staticmethod
@@ -247,14 +256,14 @@ class Runtime(NetworkOwner):
         cache = _cache(request, profiler)
         if cache is None:
             with phase(profiler, "parse"):
-                network = parse(file)
+                network = parse(file, parser_options=origin.parser_options)
             optimized = self._optimized(network, request, profiler, may_change=True)
         else:
             from armnn.runtime.cached_model import open_model  # late: few models have a cache
 
             with self._gate:
                 backends = self._backends
-                optimized = open_model(file, origin.source, request, cache, backends, profiler)
+                optimized = open_model(file, origin, cache, backends, profiler)
         return self._load(optimized, origin, origin.shapes, profiler, quantize=origin.quantize)
 
     def _load(

@@ -13,6 +13,7 @@ import numpy as np
 
 from armnn._digest import sha256
 from armnn.backends.cache import StaleEntryError
+from armnn.graph import Aliases
 from armnn.storage.container import VERSION
 from armnn.storage.prepared import (
     UnstorableError,
@@ -48,6 +49,7 @@ class ModelFacts:
     value_inputs: dict[str, int]
     is_static: bool
     quantized_arithmetic: QuantizedArithmetic
+    aliases: Aliases
 
     @classmethod
     def of(cls, network: OptimizedNetwork, arithmetic: QuantizedArithmetic) -> ModelFacts:
@@ -60,6 +62,7 @@ class ModelFacts:
             dict(network.value_inputs),
             network.is_static,
             arithmetic,
+            network.aliases,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -67,6 +70,7 @@ class ModelFacts:
         stored = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         for side in ("inputs", "outputs"):
             stored[side] = {name: encoded_info(info) for name, info in stored[side].items()}
+        stored["aliases"] = [dict(self.aliases.inputs), dict(self.aliases.outputs)]
         return stored | {"quantized_arithmetic": int(self.quantized_arithmetic)}
 
     @classmethod
@@ -80,7 +84,9 @@ class ModelFacts:
             for side in ("inputs", "outputs"):
                 stored[side] = {name: decoded_info(info) for name, info in stored[side].items()}
             arithmetic = member_of(QuantizedArithmetic, stored.pop("quantized_arithmetic"))
-            return cls(**stored, quantized_arithmetic=arithmetic)
+            inputs, outputs = (dict(names) for names in stored.pop("aliases"))
+            aliases = Aliases(inputs, outputs)
+            return cls(**stored, quantized_arithmetic=arithmetic, aliases=aliases)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             raise StaleEntryError(f"it is no model: {error!r}") from error
 
@@ -194,6 +200,10 @@ class StoredNetwork:
     @property
     def metadata(self) -> dict[str, str]:
         return dict(self.facts.metadata)
+
+    @property
+    def aliases(self) -> Aliases:
+        return self.facts.aliases
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
