@@ -78,6 +78,7 @@ PUBLIC = [
     "armnn.layers.recurrent",
     "armnn.parsing",
     "armnn.parsing.conversion",
+    "armnn.parsing.flatbuffers",
     "armnn.profiling",
     "armnn.quantization",
     "armnn.runtime",

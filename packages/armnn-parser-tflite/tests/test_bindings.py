@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import tflite
 
+from armnn.parsing.flatbuffers import FlatFile, FlatTable
 from armnn_parser_tflite import _bindings
 from armnn_parser_tflite._bindings import TABLES
-from armnn_parser_tflite.flat_table import FlatFile, FlatTable
 
 ENUMERATIONS = [name for name, thing in vars(_bindings).items() if isinstance(thing, type)]
 
@@ -30,7 +30,7 @@ def test_enumerations_have_the_numbers_of_the_bindings(name: str) -> None:
 def test_an_empty_table_has_the_defaults_of_the_bindings(name: str) -> None:
     theirs = getattr(tflite, name)()
     theirs.Init(b"\4\0\4\0\4\0\0\0", 4)  # a table without fields
-    ours = FlatTable.empty(name, FlatFile(b"", "m"))
+    ours = FlatTable.empty(name, FlatFile(b"", "m", TABLES))
     for field, (_, kind, _) in TABLES[name].items():
         if kind in TABLES:
             assert ours.table(field) is getattr(theirs, field)() is None
@@ -55,7 +55,7 @@ def test_numbers_are_read_where_the_bindings_read_them(name: str) -> None:
     data = vtable + np.array([start], "<i4").tobytes() + rng.bytes(8 * count)
     theirs = getattr(tflite, name)()
     theirs.Init(data, start)
-    ours = FlatTable.at(name, start, FlatFile(data, "m"))
+    ours = FlatTable.at(name, start, FlatFile(data, "m", TABLES))
     for field, (_, kind, _) in TABLES[name].items():
         if kind not in TABLES and kind not in ("Text", "Union") and not kind.startswith("["):
             if (name, field) == ("OperatorCode", "BuiltinCode"):

@@ -16,7 +16,7 @@ from armnn.parsing.conversion import open_beside, path_beside
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn.parsing.flatbuffers import FlatTable
     from armnn_parser_tflite.model_file import ModelFile
     from armnn_parser_tflite.schema import Tensor
 

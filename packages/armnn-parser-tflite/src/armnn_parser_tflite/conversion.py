@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.graph import Network, Survey
+    from armnn.parsing.flatbuffers import FlatFile
     from armnn.tensor import TensorInfo
     from armnn_parser_tflite.buffers import Buffers
-    from armnn_parser_tflite.flat_table import FlatFile
     from armnn_parser_tflite.model_file import ModelFile
     from armnn_parser_tflite.schema import Subgraph
 

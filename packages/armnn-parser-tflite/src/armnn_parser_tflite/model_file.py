@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from armnn.errors import ParseError
 from armnn.parsing.conversion import check_model_file, unreadable
-from armnn_parser_tflite.flat_table import FlatFile, FlatTable
+from armnn.parsing.flatbuffers import FlatFile, FlatTable
+from armnn_parser_tflite._bindings import TABLES
 
 _IDENTIFIER = b"TFL3"
 _LEAST_BYTES = 8
@@ -61,7 +62,7 @@ def _opened(data: bytes, name: str, folder: Path | None) -> ModelFile:
             f"the model {name!r} is not a TensorFlow Lite file: expected the bytes "
             f"{_IDENTIFIER.decode()!r} at its position 4"
         )
-    file = FlatFile(data, name)
+    file = FlatFile(data, name, TABLES)
     root = FlatTable.at("Model", int.from_bytes(data[:4], "little"), file)
     version = root.integer("Version")
     if version != _SCHEMA_VERSION:

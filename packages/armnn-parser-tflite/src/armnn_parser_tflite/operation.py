@@ -6,15 +6,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.parsing.conversion import Operation as ConvertedOperation
+from armnn.parsing.flatbuffers import FlatTable
 from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions
-from armnn_parser_tflite.flat_table import FlatTable
 from armnn_parser_tflite.schema import ABSENT, NEWER_OPTIONS, OPTIONS, builtin_name
 from armnn_parser_tflite.tensors import info_of, is_complex
 
 if TYPE_CHECKING:
     from armnn.graph import Value
+    from armnn.parsing.flatbuffers import FlatFile
     from armnn.tensor import Shape, TensorInfo
-    from armnn_parser_tflite.flat_table import FlatFile
     from armnn_parser_tflite.graph import Graph
     from armnn_parser_tflite.schema import OperatorRecord
 

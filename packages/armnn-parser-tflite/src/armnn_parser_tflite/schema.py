@@ -14,7 +14,7 @@ from armnn_parser_tflite._bindings import BuiltinOperator, BuiltinOptions, Built
 from armnn_parser_tflite.sparsity import Sparsity
 
 if TYPE_CHECKING:
-    from armnn_parser_tflite.flat_table import FlatFile, FlatTable
+    from armnn.parsing.flatbuffers import FlatFile, FlatTable
     from armnn_parser_tflite.model_file import ModelFile
 
 ABSENT = -1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn.parsing.flatbuffers import FlatTable
 
 _ZEROS_PER_BYTE = 64
 """A few bytes may claim a tensor of any size, so its zeros count as read, if not in full."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from armnn.graph import Network, Value
+    from armnn.parsing.flatbuffers import FlatTable
     from armnn.tensor import TensorInfo
-    from armnn_parser_tflite.flat_table import FlatTable
     from armnn_parser_tflite.model_file import ModelFile
 
 

@@ -9,8 +9,8 @@ from armnn.parsing.conversion import same_padding
 from armnn_parser_tflite._bindings import Padding
 
 if TYPE_CHECKING:
+    from armnn.parsing.flatbuffers import FlatTable
     from armnn.tensor import Dimension
-    from armnn_parser_tflite.flat_table import FlatTable
     from armnn_parser_tflite.operation import Operation
 
 LARGEST = 2**24

@@ -14,7 +14,7 @@ from armnn_parser_tflite.weights import real_like
 
 if TYPE_CHECKING:
     from armnn.graph import Value
-    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn.parsing.flatbuffers import FlatTable
     from armnn_parser_tflite.operation import Operation
 
 FUSED = {

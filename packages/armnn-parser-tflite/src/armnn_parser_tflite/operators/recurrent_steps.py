@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from armnn.graph import Value
-    from armnn_parser_tflite.flat_table import FlatTable
+    from armnn.parsing.flatbuffers import FlatTable
     from armnn_parser_tflite.operation import Operation
 
 _NO_ACTIVATION = (ActivationFunction.LINEAR, 1.0, 0.0)

@@ -16,29 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from armnn.errors import ParseError
-from armnn_parser_tflite._bindings import TABLES
+from armnn.parsing.flatbuffers._kinds import INT32, NUMBERS, UINT16, UINT32, UINT32_PAIR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.parsing.flatbuffers._kinds import Tables
+
 _T = TypeVar("_T")
-
-_NUMBERS: Final = {
-    "Bool": struct.Struct("<?"),
-    "Int8": struct.Struct("<b"),
-    "Uint8": struct.Struct("<B"),
-    "Uint16": struct.Struct("<H"),
-    "Int32": struct.Struct("<i"),
-    "Uint32": struct.Struct("<I"),
-    "Int64": struct.Struct("<q"),
-    "Uint64": struct.Struct("<Q"),
-    "Float32": struct.Struct("<f"),
-}
-"""How the numbers of each kind are stored."""
-
-_UINT16: Final = _NUMBERS["Uint16"]
-_INT32: Final = _NUMBERS["Int32"]
-_UINT32: Final = _NUMBERS["Uint32"]
 
 _ERRORS = (struct.error, ValueError)
 """What is raised where an offset or a length leads out of the file."""
@@ -56,11 +41,13 @@ class FlatFile:
     Attributes:
         data: The content of the file.
         name: What error messages call it.
+        tables: The schema of its tables.
     """
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, tables: Tables) -> None:
         self.data = data
         self.name = name
+        self.tables = tables
         self._work: float = _WORK_PER_BYTE * len(data) + _LEAST_WORK
 
     def charge(self, size: int) -> None:
@@ -96,7 +83,7 @@ class FlatTable:
 
     def __init__(self, kind: str, data: bytes, position: int, file: FlatFile) -> None:
         self._kind = kind
-        self._fields = TABLES.get(kind, {})
+        self._fields = file.tables.get(kind, {})
         self._data = data
         self._position = position
         self._file = file
@@ -130,6 +117,13 @@ class FlatTable:
     def flag(self, name: str) -> bool:
         """Return a truth value."""
         return bool(self._number(name))
+
+    def pair(self, name: str) -> tuple[int, int] | None:
+        """Return a pair of numbers, None if it is absent."""
+        pair: tuple[int, int] | None = self._read(
+            self._fields[name][0], name, UINT32_PAIR.unpack_from
+        )
+        return pair
 
     def text(self, name: str) -> str:
         """Return a text, "" if absent.
@@ -186,7 +180,7 @@ class FlatTable:
 
     def slot_integer(self, slot: int, *, wide: bool = False) -> int:
         """Return an unsigned 32- or 64-bit number by vtable place."""
-        number = _NUMBERS["Uint64" if wide else "Uint32"]
+        number = NUMBERS["Uint64" if wide else "Uint32"]
         found = self._read(slot, f"field {slot}", number.unpack_from)
         return 0 if found is None else int(found[0])
 
@@ -205,7 +199,7 @@ class FlatTable:
 
     def _number(self, name: str) -> float:
         slot, kind, default = self._fields[name]
-        found = self._read(slot, name, _NUMBERS[kind].unpack_from)
+        found = self._read(slot, name, NUMBERS[kind].unpack_from)
         number: float = default if found is None else found[0]
         return number
 
@@ -235,12 +229,12 @@ class FlatTable:
     def _place(self, slot: int) -> int | None:
         """Return a field's place, None if the table lacks it."""
         if self._vtable is None:
-            start = self._position - _INT32.unpack_from(self._data, self._position)[0]
+            start = self._position - INT32.unpack_from(self._data, self._position)[0]
             if start < 0:  # from which Python would count back from the end
                 raise ValueError(f"the vtable's offset is {start}")
-            self._vtable = start, _UINT16.unpack_from(self._data, start)[0]
+            self._vtable = start, UINT16.unpack_from(self._data, start)[0]
         start, size = self._vtable
-        offset = _UINT16.unpack_from(self._data, start + slot)[0] if slot < size else 0
+        offset = UINT16.unpack_from(self._data, start + slot)[0] if slot < size else 0
         return self._position + offset if offset else None
 
     def _decoded(self, text: bytes | None) -> str:
@@ -252,7 +246,7 @@ class FlatTable:
 
 def _target(data: bytes, place: int) -> int:
     """Return where the offset at a place leads to."""
-    target = place + int(_UINT32.unpack_from(data, place)[0])
+    target = place + int(UINT32.unpack_from(data, place)[0])
     if target >= len(data):
         raise ValueError(f"the offset at {place} leads to {target} of {len(data)} bytes")
     return target
@@ -260,13 +254,13 @@ def _target(data: bytes, place: int) -> int:
 
 def _text(data: bytes, place: int) -> bytes:
     start = _target(data, place)
-    size = _UINT32.unpack_from(data, start)[0]
+    size = UINT32.unpack_from(data, start)[0]
     return data[start + 4 : start + 4 + size]
 
 
 def _vector_place(data: bytes, place: int) -> tuple[int, int]:
     start = _target(data, place)
-    return start + 4, int(_UINT32.unpack_from(data, start)[0])
+    return start + 4, int(UINT32.unpack_from(data, start)[0])
 
 
 def _vector(dtype: np.dtype[Any], data: bytes, place: int) -> NDArray[Any]:
@@ -288,6 +282,6 @@ def _targets(data: bytes, place: int) -> list[int]:
 _NOTHING: Final[NDArray[Any]] = np.empty(0, np.uint8)
 
 _VECTORS: Final = {
-    f"[{kind}]": partial(_vector, np.dtype(number.format)) for kind, number in _NUMBERS.items()
+    f"[{kind}]": partial(_vector, np.dtype(number.format)) for kind, number in NUMBERS.items()
 }
 """What reads a vector of the numbers of each kind."""
