@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The reader and the writer against Google's package, and each other."""
+"""Reader and writer against each other and Google's package."""
 
 from __future__ import annotations
 

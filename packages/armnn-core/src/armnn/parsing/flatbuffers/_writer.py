@@ -41,7 +41,7 @@ class FlatRecord:
 
 
 def flat_pieces(root: FlatRecord, tables: Tables, identifier: bytes) -> list[Piece]:
-    """Return the bytes of a file, in pieces; arrays are not copied.
+    """Return the bytes of a file in pieces, without copies.
 
     Args:
         root: The root table.
@@ -75,7 +75,7 @@ class _File:
         return position
 
     def table(self, record: FlatRecord) -> int:
-        """Write a table with all that it refers to; return where."""
+        """Write a table with its children; return the position."""
         schema = self._tables[record.kind]
         present = {
             name: value
@@ -114,7 +114,7 @@ class _File:
         return self._vtables[data]
 
     def _child(self, kind: str, value: Any) -> int:
-        """Write what a field refers to; return where."""
+        """Write what a field refers to; return the position."""
         if isinstance(value, FlatRecord):
             return self.table(value)
         if kind == "Text":
@@ -141,7 +141,7 @@ class _File:
 
 
 def _patch(body: bytearray, at: int, distance: int) -> None:
-    """Write the offset of a place ``distance`` behind the body's start."""
+    """Write an offset to a place, counted from the body."""
     UINT32.pack_into(body, at, distance - at)
 
 
