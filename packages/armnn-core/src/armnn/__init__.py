@@ -21,7 +21,13 @@ from armnn.backends import CreationOptions
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
 from armnn.layers import LayerType
-from armnn.optimizer import OptimizedNetwork, Report, ReportRow
+from armnn.optimizer import (
+    OptimizedNetwork,
+    OptimizerOptions,
+    Report,
+    ReportRow,
+    ShapeInferenceMethod,
+)
 from armnn.parsing import parse
 from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
 from armnn.tensor import TensorInfo
@@ -85,6 +91,7 @@ __all__ = [
     "NormalizationAlgorithmChannel",
     "NormalizationAlgorithmMethod",
     "OptimizedNetwork",
+    "OptimizerOptions",
     "OutputShapeRounding",
     "PaddingMethod",
     "PaddingMode",
@@ -95,6 +102,7 @@ __all__ = [
     "ResizeMethod",
     "Runtime",
     "ScatterNdFunction",
+    "ShapeInferenceMethod",
     "TensorInfo",
     "UnaryOperation",
     "Value",

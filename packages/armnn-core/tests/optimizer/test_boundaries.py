@@ -128,3 +128,52 @@ def test_a_backend_that_also_takes_host_memory_gets_no_copy(make_backend, make_r
     assert all(layer.type != "MemCopy" for layer in optimized.network.layers)
     _, outputs = run(runtime, host_device_host(), ["Device", "Host"])
     np.testing.assert_array_equal(outputs["y"], 4 * X)
+
+
+class Exporting(DeviceFactory):
+    export_sources = frozenset({MemorySource.MALLOC})
+
+
+def placed(make_backend, make_runtime, factories: tuple[Any, ...], **options: bool) -> list[str]:
+    """Return the factories of input and output of one layer."""
+    names = [f"memory{index}" for index in range(len(factories))]
+
+    def register(_: object, registry: Any) -> None:
+        for name, factory in zip(names, factories, strict=True):
+            registry.register(factory(name))
+
+    device = make_backend(
+        "Device",
+        handle_factory_preferences=tuple(names),
+        register_tensor_handle_factories=register,
+        create_memory_manager=lambda _: DeviceMemory(),
+    )
+    network = Network()
+    x = network.add_input("x", INFO)
+    network.add_output("y", network.add_addition(x, x, name="a"))
+    runtime = make_runtime(device)
+    optimized = runtime.optimize(network, ["Device"], **options)
+    placement = optimized.specialise({}, {}).placement
+    _, outputs = run(runtime, network, ["Device"])
+    np.testing.assert_array_equal(outputs["y"], 2 * X)
+    return [placement.factories[value] for value in placement.factories]
+
+
+def test_inputs_prefer_memory_that_imports_on_request(make_backend, make_runtime) -> None:
+    kinds = (DeviceFactory, ImportingFactory)
+    assert placed(make_backend, make_runtime, kinds) == ["memory0", "memory0"]
+    made = placed(make_backend, make_runtime, kinds, import_enabled=True)
+    assert made == ["memory1", "memory0"]
+
+
+def test_outputs_prefer_memory_that_exports_on_request(make_backend, make_runtime) -> None:
+    kinds = (DeviceFactory, Exporting)
+    made = placed(make_backend, make_runtime, kinds, export_enabled=True)
+    assert made == ["memory0", "memory1"]
+
+
+def test_without_such_memory_the_wish_changes_nothing(make_backend, make_runtime) -> None:
+    made = placed(
+        make_backend, make_runtime, (DeviceFactory,), import_enabled=True, export_enabled=True
+    )
+    assert made == ["memory0", "memory0"]

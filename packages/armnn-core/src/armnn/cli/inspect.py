@@ -24,6 +24,7 @@ from armnn.cli.model_options import (
 )
 from armnn.cli.operators import operator_table, with_all_read
 from armnn.cli.optimized_layers import OptimizedLayers
+from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
 from armnn.cli.output import print_json, progress
 from armnn.cli.run_options import add_shape_argument
 from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
@@ -63,6 +64,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.set_defaults(handler=inspect)
     add_model_arguments(parser)
+    add_optimizer_arguments(parser)
     add_shape_argument(parser)
     parser.add_argument("--layers", action="store_true", help="list every layer with its shapes")
     parser.add_argument(
@@ -178,6 +180,7 @@ def _optimized(
         backend_options=backend_options(arguments.option),
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
+        **optimizer_options(arguments),
     )
     if sized.is_open:
         return OptimizedLayers(optimized.network)

@@ -24,6 +24,7 @@ from armnn.cli.model_options import (
     parser_options,
 )
 from armnn.cli.open_shapes import explaining_open_shapes
+from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
 from armnn.cli.output import print_json, progress
 from armnn.cli.results import Labels, check_labels, class_counts, labels_in_metadata, read_labels
 from armnn.cli.run_options import add_run_arguments, input_options
@@ -58,6 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.set_defaults(handler=run)
     add_model_arguments(parser)
+    add_optimizer_arguments(parser)
     add_run_arguments(parser)
 
 
@@ -114,6 +116,7 @@ def _load(
         backend_options=backend_options(arguments.option),
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
+        **optimizer_options(arguments),
         profiler=recorder,
         cache_dir=arguments.cache_dir,
         parser_options=parser_options(arguments),

@@ -365,7 +365,7 @@ class Network(LayerBuilders):
             GraphError: A layer reads a value that none of them makes.
         """
         copy = Network(self.name, self.metadata)
-        copy.aliases = self.aliases
+        copy.aliases, copy.declared_shapes = self.aliases, dict(self.declared_shapes)
         copy.quantized_arithmetic = self.quantized_arithmetic
         copy.is_self_contained = self.is_self_contained
         values: dict[Value, Value] = {}

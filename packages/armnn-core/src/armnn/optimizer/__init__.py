@@ -5,21 +5,31 @@ from __future__ import annotations
 
 from armnn.optimizer.assign import check_layer_names
 from armnn.optimizer.candidates import Candidate
+from armnn.optimizer.keywords import OptimizerKeywords
 from armnn.optimizer.optimized_network import OptimizedNetwork
-from armnn.optimizer.options import OptimizerOptions
+from armnn.optimizer.options import (
+    DebugCallback,
+    OptimizerOptions,
+    ShapeInferenceMethod,
+    checked_options,
+)
 from armnn.optimizer.phases import Participants, Prepared, phase
 from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
 
 __all__ = [
     "Candidate",
     "CompiledPart",
+    "DebugCallback",
     "OptimizedNetwork",
+    "OptimizerKeywords",
     "OptimizerOptions",
     "Participants",
     "Prepared",
     "Refusal",
     "Report",
     "ReportRow",
+    "ShapeInferenceMethod",
     "check_layer_names",
+    "checked_options",
     "phase",
 ]

@@ -18,6 +18,7 @@ from armnn.types import MemorySource
 if TYPE_CHECKING:
     from armnn.backends import TensorHandleFactories
     from armnn.graph import Layer, Network, Value
+    from armnn.optimizer.options import OptimizerOptions
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
 _HOST_SOURCES = frozenset({MemorySource.MALLOC})
@@ -41,6 +42,7 @@ def place_tensors(
     network: Network,
     preferences_of_backend: Mapping[str, Sequence[str]],
     registered: TensorHandleFactories,
+    options: OptimizerOptions,
 ) -> Placement:
     """Choose each value's memory and insert MemImport and MemCopy.
 
@@ -48,7 +50,20 @@ def place_tensors(
         network: Its layers are assigned to backends.
         preferences_of_backend: The factory ids that each backend works with; none means the host.
         registered: The factories by id; the host's is not among them.
+        options: Whether inputs and outputs prefer memory that imports or exports.
     """
+
+    def imports(factory: str) -> bool:
+        return factory not in registered or bool(registered[factory].import_sources)
+
+    def exports(factory: str) -> bool:
+        return factory not in registered or bool(registered[factory].export_sources)
+
+    def crosses(layer: Layer, value: Value) -> Sequence[Callable[[str], bool]]:
+        """Return what the memory of a crossing tensor must do."""
+        read = any(reader.type == "Output" for reader, _ in value.uses)
+        wishes = [imports] if options.import_enabled and layer.type == "Input" else []
+        return wishes + ([exports] if options.export_enabled and read else [])
 
     def preferences(layer: Layer) -> Sequence[str]:
         return preferences_of_backend.get(layer.backend or "", ()) or HOST
@@ -58,7 +73,7 @@ def place_tensors(
         if layer.data is not None:
             continue
         for value in layer.outputs:
-            factories[value] = _choose(layer, value, preferences)
+            factories[value] = _choose(layer, value, preferences, crosses(layer, value))
             _carry(network, value, factories, preferences, registered)
     return Placement(factories, preferences)
 
@@ -71,13 +86,23 @@ def _readers(value: Value) -> list[tuple[Layer, int]]:
     return [(layer, index) for layer, index in value.uses if layer.type != "Output"]
 
 
-def _choose(producer: Layer, value: Value, preferences: Callable[[Layer], Sequence[str]]) -> str:
+def _choose(
+    producer: Layer,
+    value: Value,
+    preferences: Callable[[Layer], Sequence[str]],
+    wishes: Sequence[Callable[[str], bool]],
+) -> str:
+    """Return the factory that fewest readers need a copy from.
+
+    Those that fulfil every wish come first.
+    """
     readers = [layer for layer, _ in _readers(value)]
     if producer.type == "Input":
         # The runtime fills it through map(), so it may be wherever its readers like it best.
         offers = list(dict.fromkeys(f for layer in readers for f in preferences(layer))) or HOST
     else:
         offers = preferences(producer)
+    offers = [each for each in offers if all(wish(each) for wish in wishes)] or offers
     return min(offers, key=lambda f: sum(f not in preferences(layer) for layer in readers))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
 from armnn.layers import filled_descriptor
+from armnn.tensor import format_shape
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
@@ -24,6 +25,44 @@ def infer_shapes(network: Network) -> None:
         if layer.inputs:  # of one that reads nothing all was known when it was added
             fill_descriptor(network, layer)
             update_outputs(layer)
+
+
+def demand_shapes(network: Network, *, allow_expanded_dims: bool) -> None:
+    """Check that all shapes are known and as declared.
+
+    (Arm NN: ``ShapeInferenceMethod::ValidateOnly``.)
+
+    Args:
+        network: Its shapes are inferred.
+        allow_expanded_dims: Whether shapes may differ by dimensions of 1.
+
+    Raises:
+        ShapeError: A dimension is open, or an output has another shape than the model declares.
+    """
+    for layer in network.topological_order():
+        for value in layer.outputs:
+            if not value.info.is_static:
+                raise ShapeError(
+                    f"layer {layer.name!r} ({layer.type}) makes {value.info}, whose shape is not "
+                    "known in full: expected that with shape_inference_method='ValidateOnly'; fix "
+                    "the model's input shapes, or use 'InferAndValidate'"
+                )
+    for layer in network.outputs:
+        declared = network.declared_shapes.get(layer.name)
+        (info,) = layer.input_infos
+        if declared is None or info is None:
+            continue
+        shapes = [declared, info.static_shape]
+        if allow_expanded_dims:
+            shapes = [tuple(size for size in shape if size != 1) for shape in shapes]
+        agree = len(shapes[0]) == len(shapes[1]) and all(
+            not isinstance(said, int) or said == found for said, found in zip(*shapes, strict=True)
+        )
+        if not agree:
+            raise ShapeError(
+                f"the output {layer.name!r} has the inferred shape {format_shape(info.shape)}: "
+                f"expected {format_shape(declared)}, which the model declares"
+            )
 
 
 def update_outputs(layer: Layer) -> None:

@@ -19,7 +19,7 @@ from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
 from armnn.optimizer.candidates import Candidate, Evaluator, FoldPermission, NetworkAnswers
 from armnn.optimizer.deferred import awaited_values, deferred_operator
-from armnn.optimizer.infer import infer_shapes
+from armnn.optimizer.infer import demand_shapes, infer_shapes
 from armnn.optimizer.report import Report, ReportRow
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import Segments, split
@@ -107,6 +107,8 @@ def prepare_network(
         _hint(network, options)
     with phase(sink, "infer shapes"):
         infer_shapes(network)
+        if options.demands_shapes:
+            demand_shapes(network, allow_expanded_dims=options.allow_expanded_dims)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
         accepts = participants.fold_permission()
@@ -173,7 +175,7 @@ def prepare_specialisation(
         head.remove_unused()
     with phase(sink, "place tensors"):
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
-        placement = place_tensors(head, preferences, participants.factories)
+        placement = place_tensors(head, preferences, participants.factories, options)
     report = _report(layers, assignment, replaced, label)
     return Prepared(head, placement, report, replace(segments, head=head))
 

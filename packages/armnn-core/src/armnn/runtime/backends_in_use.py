@@ -80,7 +80,7 @@ class BackendsInUse:
         hints = dict.fromkeys(layer.backend_hint for layer in layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
-        participants = self._join(chosen, named, request.backend_options, profiler)
+        participants = self._join(chosen, named, request.options.model_options, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
         if network is not None:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from armnn.backends import CreationOptions
 from armnn.runtime.runtime import shared_runtime
@@ -13,7 +13,7 @@ from armnn.runtime.runtime import shared_runtime
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork
+    from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.loaded_network import LoadedNetwork
@@ -33,21 +33,21 @@ def optimize(
     network: Network,
     backends: Sequence[str] | None = None,
     *,
+    options: OptimizerOptions | None = None,
     backend_options: BackendOptions | None = None,
-    layer_backends: Mapping[str, str] | None = None,
-    strict: bool = False,
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
+    **keywords: Unpack[OptimizerKeywords],
 ) -> OptimizedNetwork:
     """Call :meth:`Runtime.optimize` of the default runtime."""
     return default_runtime().optimize(
         network,
         backends,
+        options=options,
         backend_options=backend_options,
-        layer_backends=layer_backends,
-        strict=strict,
         profiler=profiler,
         cache_dir=cache_dir,
+        **keywords,
     )
 
 
@@ -55,25 +55,25 @@ def load_model(
     model: str | PathLike[str] | Network,
     backends: Sequence[str] | None = None,
     *,
+    options: OptimizerOptions | None = None,
     backend_options: BackendOptions | None = None,
-    layer_backends: Mapping[str, str] | None = None,
-    strict: bool = False,
     shapes: Sequence[InputShapes] = (),
     quantize: bool = False,
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
     parser_options: ParserOptions | None = None,
+    **keywords: Unpack[OptimizerKeywords],
 ) -> LoadedNetwork:
     """Call :meth:`Runtime.load_model` of the default runtime."""
     return default_runtime().load_model(
         model,
         backends,
+        options=options,
         backend_options=backend_options,
-        layer_backends=layer_backends,
-        strict=strict,
         shapes=shapes,
         quantize=quantize,
         profiler=profiler,
         cache_dir=cache_dir,
         parser_options=parser_options,
+        **keywords,
     )

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-from armnn._arguments import file_path, flag, mapping, refused, text, texts
-from armnn._installing import FAST, REFERENCE
-from armnn.optimizer import OptimizerOptions
+from armnn._arguments import file_path, refused, texts
+from armnn._installing import REFERENCE
+from armnn.errors import InvalidArgumentError
+from armnn.optimizer import OptimizerOptions, checked_options
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue
@@ -28,20 +29,18 @@ class OptimizationRequest:
 
     Attributes:
         backends: Ids in the order of preference; None for all that can be used.
-        backend_options: Options of backends for this network.
         options: The decisions about its layers.
         cache_dir: The folder of the cache, if there is one.
     """
 
     backends: Sequence[str] | None
-    backend_options: BackendOptions
     options: OptimizerOptions
     cache_dir: str | None
 
     @property
     def cache_key(self) -> str:
         """The fields that a preparation depends on, as text."""
-        return repr(replace(self, cache_dir=None))
+        return f"{self.backends!r} {self.options.cache_key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +66,32 @@ class LoadRequest:
 
 def checked_request(
     backends: object,
+    options: object,
+    keywords: Mapping[str, object],
     backend_options: object,
-    layer_backends: object,
-    strict: object,
     cache_dir: object,
 ) -> OptimizationRequest:
     """Return the checked arguments of ``optimize``.
 
+    Args:
+        backends: Ids in the order of preference.
+        options: An OptimizerOptions, or None.
+        keywords: Options by name, which take precedence.
+        backend_options: The earlier name of the option ``model_options``.
+        cache_dir: The folder of the cache, or None.
+
     Raises:
         InvalidArgumentError: One is of another kind.
     """
+    if backend_options is not None:
+        if keywords.get("model_options"):
+            raise InvalidArgumentError(
+                "backend_options and model_options are two names of one argument: expected one"
+            )
+        keywords = {**keywords, "model_options": backend_options}
     return OptimizationRequest(
         _backend_ids(backends),
-        _options(backend_options),
-        OptimizerOptions(
-            strict=flag(strict, "strict"), layer_backends=_layer_backends(layer_backends)
-        ),
+        checked_options(options, keywords),
         None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
     )
 
@@ -107,28 +116,3 @@ def _backend_ids(backends: object) -> tuple[str, ...] | str | None:
     if backends is None or isinstance(backends, str):  # the registry knows what to say of a text
         return backends
     return texts(backends, "the backends", f"a list of ids such as {[REFERENCE]}")
-
-
-def _options(options: object) -> Mapping[str, Mapping[str, Any]]:
-    expected = f"a mapping from backend ids to their options, such as {{{FAST!r}: {{...}}}}"
-    if options is None:
-        return {}
-    for backend, given in mapping(options, "the backend_options", expected).items():
-        what = f"the options for backend {text(backend, 'a backend id in backend_options')!r}"
-        for name, value in mapping(given, what).items():
-            option = f"the option {text(name, f'a name in {what}')!r} for backend {backend!r}"
-            if not isinstance(value, (bool, int, float, str)):
-                raise refused(option, value, "a text, a number, True or False")
-    return mapping(options, "the backend_options")
-
-
-def _layer_backends(layer_backends: object) -> dict[str, str]:
-    expected = "a mapping from names of layers to backend ids"
-    return {
-        text(name, "the name of a layer in layer_backends"): text(
-            backend, f"the backend of layer {name!r}"
-        )
-        for name, backend in mapping(
-            {} if layer_backends is None else layer_backends, "the layer_backends", expected
-        ).items()
-    }

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from armnn._arguments import flag, instance, items
 from armnn._digest import file_sha256
@@ -29,6 +29,7 @@ from armnn.storage.source import ModelSource
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
+    from armnn.optimizer import OptimizerKeywords, OptimizerOptions
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.request import BackendOptions, OptimizationRequest
@@ -75,11 +76,11 @@ class Runtime(NetworkOwner):
         network: Network,
         backends: Sequence[str] | None = None,
         *,
+        options: OptimizerOptions | None = None,
         backend_options: BackendOptions | None = None,
-        layer_backends: Mapping[str, str] | None = None,
-        strict: bool = False,
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
+        **keywords: Unpack[OptimizerKeywords],
     ) -> OptimizedNetwork:
         """Prepare a network for its backends.
 
@@ -87,12 +88,12 @@ class Runtime(NetworkOwner):
             network: Is not changed.
             backends: Ids in the order of preference. Without them every usable backend of an
                 installed package takes part, by score then id, CpuRef last.
-            backend_options: Options for this network, by backend id.
-            layer_backends: The backend that a layer shall run on, by the layer's name.
-            strict: Raise instead of letting a layer fall back.
+            options: How the network is prepared.
+            backend_options: The earlier name of the option ``model_options``.
             profiler: Gets one event per phase.
             cache_dir: A folder that keeps what backends compiled, for the next process; only its
                 owner may be able to write to it.
+            keywords: Fields of ``options`` by name, which take precedence.
 
         Raises:
             UnknownBackendError: A backend that is named does not exist.
@@ -102,7 +103,7 @@ class Runtime(NetworkOwner):
         """
         instance(network, Network, "the network", "; parse() makes one of a file")
         check_profiler(profiler)
-        request = checked_request(backends, backend_options, layer_backends, strict, cache_dir)
+        request = checked_request(backends, options, keywords, backend_options, cache_dir)
         return self._optimized(network, request, profiler)
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
@@ -120,23 +121,22 @@ class Runtime(NetworkOwner):
         model: str | PathLike[str] | Network,
         backends: Sequence[str] | None = None,
         *,
+        options: OptimizerOptions | None = None,
         backend_options: BackendOptions | None = None,
-        layer_backends: Mapping[str, str] | None = None,
-        strict: bool = False,
         shapes: Sequence[InputShapes] = (),
         quantize: bool = False,
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
         parser_options: ParserOptions | None = None,
+        **keywords: Unpack[OptimizerKeywords],
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
 
         Args:
             model: The path of a model file, or a network.
             backends: See :meth:`optimize`.
+            options: See :meth:`optimize`.
             backend_options: See :meth:`optimize`.
-            layer_backends: See :meth:`optimize`.
-            strict: See :meth:`optimize`.
             shapes: Input shapes to prepare now; others are prepared when they are first run. See
                 :meth:`LoadedNetwork.prepare`.
             quantize: Let ``run`` take and return real values where inputs and outputs are
@@ -144,27 +144,28 @@ class Runtime(NetworkOwner):
             profiler: Gets one event per phase.
             cache_dir: See :meth:`optimize`.
             parser_options: Options of the parser; see :func:`armnn.parse`.
+            keywords: See :meth:`optimize`.
 
         Raises:
             ModelFileError: The file cannot be read or understood.
             InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
         check_profiler(profiler)
-        request = checked_request(backends, backend_options, layer_backends, strict, cache_dir)
+        request = checked_request(backends, options, keywords, backend_options, cache_dir)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
-        options = checked_options(parser_options)
+        parsing = checked_options(parser_options)
         if isinstance(model, Network):
-            if options:
+            if parsing:
                 raise InvalidArgumentError(
-                    f"the parser_options {options!r} were given with a Network, which needs no "
+                    f"the parser_options {parsing!r} were given with a Network, which needs no "
                     "parser: give them to parse()"
                 )
             optimized = self._optimized(model, request, profiler)
             return self._load(optimized, None, shapes, profiler, quantize=quantize)
         file = checked_file(model)
         source = ModelSource.of(file)
-        origin = LoadRequest(source, request, shapes, quantize, self.options, options)
+        origin = LoadRequest(source, request, shapes, quantize, self.options, parsing)
         return self._load_file(file, origin, profiler)
 
     @staticmethod

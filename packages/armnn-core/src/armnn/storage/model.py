@@ -124,6 +124,7 @@ class ModelStore:
         values: Mapping[str, NDArray[Any]],
         facts: ModelFacts,
         participants: Participants,
+        options: OptimizerOptions,
     ) -> Prepared | None:
         """Return the prepared network for input shapes, if stored."""
         start = time.perf_counter_ns()
@@ -131,7 +132,7 @@ class ModelStore:
             entry = self._cache.read("prepared", self._key, *_spelled(shapes, values))
             if entry is None:
                 return None
-            found = decoded(*entry, participants)
+            found = decoded(*entry, participants, options)
             _check_ports(found.network, shapes, facts)
         except StaleEntryError as error:
             self._cache.note("model", _title(shapes), f"prepared again: {error}", start)
@@ -228,7 +229,7 @@ class StoredNetwork:
     def specialise(
         self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
     ) -> Prepared:
-        prepared = self._store.prepared(shapes, values, self.facts, self.participants)
+        prepared = self._store.prepared(shapes, values, self.facts, self.participants, self.options)
         if prepared is None:
             prepared = self._optimized().specialise(shapes, values)
             self._store.keep(shapes, values, prepared)

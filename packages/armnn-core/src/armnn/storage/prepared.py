@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Layer, Value
     from armnn.layers import Descriptor
-    from armnn.optimizer import Participants
+    from armnn.optimizer import OptimizerOptions, Participants
 
 
 _E = TypeVar("_E", bound=ArmnnEnum)
@@ -131,7 +131,10 @@ def _plain(value: Any) -> Any:
 
 
 def decoded(
-    stored: dict[str, Any], blocks: Sequence[memoryview], participants: Participants
+    stored: dict[str, Any],
+    blocks: Sequence[memoryview],
+    participants: Participants,
+    options: OptimizerOptions,
 ) -> Prepared:
     """Return the network of :func:`encoded`; constants share the blocks.
 
@@ -139,7 +142,7 @@ def decoded(
         StaleEntryError: It is not what was stored, or a program does not fit any more.
     """
     try:
-        return _decoded(stored, blocks, participants)
+        return _decoded(stored, blocks, participants, options)
     except StaleEntryError:
         raise
     except (ArmnnError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -147,7 +150,10 @@ def decoded(
 
 
 def _decoded(
-    stored: dict[str, Any], blocks: Sequence[memoryview], participants: Participants
+    stored: dict[str, Any],
+    blocks: Sequence[memoryview],
+    participants: Participants,
+    options: OptimizerOptions,
 ) -> Prepared:
     network = Network(stored["name"])
     layers: list[Layer] = []
@@ -156,7 +162,7 @@ def _decoded(
         if "program" in row:
             layers[-1].compiled = _program(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
-    placement = place_tensors(network, preferences, participants.factories)
+    placement = place_tensors(network, preferences, participants.factories, options)
     if len(network) != len(layers):
         raise StaleEntryError("its tensors lie in other kinds of memory now")
     report = Report(tuple(_decoded_row(row) for row in stored["report"]))

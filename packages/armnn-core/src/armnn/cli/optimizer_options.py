@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The options of the command line that are OptimizerOptions."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import Field, fields
+from typing import Any
+
+from armnn.optimizer.options import OptimizerOptions, ShapeInferenceMethod, default_of
+
+_OTHERWISE = {
+    "model_options": "--option",
+    "layer_backends": "--layer-backend",
+    "strict": "--strict",
+    "profiling_enabled": "--profile",
+}
+"""Fields that the command has other options for."""
+
+
+_SPELLED = {
+    "debug": "--print-intermediate-layers",
+    "debug_to_file": "--print-intermediate-layers-to-file",
+}
+"""Fields with the names that Arm NN's ExecuteNetwork gives them; --debug is about the command."""
+
+
+def flag_of(option: Field[Any]) -> str:
+    """Return how the command line spells a field."""
+    known = _OTHERWISE.get(option.name) or _SPELLED.get(option.name)
+    prefix = "--no-" if default_of(option) is True else "--"
+    return known or prefix + option.name.replace("_", "-")
+
+
+def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add an option for each field that has none yet."""
+    group = parser.add_argument_group("optimizer")
+    for option in _own_options():
+        purpose, default = option.metadata["purpose"], default_of(option)
+        kind: dict[str, Any] = {"action": "store_true", "help": purpose}
+        if option.name == "debug_to_file":
+            kind = {"metavar": "DIR", "default": False, "help": purpose}
+        elif isinstance(default, ShapeInferenceMethod):
+            names = [member.arm_name for member in ShapeInferenceMethod]
+            shown = f"{purpose} (default: %(default)s)"
+            kind = {"choices": names, "default": default.arm_name, "help": shown}
+        elif default is True:
+            kind = {"action": "store_false", "help": f"do not {purpose}"}
+        group.add_argument(flag_of(option), dest=f"optimizer_{option.name}", **kind)
+
+
+def optimizer_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that the command line gives, as keywords."""
+    return {each.name: getattr(arguments, f"optimizer_{each.name}") for each in _own_options()}
+
+
+def _own_options() -> list[Field[Any]]:
+    return [option for option in fields(OptimizerOptions) if option.name not in _OTHERWISE]
