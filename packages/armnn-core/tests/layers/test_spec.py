@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from armnn.errors import InvalidArgumentError
-from armnn.layers import LAYERS, Descriptor, InputSlot, descriptor
-from armnn.layers._shapes import same_as_input
-from armnn.layers._spec import layer, result, slot
+from armnn.layers import LAYERS, Descriptor, InputSlot
+from armnn.layers._spec import layer, slot
 from armnn.types import (
     ActivationFunction,
     ArgMinMaxFunction,
@@ -376,7 +375,6 @@ def test_a_variadic_output_is_counted_by_the_descriptor() -> None:
     assert len(spec.output_slots(spec.descriptor())) == 0
 
 
-@descriptor
 class FakeDescriptor(Descriptor):
     """A layer of a test."""
 
@@ -384,10 +382,9 @@ class FakeDescriptor(Descriptor):
 
 
 def test_a_declared_layer_enters_the_table(table: None) -> None:
-    declared = layer("Fake", 5000, inputs=[slot("input")], outputs=[result()], infer=same_as_input)(
-        FakeDescriptor
-    )
-    assert declared is FakeDescriptor
+    declared = layer(5000, inputs=[slot("input")])(FakeDescriptor)
+    assert LAYERS["Fake"].descriptor is declared
+    assert declared(size=3).size == 3
     assert LAYERS["Fake"].number == 5000
     assert LAYERS["Fake"].since == (1, 0)
 
@@ -403,7 +400,7 @@ def test_a_taken_name_or_number_is_refused(
     table: None, name: str, number: int, message: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        layer(name, number, inputs=[], outputs=[], infer=same_as_input)(FakeDescriptor)
+        layer(number, outputs=[])(type(f"{name}Descriptor", (FakeDescriptor,), {}))
 
 
 @pytest.mark.parametrize(
@@ -413,23 +410,17 @@ def test_a_taken_name_or_number_is_refused(
 )
 def test_ill_formed_inputs_are_refused(table: None, inputs: list[InputSlot]) -> None:
     with pytest.raises(InvalidArgumentError, match="need different names, and only the last"):
-        layer("Fake", 5000, inputs=inputs, outputs=[], infer=same_as_input)(FakeDescriptor)
+        layer(5000, inputs=inputs, outputs=[])(FakeDescriptor)
 
 
 def test_an_input_cannot_fill_a_field_that_is_not_there(table: None) -> None:
     with pytest.raises(InvalidArgumentError, match="fills 'shape', which FakeDescriptor does not"):
-        layer(
-            "Fake",
-            5000,
-            inputs=[slot("shape", optional=True, fills="shape")],
-            outputs=[],
-            infer=same_as_input,
-        )(FakeDescriptor)
+        layer(5000, inputs=[slot("shape", optional=True, fills="shape")])(FakeDescriptor)
 
 
 def test_an_output_cannot_be_like_an_input_that_is_not_there(table: None) -> None:
     with pytest.raises(InvalidArgumentError, match="like 'input', which is no input"):
-        layer("Fake", 5000, inputs=[], outputs=[result()], infer=same_as_input)(FakeDescriptor)
+        layer(5000)(FakeDescriptor)
 
 
 def test_shapes_and_indices_are_integers_of_32_or_64_bits() -> None:

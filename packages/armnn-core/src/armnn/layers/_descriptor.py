@@ -24,6 +24,7 @@ Version: TypeAlias = tuple[int, int]
 _T = TypeVar("_T")
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class Descriptor:
     """The parameters of a layer, a frozen dataclass.
 
@@ -161,7 +162,6 @@ def parameter(default: _T, *, since: Version) -> _T:
     return dataclasses.field(default=default, metadata={"since": since})
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
 def descriptor(kind: type[_T]) -> type[_T]:
     """Make a class a descriptor: a dataclass with :class:`Descriptor`'s methods.
 

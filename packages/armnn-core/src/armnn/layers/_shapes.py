@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from armnn.layers._spec import Inputs
 
 
-def same_as_input(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
-    """Return the shape of the first input."""
-    return [inputs.shape(inputs.spec.inputs[0].name)]
-
-
 def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
     """Return the shape to which all inputs broadcast."""
     shape: Shape = ()

@@ -2,17 +2,14 @@
 """The layer table: one record per layer type.
 
 Everything else about a layer type derives from its record. A layer type is declared by decorating
-its descriptor::
+its descriptor, whose class has the name of the layer type::
 
-    @layer("Softmax", 52, inputs=[slot("input")], outputs=[result("output")], infer=same_as_input)
-    @descriptor
+    @layer(52, inputs=[slot("input")], infer=_softmax)
     class SoftmaxDescriptor(Descriptor):
         '''exp(beta * x) normalised along ``axis``.'''
 
         beta: float = 1.0
         axis: int = -1
-
-``@layer`` stands above ``@descriptor``, as the latter makes a new class.
 """
 
 from __future__ import annotations
@@ -20,11 +17,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from armnn._arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
-from armnn.layers._descriptor import Descriptor, Version
+from armnn.layers._descriptor import Descriptor, Version, descriptor
 from armnn.tensor import Shape, TensorInfo
 
 if TYPE_CHECKING:
@@ -143,10 +140,15 @@ class Inputs:
         return [info for info in self.infos[start:] if info is not None]
 
 
-ShapeFunction: TypeAlias = Callable[[Any, Inputs], Sequence[Shape | None]]
-"""From descriptor and inputs to one shape per output.
+Shapes: TypeAlias = Sequence[Shape | None]
+"""One shape per output.
 
 Unknown dimensions are None or a name; None for a shape means that not even the rank is known.
+"""
+
+ShapeFunction: TypeAlias = Callable[[Any, Inputs], Shapes]
+"""From descriptor and inputs to one shape per output.
+
 Raises ShapeError when the inputs do not fit each other or the descriptor.
 """
 
@@ -220,7 +222,17 @@ class LayerSpec:
 LAYERS: dict[str, LayerSpec] = {}
 """Every layer type by name, in the order of declaration."""
 
-_D = TypeVar("_D", bound=type[Descriptor])
+_D = TypeVar("_D", bound=Descriptor)
+
+
+class _Traits(TypedDict, total=False):
+    """Attributes of few layer types; see :class:`LayerSpec`."""
+
+    no_kernel: str
+    data_dependent: bool
+    since: Version
+    count_outputs: Callable[[Any], int]
+    moves_data: bool
 
 
 def slot(
@@ -258,42 +270,43 @@ def result(
     return OutputSlot(name, "" if types else like, types, variadic, axis, doc)
 
 
+_OUTPUT = result()
+
+
+def _same_as_input(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:
+    """Return the shape of the first input."""
+    return [inputs.shape(inputs.spec.inputs[0].name)]
+
+
 def layer(
-    name: str,
     number: int,
     *,
-    inputs: Sequence[InputSlot],
-    outputs: Sequence[OutputSlot],
-    infer: ShapeFunction,
-    no_kernel: str = "",
-    data_dependent: bool = False,
-    since: Version = (1, 0),
-    count_outputs: Callable[[Any], int] | None = None,
-    moves_data: bool = False,
-) -> Callable[[_D], _D]:
+    inputs: Iterable[InputSlot] = (),
+    outputs: Iterable[OutputSlot] = (_OUTPUT,),
+    infer: ShapeFunction = _same_as_input,
+    **traits: Unpack[_Traits],
+) -> Callable[[type[_D]], type[_D]]:
     """Enter the decorated descriptor into the layer table.
+
+    The layer type is named after the class, which becomes a dataclass.
+
+    Args:
+        number: See :class:`LayerSpec`.
+        inputs: Its inputs in slot order.
+        outputs: Its outputs in slot order; one that is like the input if left out.
+        infer: Its shape function; the output has the shape of the first input if left out.
+        traits: The other attributes of :class:`LayerSpec`.
 
     Raises:
         InvalidArgumentError: The name or the number is taken, or the slots are not well formed.
     """
 
-    def enter(descriptor: _D) -> _D:
-        spec = LayerSpec(
-            name,
-            number,
-            descriptor,
-            tuple(inputs),
-            tuple(outputs),
-            infer,
-            no_kernel,
-            data_dependent,
-            since,
-            count_outputs,
-            moves_data,
-        )
+    def enter(kind: type[_D]) -> type[_D]:
+        made, name = descriptor(kind), kind.__name__.removesuffix("Descriptor")
+        spec = LayerSpec(name, number, made, tuple(inputs), tuple(outputs), infer, **traits)
         _check_spec(spec)
         LAYERS[name] = spec
-        return descriptor
+        return made
 
     return enter
 

@@ -3,20 +3,13 @@
 
 from __future__ import annotations
 
-from armnn.layers._descriptor import Descriptor, descriptor
-from armnn.layers._shapes import broadcast_inputs, same_as_input
-from armnn.layers._spec import layer, result, slot
+from armnn.layers._descriptor import Descriptor
+from armnn.layers._shapes import broadcast_inputs
+from armnn.layers._spec import layer, slot
 from armnn.types import ActivationFunction
 
 
-@layer(
-    "Activation",
-    0,
-    inputs=[slot("input", "The x of the function.")],
-    outputs=[result()],
-    infer=same_as_input,
-)
-@descriptor
+@layer(0, inputs=[slot("input", "The x of the function.")])
 class ActivationDescriptor(Descriptor):
     """A function of each element, with parameters ``a`` and ``b``.
 
@@ -41,13 +34,10 @@ class ActivationDescriptor(Descriptor):
 
 
 @layer(
-    "Prelu",
     44,
     inputs=[slot("input", "The x."), slot("alpha", "The slope below zero; broadcasts.")],
-    outputs=[result()],
     infer=broadcast_inputs,
 )
-@descriptor
 class PreluDescriptor(Descriptor):
     """x where x is positive, else alpha * x.
 

@@ -7,10 +7,8 @@ queries, L keys, D numbers of a query or key, V of a value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import (
     is_multiple,
     known_better,
@@ -19,11 +17,11 @@ from armnn.layers._shapes import (
     require_shape,
     same_dimension,
 )
-from armnn.layers._spec import Inputs, layer, result, slot
-from armnn.tensor import Shape, format_shape
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.tensor import format_shape
 
 
-def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Shapes:
     query, key = require_rank(inputs, "query", 4), require_rank(inputs, "key", 4)
     batch, heads, queries, size = query
     value = require_rank(inputs, "value", 4)
@@ -40,7 +38,6 @@ def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Sequence[Shap
 
 
 @layer(
-    "Attention",
     1019,
     inputs=[
         slot("query", "[N,H,S,D]."),
@@ -56,7 +53,6 @@ def _attended(_descriptor: AttentionDescriptor, inputs: Inputs) -> Sequence[Shap
     outputs=[result("output", "[N,H,S,V].", like="query")],
     infer=_attended,
 )
-@descriptor
 class AttentionDescriptor(Descriptor):
     """softmax(scale * query * key^T + mask) * value, in heads.
 
@@ -81,7 +77,7 @@ class AttentionDescriptor(Descriptor):
         self.require_at_least(0, "scale", "softcap")
 
 
-def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Shapes:
     shape = require_rank(inputs, "input", 4)
     cosines = require_rank(inputs, "cos", 2, 3)
     pairs = cosines[-1]
@@ -101,17 +97,14 @@ def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Sequence
 
 
 @layer(
-    "RotaryEmbedding",
     1020,
     inputs=[
         slot("input", "[N,H,S,D]."),
         slot("cos", "[N,S,P], [1,S,P] or [S,P]: the cosines of P angles for each position."),
         slot("sin", "Of the same shape: the sines."),
     ],
-    outputs=[result()],
     infer=_rotated,
 )
-@descriptor
 class RotaryEmbeddingDescriptor(Descriptor):
     """Rotary position embedding: pairs of numbers turned by angles.
 

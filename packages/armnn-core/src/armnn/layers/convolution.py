@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
 from armnn.layers._shapes import (
     apply,
     is_multiple,
@@ -17,19 +16,16 @@ from armnn.layers._shapes import (
     same_dimension,
     window_positions,
 )
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
+from armnn.layers._windows import WindowDescriptor
 from armnn.tensor import Dimension, Shape, format_shape
 from armnn.types import DataLayout, DataType
 
-Pairs: TypeAlias = tuple[tuple[int, int], ...]
-
-_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
-_VOLUMETRIC = (DataLayout.NDHWC, DataLayout.NCDHW)
 _INPUT = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
 _BIAS = slot("bias", "One number per output channel, added to the sum.", optional=True)
 
 
-def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Shapes:
     layout = descriptor.data_layout
     weights = require_rank(inputs, "weights", 4)
     _check_groups(inputs, layout, weights[layout.channel_axis], weights[0])
@@ -38,7 +34,6 @@ def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Seque
 
 
 @layer(
-    "Convolution2d",
     10,
     inputs=[
         _INPUT,
@@ -49,11 +44,9 @@ def _convolution2d(descriptor: Convolution2dDescriptor, inputs: Inputs) -> Seque
         ),
         _BIAS,
     ],
-    outputs=[result()],
     infer=_convolution2d,
 )
-@descriptor
-class Convolution2dDescriptor(Descriptor):
+class Convolution2dDescriptor(WindowDescriptor):
     """Correlation of the input with weights, plus a bias.
 
     Attributes:
@@ -78,31 +71,8 @@ class Convolution2dDescriptor(Descriptor):
     dilation_y: int = 1
     data_layout: DataLayout = DataLayout.NCHW
 
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
-        self.require_at_least(1, "stride_x", "stride_y", "dilation_x", "dilation_y")
-        self.require_choice("data_layout", _PLANAR)
 
-    @property
-    def padding(self) -> Pairs:
-        """What is added (before, after) each spatial axis, height first."""
-        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The stride along each spatial axis, height first."""
-        return (self.stride_y, self.stride_x)
-
-    @property
-    def dilations(self) -> tuple[int, ...]:
-        """The dilation along each spatial axis, height first."""
-        return (self.dilation_y, self.dilation_x)
-
-
-def _depthwise(
-    descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _depthwise(descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs) -> Shapes:
     shape = require_rank(inputs, "input", 4)
     weights = require_rank(inputs, "weights", 4)
     channels, outputs = shape[descriptor.data_layout.channel_axis], weights[3]
@@ -115,7 +85,6 @@ def _depthwise(
 
 
 @layer(
-    "DepthwiseConvolution2d",
     13,
     inputs=[
         _INPUT,
@@ -125,10 +94,8 @@ def _depthwise(
         ),
         _BIAS,
     ],
-    outputs=[result()],
     infer=_depthwise,
 )
-@descriptor
 class DepthwiseConvolution2dDescriptor(Convolution2dDescriptor):
     """A convolution of each channel with M kernels.
 
@@ -136,9 +103,7 @@ class DepthwiseConvolution2dDescriptor(Convolution2dDescriptor):
     """
 
 
-def _transposed(
-    descriptor: TransposeConvolution2dDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _transposed(descriptor: TransposeConvolution2dDescriptor, inputs: Inputs) -> Shapes:
     layout = descriptor.data_layout
     shape = require_rank(inputs, "input", 4)
     weights = require_rank(inputs, "weights", 4)
@@ -194,7 +159,6 @@ def _requested_transposed(
 
 
 @layer(
-    "TransposeConvolution2d",
     62,
     inputs=[
         _INPUT,
@@ -205,11 +169,9 @@ def _requested_transposed(
         ),
         _BIAS,
     ],
-    outputs=[result()],
     infer=_transposed,
 )
-@descriptor
-class TransposeConvolution2dDescriptor(Descriptor):
+class TransposeConvolution2dDescriptor(WindowDescriptor):
     """Transposed convolution, the gradient of a convolution, plus bias.
 
     It is also called deconvolution. Each input element adds its window of weights, scaled, to the
@@ -238,11 +200,12 @@ class TransposeConvolution2dDescriptor(Descriptor):
     output_shape_enabled: bool = False
     output_shape: tuple[int, ...] = ()
 
+    least_stride: ClassVar[int] = 0
+
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
-        self.require_at_least(0, "stride_x", "stride_y", "output_shape")
-        self.require_choice("data_layout", _PLANAR)
+        WindowDescriptor.check(self)  # a class with slots is made anew, so no super()
+        self.require_at_least(0, "output_shape")
         if len(self.output_shape) != (4 if self.output_shape_enabled else 0):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: output_shape_enabled is {self.output_shape_enabled} and "
@@ -250,18 +213,8 @@ class TransposeConvolution2dDescriptor(Descriptor):
                 "none"
             )
 
-    @property
-    def padding(self) -> Pairs:
-        """The elements cropped (before, after) per spatial axis, height first."""
-        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The stride along each spatial axis, height first."""
-        return (self.stride_y, self.stride_x)
-
-
-def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Shapes:
     weights = require_rank(inputs, "weights", 5)
     require_rank(inputs, "input", 5)
     _check_groups(inputs, descriptor.data_layout, weights[3], weights[4])
@@ -269,7 +222,6 @@ def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Seque
 
 
 @layer(
-    "Convolution3d",
     68,
     inputs=[
         slot("input", "[N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says."),
@@ -280,11 +232,9 @@ def _convolution3d(descriptor: Convolution3dDescriptor, inputs: Inputs) -> Seque
         ),
         _BIAS,
     ],
-    outputs=[result()],
     infer=_convolution3d,
 )
-@descriptor
-class Convolution3dDescriptor(Descriptor):
+class Convolution3dDescriptor(WindowDescriptor):
     """Correlation of the input with boxes of weights, plus bias.
 
     Attributes:
@@ -317,32 +267,7 @@ class Convolution3dDescriptor(Descriptor):
     dilation_z: int = 1
     data_layout: DataLayout = DataLayout.NDHWC
 
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
-        self.require_at_least(0, "pad_front", "pad_back")
-        self.require_at_least(1, "stride_x", "stride_y", "stride_z")
-        self.require_at_least(1, "dilation_x", "dilation_y", "dilation_z")
-        self.require_choice("data_layout", _VOLUMETRIC)
-
-    @property
-    def padding(self) -> Pairs:
-        """What is added (before, after) each spatial axis, depth first."""
-        return (
-            (self.pad_front, self.pad_back),
-            (self.pad_top, self.pad_bottom),
-            (self.pad_left, self.pad_right),
-        )
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The stride along each spatial axis, depth first."""
-        return (self.stride_z, self.stride_y, self.stride_x)
-
-    @property
-    def dilations(self) -> tuple[int, ...]:
-        """The dilation along each spatial axis, depth first."""
-        return (self.dilation_z, self.dilation_y, self.dilation_x)
+    spatial_axes: ClassVar[str] = "zyx"
 
 
 def _convolved(
@@ -388,9 +313,7 @@ def _check_groups(
         )
 
 
-def _convolution_integer(
-    descriptor: ConvolutionIntegerDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _convolution_integer(descriptor: ConvolutionIntegerDescriptor, inputs: Inputs) -> Shapes:
     outputs = require_rank(inputs, "weights", 4)[0]
     for name, allowed in (("input_zero_point", 1), ("weights_zero_point", outputs)):
         zero = inputs.get(name)
@@ -400,7 +323,6 @@ def _convolution_integer(
 
 
 @layer(
-    "ConvolutionInteger",
     1024,
     inputs=[
         slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says; Signed8 or Unsigned8."),
@@ -415,7 +337,6 @@ def _convolution_integer(
     outputs=[result(data_types=[DataType.SIGNED32])],
     infer=_convolution_integer,
 )
-@descriptor
 class ConvolutionIntegerDescriptor(Convolution2dDescriptor):
     """An exact Convolution2d of small integers (ONNX: ConvInteger).
 

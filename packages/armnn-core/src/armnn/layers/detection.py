@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import require_rank, same_dimension
-from armnn.layers._spec import Inputs, filling, layer, result, slot
-from armnn.tensor import Shape, format_shape
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
+from armnn.tensor import format_shape
 from armnn.types import DataType
 
 _FLOAT = (DataType.FLOAT32,)
 
 
-def _detections(
-    descriptor: DetectionPostProcessDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _detections(descriptor: DetectionPostProcessDescriptor, inputs: Inputs) -> Shapes:
     boxes = require_rank(inputs, "box_encodings", 3)
     scores = require_rank(inputs, "scores", 3)
     anchors = require_rank(inputs, "anchors", 2)
@@ -42,7 +38,6 @@ def _detections(
 
 
 @layer(
-    "DetectionPostProcess",
     15,
     inputs=[
         slot("box_encodings", "[1,B,4]: y, x, height, width, relative to the anchors."),
@@ -57,7 +52,6 @@ def _detections(
     ],
     infer=_detections,
 )
-@descriptor
 class DetectionPostProcessDescriptor(Descriptor):
     """Boxes decoded from anchors, then non-maximum suppression (TFLite_Detection_PostProcess).
 
@@ -95,7 +89,7 @@ class DetectionPostProcessDescriptor(Descriptor):
         self.require_at_least(1, "max_classes_per_detection", "detections_per_class")
 
 
-def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Shapes:
     boxes, scores = require_rank(inputs, "boxes", 3), require_rank(inputs, "scores", 3)
     if not (
         same_dimension(boxes[0], scores[0])
@@ -110,7 +104,6 @@ def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Seq
 
 
 @layer(
-    "NonMaxSuppression",
     1022,
     inputs=[
         slot("boxes", "[N,B,4]: y and x of two opposite corners; see ``center_point_box``."),
@@ -129,7 +122,6 @@ def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Seq
     infer=_suppressed,
     data_dependent=True,
 )
-@descriptor
 class NonMaxSuppressionDescriptor(Descriptor):
     """Each class's best boxes that overlap no better one.
 

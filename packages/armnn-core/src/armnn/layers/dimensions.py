@@ -4,19 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import read_shape
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import format_shape
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
-
 
 __all__ = [
     "FillDescriptor",
@@ -27,28 +21,25 @@ __all__ = [
 ]
 
 
-def _rank(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _rank(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
     return [()]
 
 
 @layer(
-    "Rank",
     48,
     inputs=[slot("input", "Of any type.")],
     outputs=[result("output", "A scalar.", data_types=[DataType.SIGNED32, DataType.SIGNED64])],
     infer=_rank,
 )
-@descriptor
 class RankDescriptor(Descriptor):
     """The number of axes of the input."""
 
 
-def _shape(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _shape(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [(len(inputs.shape("input")),)]
 
 
 @layer(
-    "Shape",
     65,
     inputs=[slot("input", "Of any type.")],
     outputs=[
@@ -56,17 +47,15 @@ def _shape(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
     ],
     infer=_shape,
 )
-@descriptor
 class ShapeDescriptor(Descriptor):
     """The dimensions of the input."""
 
 
-def _filled(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _filled(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [read_shape(inputs, "input")]
 
 
 @layer(
-    "Fill",
     19,
     inputs=[slot("input", "The wanted shape, [rank], integers.", shapes_output=True)],
     outputs=[
@@ -79,7 +68,6 @@ def _filled(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
     ],
     infer=_filled,
 )
-@descriptor
 class FillDescriptor(Descriptor):
     """A tensor of one value, shaped by the input's value.
 
@@ -90,7 +78,7 @@ class FillDescriptor(Descriptor):
     value: float = 0.0
 
 
-def _ranged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _ranged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     numbers = []
     for input_slot in inputs.spec.inputs:
         shape, value = inputs.shape(input_slot.name), inputs.value(input_slot.name)
@@ -123,7 +111,6 @@ def range_length(start: float, limit: float, delta: float) -> int:
 
 
 @layer(
-    "Range",
     1014,
     inputs=[
         slot("start", "The first number, a scalar.", shapes_output=True),
@@ -133,7 +120,6 @@ def range_length(start: float, limit: float, delta: float) -> int:
     outputs=[result(like="start")],
     infer=_ranged,
 )
-@descriptor
 class RangeDescriptor(Descriptor):
     """start + i * delta, i from 0, below limit.
 

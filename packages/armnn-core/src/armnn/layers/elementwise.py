@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
-from armnn.layers._shapes import broadcast_inputs, same_as_input
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._descriptor import Descriptor
+from armnn.layers._shapes import broadcast_inputs
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import (
     BinaryOperation,
     ComparisonOperation,
@@ -19,50 +16,40 @@ from armnn.types import (
     UnaryOperation,
 )
 
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
-
 _OPERANDS = (slot("input", "The first operand."), slot("other", "The second operand."))
 
 
-@layer("Addition", 1, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(1, inputs=_OPERANDS, infer=broadcast_inputs)
 class AdditionDescriptor(Descriptor):
     """input + other, broadcast."""
 
 
-@layer("Subtraction", 59, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(59, inputs=_OPERANDS, infer=broadcast_inputs)
 class SubtractionDescriptor(Descriptor):
     """input - other, broadcast."""
 
 
-@layer("Multiplication", 37, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(37, inputs=_OPERANDS, infer=broadcast_inputs)
 class MultiplicationDescriptor(Descriptor):
     """input * other, broadcast."""
 
 
-@layer("Division", 16, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(16, inputs=_OPERANDS, infer=broadcast_inputs)
 class DivisionDescriptor(Descriptor):
     """input / other, broadcast; integers are rounded towards zero."""
 
 
-@layer("Maximum", 31, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(31, inputs=_OPERANDS, infer=broadcast_inputs)
 class MaximumDescriptor(Descriptor):
     """The larger of input and other, broadcast."""
 
 
-@layer("Minimum", 36, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(36, inputs=_OPERANDS, infer=broadcast_inputs)
 class MinimumDescriptor(Descriptor):
     """The smaller of input and other, broadcast."""
 
 
-@layer("ElementwiseBinary", 72, inputs=_OPERANDS, outputs=[result()], infer=broadcast_inputs)
-@descriptor
+@layer(72, inputs=_OPERANDS, infer=broadcast_inputs)
 class ElementwiseBinaryDescriptor(Descriptor):
     """A function of each pair of elements, broadcast.
 
@@ -76,14 +63,7 @@ class ElementwiseBinaryDescriptor(Descriptor):
     operation: BinaryOperation = BinaryOperation.ADD
 
 
-@layer(
-    "ElementwiseUnary",
-    17,
-    inputs=[slot("input", "The operand; Boolean for LogicalNot.")],
-    outputs=[result()],
-    infer=same_as_input,
-)
-@descriptor
+@layer(17, inputs=[slot("input", "The operand; Boolean for LogicalNot.")])
 class ElementwiseUnaryDescriptor(Descriptor):
     """A function of each element.
 
@@ -95,14 +75,7 @@ class ElementwiseUnaryDescriptor(Descriptor):
     operation: UnaryOperation = UnaryOperation.ABS
 
 
-@layer(
-    "Comparison",
-    5,
-    inputs=_OPERANDS,
-    outputs=[result(data_types=[DataType.BOOLEAN])],
-    infer=broadcast_inputs,
-)
-@descriptor
+@layer(5, inputs=_OPERANDS, outputs=[result(data_types=[DataType.BOOLEAN])], infer=broadcast_inputs)
 class ComparisonDescriptor(Descriptor):
     """Whether each pair of elements fulfils a relation, broadcast.
 
@@ -114,13 +87,8 @@ class ComparisonDescriptor(Descriptor):
 
 
 @layer(
-    "LogicalBinary",
-    26,
-    inputs=_OPERANDS,
-    outputs=[result(data_types=[DataType.BOOLEAN])],
-    infer=broadcast_inputs,
+    26, inputs=_OPERANDS, outputs=[result(data_types=[DataType.BOOLEAN])], infer=broadcast_inputs
 )
-@descriptor
 class LogicalBinaryDescriptor(Descriptor):
     """A logical function of each pair of Boolean elements, broadcast.
 
@@ -131,19 +99,12 @@ class LogicalBinaryDescriptor(Descriptor):
     operation: LogicalBinaryOperation = LogicalBinaryOperation.LOGICAL_AND
 
 
-@layer(
-    "Floor",
-    20,
-    inputs=[slot("input", "The operand.")],
-    outputs=[result()],
-    infer=same_as_input,
-)
-@descriptor
+@layer(20, inputs=[slot("input", "The operand.")])
 class FloorDescriptor(Descriptor):
     """The largest integer that is not above the element."""
 
 
-def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Shapes:
     if len(inputs.variadic()) != 4:
         raise ShapeError(f"AddMulAdd takes 4 inputs: got {len(inputs.variadic())}")
     (shape,) = broadcast_inputs(descriptor, inputs)
@@ -151,14 +112,12 @@ def _fused(descriptor: FusedDescriptor, inputs: Inputs) -> Sequence[Shape | None
 
 
 @layer(
-    "Fused",
     75,
     inputs=[slot("inputs", "The operands of the fused layers, in their order.", variadic=True)],
     outputs=[result(like="inputs", variadic=True)],
     infer=_fused,
     count_outputs=lambda descriptor: descriptor.num_output_slots,
 )
-@descriptor
 class FusedDescriptor(Descriptor):
     """Several layers as one, made by backends from a pattern.
 
@@ -179,7 +138,6 @@ class FusedDescriptor(Descriptor):
 
 
 @layer(
-    "Where",
     1001,
     inputs=[
         slot("condition", "Which operand to take, Boolean."),
@@ -190,7 +148,6 @@ class FusedDescriptor(Descriptor):
     infer=broadcast_inputs,
     moves_data=True,
 )
-@descriptor
 class WhereDescriptor(Descriptor):
     """x where condition holds, else y, all broadcast.
 
@@ -199,25 +156,19 @@ class WhereDescriptor(Descriptor):
 
 
 @layer(
-    "IsNaN",
     1005,
     inputs=[slot("input", "Floating point numbers.")],
     outputs=[result(data_types=[DataType.BOOLEAN])],
-    infer=same_as_input,
 )
-@descriptor
 class IsNaNDescriptor(Descriptor):
     """Whether each element is not a number (ONNX: IsNaN)."""
 
 
 @layer(
-    "IsInf",
     1006,
     inputs=[slot("input", "Floating point numbers.")],
     outputs=[result(data_types=[DataType.BOOLEAN])],
-    infer=same_as_input,
 )
-@descriptor
 class IsInfDescriptor(Descriptor):
     """Whether each element is infinite (ONNX: IsInf).
 

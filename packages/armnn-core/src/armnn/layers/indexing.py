@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import (
     apply,
     filled_length,
@@ -16,7 +15,7 @@ from armnn.layers._shapes import (
     read_shape,
     same_shape,
 )
-from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Dimension, Shape, format_shape
 from armnn.types import DataLayout, DataType, ScatterNdFunction
 
@@ -24,24 +23,21 @@ Index: TypeAlias = tuple[slice | int | None, ...]
 """A basic NumPy index: slices, picked positions, and None for a new axis."""
 
 
-def _gathered(descriptor: GatherDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _gathered(descriptor: GatherDescriptor, inputs: Inputs) -> Shapes:
     shape, indices = inputs.shape("input"), inputs.shape("indices")
     axis = normalized_axis(descriptor.axis, len(shape))
     return [(*shape[:axis], *indices, *shape[axis + 1 :])]
 
 
 @layer(
-    "Gather",
     22,
     inputs=[
         slot("input", "Of any rank but 0."),
         slot("indices", "Integers of any rank; counted from the end if negative."),
     ],
-    outputs=[result()],
     infer=_gathered,
     moves_data=True,
 )
-@descriptor
 class GatherDescriptor(Descriptor):
     """Sub-tensors at indices along an axis.
 
@@ -73,29 +69,26 @@ def _index_depth(inputs: Inputs, shape: Shape) -> int | None:
     return depth
 
 
-def _gathered_nd(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _gathered_nd(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     depth = _index_depth(inputs, shape)
     return [None if depth is None else (*inputs.shape("indices")[:-1], *shape[depth:])]
 
 
 @layer(
-    "GatherNd",
     70,
     inputs=[
         slot("input", "Of any rank but 0."),
         slot("indices", "[..., K], integers: each row fixes the first K axes of the input."),
     ],
-    outputs=[result()],
     infer=_gathered_nd,
     moves_data=True,
 )
-@descriptor
 class GatherNdDescriptor(Descriptor):
     """The sub-tensors at rows of indices (TensorFlow: gather_nd)."""
 
 
-def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     given = inputs.get("input")
     if (given is None) == (inputs.get("shape") is None):
         raise ShapeError("give either the input 'input' or the input 'shape'")
@@ -116,7 +109,6 @@ def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None
 
 
 @layer(
-    "ScatterNd",
     77,
     inputs=[
         slot("input", "What the updates are written into; zeros if absent.", optional=True),
@@ -133,7 +125,6 @@ def _scattered(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None
     outputs=[result(like="updates")],
     infer=_scattered,
 )
-@descriptor
 class ScatterNdDescriptor(Descriptor):
     """Sub-tensors written at rows of indices.
 
@@ -150,7 +141,7 @@ class ScatterNdDescriptor(Descriptor):
     axis_enabled: bool = False
 
 
-def _sliced(descriptor: SliceDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _sliced(descriptor: SliceDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     rank = len(shape)
     begin = (None,) * rank if inputs.awaits("begin") else descriptor.begin
@@ -175,18 +166,15 @@ def _sliced_dimension(dim: Dimension, begin: int | None, size: int | None) -> Di
 
 
 @layer(
-    "Slice",
     51,
     inputs=[
         slot("input", "Of any rank."),
         filling("begin", "[rank of the input]."),
         filling("size", "[rank of the input]."),
     ],
-    outputs=[result()],
     infer=_sliced,
     moves_data=True,
 )
-@descriptor
 class SliceDescriptor(Descriptor):
     """A box of the input.
 
@@ -204,7 +192,7 @@ class SliceDescriptor(Descriptor):
         self.require_at_least(-1, "size")
 
 
-def _strided(descriptor: StridedSliceDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _strided(descriptor: StridedSliceDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if any(inputs.awaits(field) for field in ("begin", "end", "stride")):
         return [_strided_by_unknown(descriptor, inputs, len(shape))]
@@ -257,7 +245,6 @@ def _strided_by_unknown(
 
 
 @layer(
-    "StridedSlice",
     58,
     inputs=[
         slot("input", "Of any rank."),
@@ -265,11 +252,9 @@ def _strided_by_unknown(
         filling("end", "[number of axes named]."),
         filling("stride", "[number of axes named]."),
     ],
-    outputs=[result()],
     infer=_strided,
     moves_data=True,
 )
-@descriptor
 class StridedSliceDescriptor(Descriptor):
     """Slices with strides, as TensorFlow's strided_slice and Python's ``input[begin:end:stride]``.
 
@@ -361,12 +346,11 @@ class StridedSliceDescriptor(Descriptor):
         )
 
 
-def _non_zero(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _non_zero(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [(len(inputs.shape("input")), None)]
 
 
 @layer(
-    "NonZero",
     1000,
     inputs=[slot("input", "Of any rank.")],
     outputs=[
@@ -379,7 +363,6 @@ def _non_zero(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
     infer=_non_zero,
     data_dependent=True,
 )
-@descriptor
 class NonZeroDescriptor(Descriptor):
     """Indices of non-zero elements, in row-major order.
 

@@ -3,60 +3,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from armnn.layers._descriptor import Descriptor, descriptor
-from armnn.layers._spec import Inputs, layer, result, slot
-
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
+from armnn.layers._descriptor import Descriptor
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 
 
-def _as_requested(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _as_requested(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
     """Return the shape that the caller requests."""
     return [None]
 
 
 @layer(
-    "Input",
     23,
     inputs=[],
     outputs=[result("output", like="")],
     infer=_as_requested,
     no_kernel="the runtime copies the caller's array into it",
 )
-@descriptor
 class InputDescriptor(Descriptor):
     """A network's input, named as its layer."""
 
 
-def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
     return []
 
 
 @layer(
-    "Output",
     39,
     inputs=[slot("input", "What the caller gets.")],
     outputs=[],
     infer=_nothing,
     no_kernel="the runtime copies it into an array of the caller's",
 )
-@descriptor
 class OutputDescriptor(Descriptor):
     """A network's output, named as its layer."""
 
 
 @layer(
-    "Constant",
     7,
     inputs=[],
     outputs=[result("output", like="")],
     infer=_as_requested,
     no_kernel="its data is handed to the layers that read it",
 )
-@descriptor
 class ConstantDescriptor(Descriptor):
     """A tensor whose data is known before the network runs."""
 

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import apply, merged_shapes, normalized_axis, same_dimension
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import Shape, format_shape
 
 
@@ -19,7 +17,7 @@ def _operands(inputs: Inputs) -> list[Shape]:
     return shapes
 
 
-def _concatenated(descriptor: ConcatDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _concatenated(descriptor: ConcatDescriptor, inputs: Inputs) -> Shapes:
     shapes = _operands(inputs)
     axis = normalized_axis(descriptor.axis, len(shapes[0]))
     merged = merged_shapes(shapes, open_axis=axis)
@@ -30,14 +28,12 @@ def _concatenated(descriptor: ConcatDescriptor, inputs: Inputs) -> Sequence[Shap
 
 
 @layer(
-    "Concat",
     6,
     inputs=[slot("inputs", "Alike in all axes but ``axis``.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_concatenated,
     moves_data=True,
 )
-@descriptor
 class ConcatDescriptor(Descriptor):
     """The inputs joined along an axis.
 
@@ -50,7 +46,7 @@ class ConcatDescriptor(Descriptor):
     axis: int = 0
 
 
-def _stacked(descriptor: StackDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _stacked(descriptor: StackDescriptor, inputs: Inputs) -> Shapes:
     shapes = _operands(inputs)
     merged = merged_shapes(shapes)
     axis = normalized_axis(descriptor.axis, len(merged) + 1)
@@ -58,14 +54,12 @@ def _stacked(descriptor: StackDescriptor, inputs: Inputs) -> Sequence[Shape | No
 
 
 @layer(
-    "Stack",
     56,
     inputs=[slot("inputs", "All of one shape.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_stacked,
     moves_data=True,
 )
-@descriptor
 class StackDescriptor(Descriptor):
     """The inputs one after the other along a new axis.
 
@@ -76,7 +70,7 @@ class StackDescriptor(Descriptor):
     axis: int = 0
 
 
-def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     axis = normalized_axis(descriptor.axis, len(shape))
     if not same_dimension(shape[axis], sum(descriptor.sizes)):
@@ -88,7 +82,6 @@ def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Sequence[Shape | N
 
 
 @layer(
-    "Splitter",
     55,
     inputs=[slot("input", "Of any rank but 0.")],
     outputs=[result("output", "One for each of ``sizes``.", variadic=True)],
@@ -96,7 +89,6 @@ def _split(descriptor: SplitterDescriptor, inputs: Inputs) -> Sequence[Shape | N
     moves_data=True,
     count_outputs=lambda descriptor: len(descriptor.sizes),
 )
-@descriptor
 class SplitterDescriptor(Descriptor):
     """The input split into parts along an axis.
 

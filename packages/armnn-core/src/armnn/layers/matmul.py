@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import (
     broadcast,
     known_better,
@@ -16,14 +14,12 @@ from armnn.layers._shapes import (
     same_dimension,
     same_shape,
 )
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import Dimension, Shape, format_shape
 from armnn.types import DataLayout, DataType
 
 
-def _fully_connected(
-    descriptor: FullyConnectedDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _fully_connected(descriptor: FullyConnectedDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if len(shape) < 2:
         raise ShapeError(
@@ -42,7 +38,6 @@ def _fully_connected(
 
 
 @layer(
-    "FullyConnected",
     21,
     inputs=[
         slot("input", "[N, ...]; all axes but the first are flattened."),
@@ -52,7 +47,6 @@ def _fully_connected(
     outputs=[result("output", "[N, out].")],
     infer=_fully_connected,
 )
-@descriptor
 class FullyConnectedDescriptor(Descriptor):
     """The input, as a matrix, times weights, plus bias.
 
@@ -63,7 +57,7 @@ class FullyConnectedDescriptor(Descriptor):
     transpose_weight_matrix: bool = False
 
 
-def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Shapes:
     x, y = inputs.shape("input"), inputs.shape("other")
     rows_x, columns_x = descriptor.axes("x", len(x))
     rows_y, columns_y = descriptor.axes("y", len(y))
@@ -91,16 +85,13 @@ def _batch_mat_mul(descriptor: BatchMatMulDescriptor, inputs: Inputs) -> Sequenc
 
 
 @layer(
-    "BatchMatMul",
     71,
     inputs=[
         slot("input", "The matrices on the left, rank 2 or more."),
         slot("other", "The matrices on the right, rank 2 or more."),
     ],
-    outputs=[result()],
     infer=_batch_mat_mul,
 )
-@descriptor
 class BatchMatMulDescriptor(Descriptor):
     """Matrix products; other axes broadcast.
 
@@ -158,7 +149,7 @@ def _matrix_axes(layout: DataLayout, rank: int) -> tuple[int, int]:
     return rank - 2 - behind, rank - 1 - behind
 
 
-def _einsum(descriptor: EinsumDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _einsum(descriptor: EinsumDescriptor, inputs: Inputs) -> Shapes:
     terms, output = descriptor.terms()
     if len(inputs.variadic()) != len(terms):
         raise ShapeError(
@@ -203,13 +194,11 @@ ELLIPSIS = "."
 
 
 @layer(
-    "Einsum",
     1007,
     inputs=[slot("inputs", "One tensor for each term of the equation.", variadic=True)],
     outputs=[result(like="inputs")],
     infer=_einsum,
 )
-@descriptor
 class EinsumDescriptor(Descriptor):
     """Products of tensors summed over axes: Einstein's notation.
 
@@ -263,7 +252,7 @@ def _is_term(term: str) -> bool:
     return not letters or (letters.isascii() and letters.isalpha())
 
 
-def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     x, y = inputs.shape("input"), inputs.shape("other")
     if len(x) < 2 or len(y) < 2 or not same_dimension(x[-1], y[-2]):
         raise ShapeError(
@@ -287,7 +276,6 @@ def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape 
 
 
 @layer(
-    "MatMulInteger",
     1023,
     inputs=[
         slot("input", "The matrices on the left, [...,M,K]; Signed8 or Unsigned8."),
@@ -306,7 +294,6 @@ def _mat_mul_integer(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape 
     outputs=[result(data_types=[DataType.SIGNED32])],
     infer=_mat_mul_integer,
 )
-@descriptor
 class MatMulIntegerDescriptor(Descriptor):
     """Exact products of matrices of small integers (ONNX: MatMulInteger).
 
@@ -314,7 +301,7 @@ class MatMulIntegerDescriptor(Descriptor):
     """
 
 
-def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if len(shape) < 2 or not same_dimension(shape[-2], shape[-1]):
         raise ShapeError(
@@ -325,12 +312,10 @@ def _determinant(_descriptor: DeterminantDescriptor, inputs: Inputs) -> Sequence
 
 
 @layer(
-    "Determinant",
     1030,
     inputs=[slot("input", "Square matrices, [...,M,M].")],
     outputs=[result("output", "[...].")],
     infer=_determinant,
 )
-@descriptor
 class DeterminantDescriptor(Descriptor):
     """The determinants of matrices (ONNX: Det)."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import (
     normalized_axis,
     require_broadcast,
     require_rank,
     require_shape,
 )
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, slot
 from armnn.tensor import Shape, format_shape
 from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
 
@@ -21,7 +21,7 @@ _IMAGE = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
 _PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
 
 
-def _image(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _image(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [require_rank(inputs, "input", 4)]
 
 
@@ -34,9 +34,7 @@ def _with_channels(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape]:
     return [shape]
 
 
-def _batch_normalization(
-    descriptor: BatchNormalizationDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _batch_normalization(descriptor: BatchNormalizationDescriptor, inputs: Inputs) -> Shapes:
     (shape,) = _with_channels(descriptor, inputs)
     channels = shape[descriptor.channel_axis]
     for name in ("mean", "variance", "beta", "gamma"):
@@ -45,7 +43,6 @@ def _batch_normalization(
 
 
 @layer(
-    "BatchNormalization",
     3,
     inputs=[
         slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4."),
@@ -54,10 +51,8 @@ def _batch_normalization(
         slot("beta", "[C], what is added."),
         slot("gamma", "[C], the factor."),
     ],
-    outputs=[result()],
     infer=_batch_normalization,
 )
-@descriptor
 class BatchNormalizationDescriptor(Descriptor):
     """gamma * (input - mean) / sqrt(variance + eps) + beta (Ioffe and Szegedy 2015).
 
@@ -79,8 +74,7 @@ class BatchNormalizationDescriptor(Descriptor):
         return 1 if self.data_layout is DataLayout.NCHW else -1
 
 
-@layer("InstanceNormalization", 24, inputs=[_IMAGE], outputs=[result()], infer=_image)
-@descriptor
+@layer(24, inputs=[_IMAGE], infer=_image)
 class InstanceNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta, per image and channel.
 
@@ -104,13 +98,10 @@ class InstanceNormalizationDescriptor(Descriptor):
 
 
 @layer(
-    "L2Normalization",
     25,
     inputs=[slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC; usually of rank 4.")],
-    outputs=[result()],
     infer=_with_channels,
 )
-@descriptor
 class L2NormalizationDescriptor(Descriptor):
     """x / sqrt(max(sum of x^2 over the channels, eps)).
 
@@ -127,8 +118,7 @@ class L2NormalizationDescriptor(Descriptor):
         self.require_choice("data_layout", _PLANAR)
 
 
-@layer("Normalization", 38, inputs=[_IMAGE], outputs=[result()], infer=_image)
-@descriptor
+@layer(38, inputs=[_IMAGE], infer=_image)
 class NormalizationDescriptor(Descriptor):
     """Local response normalisation by the squares of the neighbours.
 
@@ -158,20 +148,13 @@ class NormalizationDescriptor(Descriptor):
         self.require_choice("data_layout", _PLANAR)
 
 
-def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     normalized_axis(descriptor.axis, len(shape))
     return [shape]
 
 
-@layer(
-    "Softmax",
-    52,
-    inputs=[slot("input", "Of any rank but 0.")],
-    outputs=[result()],
-    infer=_softmax,
-)
-@descriptor
+@layer(52, inputs=[slot("input", "Of any rank but 0.")], infer=_softmax)
 class SoftmaxDescriptor(Descriptor):
     """exp(beta * x), divided by its sum along ``axis``.
 
@@ -184,21 +167,14 @@ class SoftmaxDescriptor(Descriptor):
     axis: int = -1
 
 
-@layer(
-    "LogSoftmax",
-    27,
-    inputs=[slot("input", "Of any rank but 0.")],
-    outputs=[result()],
-    infer=_softmax,
-)
-@descriptor
+@layer(27, inputs=[slot("input", "Of any rank but 0.")], infer=_softmax)
 class LogSoftmaxDescriptor(SoftmaxDescriptor):
     """The logarithm of Softmax."""
 
 
 def _layer_normalization(
     descriptor: LayerNormalizationDescriptor | RmsNormalizationDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+) -> Shapes:
     shape = inputs.shape("input")
     normalized_axis(descriptor.axis, len(shape))
     for input_slot in inputs.spec.inputs[1:]:
@@ -212,14 +188,7 @@ _FACTOR = slot("gamma", "The factor, broadcasts to the input; 1 if absent.", opt
 _OFFSET = slot("beta", "What is added, broadcasts to the input; 0 if absent.", optional=True)
 
 
-@layer(
-    "LayerNormalization",
-    1002,
-    inputs=[_NORMALIZED, _FACTOR, _OFFSET],
-    outputs=[result()],
-    infer=_layer_normalization,
-)
-@descriptor
+@layer(1002, inputs=[_NORMALIZED, _FACTOR, _OFFSET], infer=_layer_normalization)
 class LayerNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta.
 
@@ -235,14 +204,7 @@ class LayerNormalizationDescriptor(Descriptor):
     eps: float = 1e-5
 
 
-@layer(
-    "RmsNormalization",
-    1003,
-    inputs=[_NORMALIZED, _FACTOR],
-    outputs=[result()],
-    infer=_layer_normalization,
-)
-@descriptor
+@layer(1003, inputs=[_NORMALIZED, _FACTOR], infer=_layer_normalization)
 class RmsNormalizationDescriptor(Descriptor):
     """gamma * x / sqrt(mean of x^2 + eps).
 
@@ -258,9 +220,7 @@ class RmsNormalizationDescriptor(Descriptor):
     eps: float = 1e-5
 
 
-def _group_normalization(
-    descriptor: GroupNormalizationDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _group_normalization(descriptor: GroupNormalizationDescriptor, inputs: Inputs) -> Shapes:
     (shape,) = _with_channels(descriptor, inputs)
     channels = shape[descriptor.channel_axis]
     if isinstance(channels, int) and channels % descriptor.num_groups:
@@ -274,17 +234,14 @@ def _group_normalization(
 
 
 @layer(
-    "GroupNormalization",
     1004,
     inputs=[
         slot("input", "[N,C,...] for NCHW, [N,...,C] for NHWC."),
         slot("gamma", "[C], the factor; 1 if absent.", optional=True),
         slot("beta", "[C], what is added; 0 if absent.", optional=True),
     ],
-    outputs=[result()],
     infer=_group_normalization,
 )
-@descriptor
 class GroupNormalizationDescriptor(Descriptor):
     """gamma * (x - mean) / sqrt(variance + eps) + beta.
 

@@ -6,17 +6,11 @@ No model file asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
-from armnn.layers._shapes import merged_shapes, same_as_input, same_axis
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._descriptor import Descriptor
+from armnn.layers._shapes import merged_shapes, same_axis
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import format_shape
-
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
 
 _MOST_OUTPUTS = 1 << 16
 """No operator has more; each would be a value of the network at once."""
@@ -25,50 +19,33 @@ _MOVED = "the runtime moves the bytes itself"
 _CONTROL_FLOW = "control flow has no kernel until its condition is known"
 
 
-@layer(
-    "Debug",
-    11,
-    inputs=[slot("input", "What to look at.")],
-    outputs=[result(axis=same_axis)],
-    infer=same_as_input,
-)
-@descriptor
+@layer(11, inputs=[slot("input", "What to look at.")], outputs=[result(axis=same_axis)])
 class DebugDescriptor(Descriptor):
     """The input as it is, reported on its way."""
 
 
 @layer(
-    "MemCopy",
-    33,
-    inputs=[slot("input", "What to copy.")],
-    outputs=[result(axis=same_axis)],
-    infer=same_as_input,
-    no_kernel=_MOVED,
+    33, inputs=[slot("input", "What to copy.")], outputs=[result(axis=same_axis)], no_kernel=_MOVED
 )
-@descriptor
 class MemCopyDescriptor(Descriptor):
     """A copy into another backend's memory, made by the optimizer."""
 
 
 @layer(
-    "MemImport",
     34,
     inputs=[slot("input", "What to import.")],
     outputs=[result(axis=same_axis)],
-    infer=same_as_input,
     no_kernel=_MOVED,
 )
-@descriptor
 class MemImportDescriptor(Descriptor):
     """The same memory for another backend, made by the optimizer."""
 
 
-def _merged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _merged(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [merged_shapes([inputs.shape("input"), inputs.shape("other")])]
 
 
 @layer(
-    "Merge",
     35,
     inputs=[
         slot("input", "What one branch makes."),
@@ -78,12 +55,11 @@ def _merged(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
     infer=_merged,
     no_kernel=_CONTROL_FLOW,
 )
-@descriptor
 class MergeDescriptor(Descriptor):
     """The input of the branch that was taken."""
 
 
-def _switched(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _switched(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     condition = inputs.shape("condition")
     if any(isinstance(size, int) and size != 1 for size in condition or ()):
         raise ShapeError(
@@ -93,7 +69,6 @@ def _switched(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
 
 
 @layer(
-    "Switch",
     60,
     inputs=[
         slot("input", "What is passed on."),
@@ -106,47 +81,29 @@ def _switched(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
     infer=_switched,
     no_kernel=_CONTROL_FLOW,
 )
-@descriptor
 class SwitchDescriptor(Descriptor):
     """The input passed to one of two branches."""
 
 
-def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _nothing(_descriptor: Descriptor, _inputs: Inputs) -> Shapes:
     return []
 
 
-@layer(
-    "Map",
-    30,
-    inputs=[slot("input", "The memory.")],
-    outputs=[],
-    infer=_nothing,
-    no_kernel=_MOVED,
-)
-@descriptor
+@layer(30, inputs=[slot("input", "The memory.")], outputs=[], infer=_nothing, no_kernel=_MOVED)
 class MapDescriptor(Descriptor):
     """A mark: the host reads the input's memory from here."""
 
 
-@layer(
-    "Unmap",
-    63,
-    inputs=[slot("input", "The memory.")],
-    outputs=[],
-    infer=_nothing,
-    no_kernel=_MOVED,
-)
-@descriptor
+@layer(63, inputs=[slot("input", "The memory.")], outputs=[], infer=_nothing, no_kernel=_MOVED)
 class UnmapDescriptor(Descriptor):
     """A mark: the backend owns the input's memory from here."""
 
 
-def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Shapes:
     return [None] * descriptor.num_output_slots
 
 
 @layer(
-    "PreCompiled",
     43,
     inputs=[slot("inputs", "The inputs of the sub-graph.", variadic=True)],
     outputs=[result("output", "The maker says each of them.", like="", variadic=True)],
@@ -154,7 +111,6 @@ def _pre_compiled(descriptor: PreCompiledDescriptor, _inputs: Inputs) -> Sequenc
     no_kernel="the backend that compiled it runs it",
     count_outputs=lambda descriptor: descriptor.num_output_slots,
 )
-@descriptor
 class PreCompiledDescriptor(Descriptor):
     """A subgraph that a backend compiled into its own object.
 
@@ -170,12 +126,11 @@ class PreCompiledDescriptor(Descriptor):
         self.require_at_most(_MOST_OUTPUTS, "num_output_slots")
 
 
-def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Sequence[Shape | None]:
+def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Shapes:
     return [None] * descriptor.num_outputs
 
 
 @layer(
-    "StandIn",
     57,
     inputs=[slot("inputs", "The inputs of the operator.", variadic=True)],
     outputs=[result("output", "The maker says each of them.", like="", variadic=True)],
@@ -183,7 +138,6 @@ def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Sequence[Shape 
     no_kernel="it stands in for an operator that the parser does not know",
     count_outputs=lambda descriptor: descriptor.num_outputs,
 )
-@descriptor
 class StandInDescriptor(Descriptor):
     """An operator that a parser does not know.
 

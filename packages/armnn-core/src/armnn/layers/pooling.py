@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from armnn.layers._descriptor import Descriptor, descriptor
 from armnn.layers._shapes import require_rank, window_positions
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, slot
+from armnn.layers._windows import WindowDescriptor
 from armnn.types import DataLayout, OutputShapeRounding, PaddingMethod, PoolingAlgorithm
 
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
 
-
-def _pooled(
-    descriptor: Pooling2dDescriptor | Pooling3dDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _pooled(descriptor: Pooling2dDescriptor | Pooling3dDescriptor, inputs: Inputs) -> Shapes:
     layout = descriptor.data_layout
     output = list(require_rank(inputs, "input", len(layout.name)))
     for index, axis in enumerate(layout.spatial_axes):
@@ -36,15 +30,32 @@ def _pooled(
     return [tuple(output)]
 
 
+class _PoolingDescriptor(WindowDescriptor):
+    """What pooling in two and three dimensions has in common."""
+
+    __slots__ = ()
+
+    least_stride: ClassVar[int] = 0
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        super().check()
+        self.require_at_least(0, *self._sizes)
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The window's size along each spatial axis."""
+        return tuple([getattr(self, name) for name in self._sizes])
+
+    @property
+    def _sizes(self) -> tuple[str, ...]:
+        return ("pool_depth", "pool_height", "pool_width")[-len(self.spatial_axes) :]
+
+
 @layer(
-    "Pooling2d",
-    42,
-    inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
-    outputs=[result()],
-    infer=_pooled,
+    42, inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")], infer=_pooled
 )
-@descriptor
-class Pooling2dDescriptor(Descriptor):
+class Pooling2dDescriptor(_PoolingDescriptor):
     """The maximum, average or L2 norm of each window.
 
     The L2 norm is the root of the mean square. A stride of 0 makes one window, as Arm NN's global
@@ -85,43 +96,13 @@ class Pooling2dDescriptor(Descriptor):
     dilation_x: int = 1
     dilation_y: int = 1
 
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
-        self.require_at_least(0, "pool_width", "pool_height", "stride_x", "stride_y")
-        self.require_at_least(1, "dilation_x", "dilation_y")
-        self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
-
-    @property
-    def window(self) -> tuple[int, ...]:
-        """The window's size along each spatial axis, height first."""
-        return (self.pool_height, self.pool_width)
-
-    @property
-    def padding(self) -> tuple[tuple[int, int], ...]:
-        """What is added (before, after) each spatial axis, height first."""
-        return ((self.pad_top, self.pad_bottom), (self.pad_left, self.pad_right))
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The stride along each spatial axis, height first."""
-        return (self.stride_y, self.stride_x)
-
-    @property
-    def dilations(self) -> tuple[int, ...]:
-        """The dilation along each spatial axis, height first."""
-        return (self.dilation_y, self.dilation_x)
-
 
 @layer(
-    "Pooling3d",
     69,
     inputs=[slot("input", "[N,D,H,W,C] or [N,C,D,H,W], as ``data_layout`` says.")],
-    outputs=[result()],
     infer=_pooled,
 )
-@descriptor
-class Pooling3dDescriptor(Descriptor):
+class Pooling3dDescriptor(_PoolingDescriptor):
     """The maximum, average or L2 norm of each box.
 
     The rules are those of Pooling2d.
@@ -168,35 +149,4 @@ class Pooling3dDescriptor(Descriptor):
     dilation_y: int = 1
     dilation_z: int = 1
 
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "pad_left", "pad_right", "pad_top", "pad_bottom")
-        self.require_at_least(0, "pad_front", "pad_back")
-        self.require_at_least(0, "pool_width", "pool_height", "pool_depth")
-        self.require_at_least(0, "stride_x", "stride_y", "stride_z")
-        self.require_at_least(1, "dilation_x", "dilation_y", "dilation_z")
-        self.require_choice("data_layout", (DataLayout.NCDHW, DataLayout.NDHWC))
-
-    @property
-    def window(self) -> tuple[int, ...]:
-        """The window's size along each spatial axis, depth first."""
-        return (self.pool_depth, self.pool_height, self.pool_width)
-
-    @property
-    def padding(self) -> tuple[tuple[int, int], ...]:
-        """What is added (before, after) each spatial axis, depth first."""
-        return (
-            (self.pad_front, self.pad_back),
-            (self.pad_top, self.pad_bottom),
-            (self.pad_left, self.pad_right),
-        )
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The stride along each spatial axis, depth first."""
-        return (self.stride_z, self.stride_y, self.stride_x)
-
-    @property
-    def dilations(self) -> tuple[int, ...]:
-        """The dilation along each spatial axis, depth first."""
-        return (self.dilation_z, self.dilation_y, self.dilation_x)
+    spatial_axes: ClassVar[str] = "zyx"

@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from armnn.errors import InvalidArgumentError
-from armnn.layers._descriptor import Descriptor, descriptor
-from armnn.layers._shapes import same_as_input
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._descriptor import Descriptor
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import DataType
-
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
 
 
 @layer(
-    "Quantize",
     45,
     inputs=[slot("input", "Real values, or quantised ones that get another scale.")],
     outputs=[
@@ -32,9 +24,7 @@ if TYPE_CHECKING:
             ],
         )
     ],
-    infer=same_as_input,
 )
-@descriptor
 class QuantizeDescriptor(Descriptor):
     """round(x / scale) + zero point, saturated.
 
@@ -43,7 +33,6 @@ class QuantizeDescriptor(Descriptor):
 
 
 @layer(
-    "Dequantize",
     14,
     inputs=[slot("input", "Quantised values.")],
     outputs=[
@@ -56,21 +45,16 @@ class QuantizeDescriptor(Descriptor):
             ]
         )
     ],
-    infer=same_as_input,
 )
-@descriptor
 class DequantizeDescriptor(Descriptor):
     """scale * (stored - zero point)."""
 
 
 @layer(
-    "Cast",
     64,
     inputs=[slot("input", "Of any type.")],
     outputs=[result("output", "The maker of the layer says its data type.", like="")],
-    infer=same_as_input,
 )
-@descriptor
 class CastDescriptor(Descriptor):
     """The same values in another data type.
 
@@ -85,13 +69,10 @@ class CastDescriptor(Descriptor):
 
 
 @layer(
-    "BitCast",
     1031,
     inputs=[slot("input", "Of any type.")],
     outputs=[result("output", "The maker of the layer says its data type.")],
-    infer=same_as_input,
 )
-@descriptor
 class BitCastDescriptor(Descriptor):
     """The same bits as another data type's numbers.
 
@@ -99,38 +80,17 @@ class BitCastDescriptor(Descriptor):
     """
 
 
-@layer(
-    "ConvertFp16ToFp32",
-    8,
-    inputs=[slot("input", "Float16.")],
-    outputs=[result(data_types=[DataType.FLOAT32])],
-    infer=same_as_input,
-)
-@descriptor
+@layer(8, inputs=[slot("input", "Float16.")], outputs=[result(data_types=[DataType.FLOAT32])])
 class ConvertFp16ToFp32Descriptor(Descriptor):
     """Float16 as Float32, exact; the optimizer makes it."""
 
 
-@layer(
-    "ConvertFp32ToFp16",
-    9,
-    inputs=[slot("input", "Float32.")],
-    outputs=[result(data_types=[DataType.FLOAT16])],
-    infer=same_as_input,
-)
-@descriptor
+@layer(9, inputs=[slot("input", "Float32.")], outputs=[result(data_types=[DataType.FLOAT16])])
 class ConvertFp32ToFp16Descriptor(Descriptor):
     """Float32 rounded to Float16; the optimizer makes it."""
 
 
-@layer(
-    "FakeQuantization",
-    18,
-    inputs=[slot("input", "Float32.")],
-    outputs=[result()],
-    infer=same_as_input,
-)
-@descriptor
+@layer(18, inputs=[slot("input", "Float32.")])
 class FakeQuantizationDescriptor(Descriptor):
     """Each element rounded to one of 256 levels.
 
@@ -153,12 +113,11 @@ class FakeQuantizationDescriptor(Descriptor):
             )
 
 
-def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     return [inputs.shape("input"), (), ()]
 
 
 @layer(
-    "DynamicQuantize",
     1025,
     inputs=[slot("input", "Floating point numbers.")],
     outputs=[
@@ -168,7 +127,6 @@ def _dynamic(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
     ],
     infer=_dynamic,
 )
-@descriptor
 class DynamicQuantizeDescriptor(Descriptor):
     """Quantisation in 256 steps that span the numbers and zero.
 

@@ -10,17 +10,16 @@ normalisation).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import require_rank, require_shape
-from armnn.layers._spec import Inputs, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import ArmnnEnum
 
 if TYPE_CHECKING:
-    from armnn.tensor import Dimension, Shape
+    from armnn.tensor import Dimension
 
 
 __all__ = [
@@ -138,7 +137,7 @@ _OF_INPUT_GATE = (
 """What a cell with coupled gates does without."""
 
 
-def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Shapes:
     batch, features = require_rank(inputs, "input", 2)
     outputs, cells = _output_and_cells(descriptor, inputs, batch, features)
     gates = 3 if descriptor.cifg_enabled else 4
@@ -147,7 +146,6 @@ def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
 
 
 @layer(
-    "Lstm",
     28,
     inputs=[slot("input", "[N,I]."), *_STATES_AND_PARAMETERS],
     outputs=[
@@ -161,7 +159,6 @@ def _lstm(descriptor: LstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
     ],
     infer=_lstm,
 )
-@descriptor
 class LstmDescriptor(Descriptor):
     """One step of a long short-term memory.
 
@@ -202,9 +199,7 @@ class LstmDescriptor(Descriptor):
         self.require_at_least(0, "clipping_thres_cell", "clipping_thres_proj")
 
 
-def _sequence(
-    descriptor: UnidirectionalSequenceLstmDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _sequence(descriptor: UnidirectionalSequenceLstmDescriptor, inputs: Inputs) -> Shapes:
     first, second, features = require_rank(inputs, "input", 3)
     batch = second if descriptor.time_major else first
     outputs, cells = _output_and_cells(descriptor, inputs, batch, features)
@@ -212,7 +207,6 @@ def _sequence(
 
 
 @layer(
-    "UnidirectionalSequenceLstm",
     66,
     inputs=[slot("input", "[N,T,I], or [T,N,I] if ``time_major``."), *_STATES_AND_PARAMETERS],
     outputs=[
@@ -221,7 +215,6 @@ def _sequence(
     ],
     infer=_sequence,
 )
-@descriptor
 class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
     """A long short-term memory over a sequence; parameters of Lstm.
 
@@ -231,14 +224,13 @@ class UnidirectionalSequenceLstmDescriptor(LstmDescriptor):
     """
 
 
-def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Shapes:
     batch, features = require_rank(inputs, "input", 2)
     outputs, cells = _output_and_cells(descriptor, inputs, batch, features)
     return [(batch, outputs), (batch, cells), (batch, outputs)]
 
 
 @layer(
-    "QLstm",
     29,
     inputs=[slot("input", "[N,I], QAsymmS8."), *_STATES_AND_PARAMETERS],
     outputs=[
@@ -247,7 +239,6 @@ def _q_lstm(descriptor: QLstmDescriptor, inputs: Inputs) -> Sequence[Shape | Non
     ],
     infer=_q_lstm,
 )
-@descriptor
 class QLstmDescriptor(Descriptor):
     """One LSTM step in 8 bits, with a 16-bit cell.
 
@@ -289,7 +280,7 @@ class QLstmDescriptor(Descriptor):
         self.require_at_least(0, "cell_clip", "projection_clip", "hidden_state_scale")
 
 
-def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     batch, features = require_rank(inputs, "input", 2)
     outputs = require_rank(inputs, "previous_output_in", 2)[1]
     for name in ("previous_cell_state_in", "previous_output_in"):
@@ -302,7 +293,6 @@ def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape |
 
 
 @layer(
-    "QuantizedLstm",
     46,
     inputs=[
         slot("input", "[N,I], QAsymmU8."),
@@ -321,7 +311,6 @@ def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape |
     ],
     infer=_quantized_lstm,
 )
-@descriptor
 class QuantizedLstmDescriptor(Descriptor):
     """One step of Android's 8-bit LSTM.
 

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor, parameter
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import filled_length, normalized_axes, normalized_axis
-from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Shape, format_shape
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
 
 
-def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     axis = normalized_axis(descriptor.axis, len(shape))
     if shape[axis] == 0:
@@ -25,13 +23,11 @@ def _arg_min_max(descriptor: ArgMinMaxDescriptor, inputs: Inputs) -> Sequence[Sh
 
 
 @layer(
-    "ArgMinMax",
     2,
     inputs=[slot("input", "Of any rank but 0.")],
     outputs=[result(data_types=[DataType.SIGNED32, DataType.SIGNED64])],
     infer=_arg_min_max,
 )
-@descriptor
 class ArgMinMaxDescriptor(Descriptor):
     """The index of the smallest or largest element along ``axis``.
 
@@ -49,9 +45,7 @@ class ArgMinMaxDescriptor(Descriptor):
     select_last_index: bool = parameter(False, since=(1, 1))
 
 
-def _reduced(
-    descriptor: MeanDescriptor | ReduceDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _reduced(descriptor: MeanDescriptor | ReduceDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if inputs.awaits("axis"):
         return [_reduced_along_unknown(shape, descriptor.keep_dims, filled_length(inputs, "axis"))]
@@ -76,8 +70,7 @@ def _reduced_along_unknown(shape: Shape, keep_dims: bool, count: int | None) -> 
 _INPUTS = (slot("input", "Of any rank."), filling("axis", "[number of axes]."))
 
 
-@layer("Mean", 32, inputs=_INPUTS, outputs=[result()], infer=_reduced)
-@descriptor
+@layer(32, inputs=_INPUTS, infer=_reduced)
 class MeanDescriptor(Descriptor):
     """The average over some axes.
 
@@ -92,8 +85,7 @@ class MeanDescriptor(Descriptor):
     keep_dims: bool = False
 
 
-@layer("Reduce", 50, inputs=_INPUTS, outputs=[result()], infer=_reduced)
-@descriptor
+@layer(50, inputs=_INPUTS, infer=_reduced)
 class ReduceDescriptor(Descriptor):
     """A sum, product, mean, minimum or maximum over axes.
 
@@ -110,9 +102,7 @@ class ReduceDescriptor(Descriptor):
     reduce_operation: ReduceOperation = ReduceOperation.SUM
 
 
-def _cumulated(
-    descriptor: CumSumDescriptor | CumProdDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _cumulated(descriptor: CumSumDescriptor | CumProdDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if not inputs.awaits("axis"):
         normalized_axis(descriptor.axis, len(shape))
@@ -122,14 +112,7 @@ def _cumulated(
 _CUMULATED = (slot("input", "Of any rank but 0."), filling("axis", "One integer."))
 
 
-@layer(
-    "CumSum",
-    1013,
-    inputs=_CUMULATED,
-    outputs=[result()],
-    infer=_cumulated,
-)
-@descriptor
+@layer(1013, inputs=_CUMULATED, infer=_cumulated)
 class CumSumDescriptor(Descriptor):
     """Cumulative sums along an axis.
 
@@ -146,14 +129,7 @@ class CumSumDescriptor(Descriptor):
     reverse: bool = False
 
 
-@layer(
-    "CumProd",
-    1028,
-    inputs=_CUMULATED,
-    outputs=[result()],
-    infer=_cumulated,
-)
-@descriptor
+@layer(1028, inputs=_CUMULATED, infer=_cumulated)
 class CumProdDescriptor(Descriptor):
     """Cumulative products along an axis.
 

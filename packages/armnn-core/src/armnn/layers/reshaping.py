@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import (
     broadcast,
     divided,
@@ -22,7 +21,7 @@ from armnn.layers._shapes import (
     same_axis,
     same_dimension,
 )
-from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, PaddingMode
 
@@ -30,7 +29,7 @@ _ANY = slot("input", "Of any rank.")
 _PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
 
 
-def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if inputs.awaits("target_shape"):
         count = filled_length(inputs, "target_shape")
@@ -58,14 +57,12 @@ def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Sequence[Shape |
 
 
 @layer(
-    "Reshape",
     47,
     inputs=[_ANY, filling("target_shape", "[rank of the output].")],
     outputs=[result(axis=same_axis)],
     infer=_reshaped,
     moves_data=True,
 )
-@descriptor
 class ReshapeDescriptor(Descriptor):
     """The same elements in the same order, in another shape.
 
@@ -95,7 +92,7 @@ def _check_mappings(mappings: tuple[int, ...], shape: Shape) -> None:
         )
 
 
-def _permuted(descriptor: PermuteDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _permuted(descriptor: PermuteDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     _check_mappings(descriptor.dim_mappings, shape)
     return [tuple(shape[descriptor.dim_mappings.index(axis)] for axis in range(len(shape)))]
@@ -111,8 +108,7 @@ def _permuted_axis(
 _permuting = functools.partial(layer, inputs=[_ANY], moves_data=True)
 
 
-@_permuting("Permute", 41, outputs=[result(axis=_permuted_axis)], infer=_permuted)
-@descriptor
+@_permuting(41, outputs=[result(axis=_permuted_axis)], infer=_permuted)
 class PermuteDescriptor(Descriptor):
     """The axes in another order, said from the input's side.
 
@@ -123,7 +119,7 @@ class PermuteDescriptor(Descriptor):
     dim_mappings: tuple[int, ...] = ()
 
 
-def _transposed(descriptor: TransposeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _transposed(descriptor: TransposeDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     _check_mappings(descriptor.dim_mappings, shape)
     return [tuple(shape[axis] for axis in descriptor.dim_mappings)]
@@ -136,8 +132,7 @@ def _transposed_axis(
     return None if axis is None or info.shape is None else descriptor.dim_mappings.index(axis)
 
 
-@_permuting("Transpose", 61, outputs=[result(axis=_transposed_axis)], infer=_transposed)
-@descriptor
+@_permuting(61, outputs=[result(axis=_transposed_axis)], infer=_transposed)
 class TransposeDescriptor(Descriptor):
     """The axes in another order, from the output's side.
 
@@ -148,7 +143,7 @@ class TransposeDescriptor(Descriptor):
     dim_mappings: tuple[int, ...] = ()
 
 
-def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Shapes:
     shape = require_rank(inputs, "input", 4)
     layout, block = descriptor.data_layout, descriptor.block_size
     output = list(shape)
@@ -160,14 +155,11 @@ def _space_to_depth(descriptor: SpaceToDepthDescriptor, inputs: Inputs) -> Seque
 
 
 @layer(
-    "SpaceToDepth",
     54,
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
-    outputs=[result()],
     infer=_space_to_depth,
     moves_data=True,
 )
-@descriptor
 class SpaceToDepthDescriptor(Descriptor):
     """Blocks of the plane moved into the channels.
 
@@ -187,7 +179,7 @@ class SpaceToDepthDescriptor(Descriptor):
         self.require_choice("data_layout", _PLANAR)
 
 
-def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Shapes:
     shape = require_rank(inputs, "input", 4)
     layout, block = descriptor.data_layout, descriptor.block_size
     output = list(shape)
@@ -199,14 +191,11 @@ def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Seque
 
 
 @layer(
-    "DepthToSpace",
     12,
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")],
-    outputs=[result()],
     infer=_depth_to_space,
     moves_data=True,
 )
-@descriptor
 class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
     """Channels moved into blocks of the plane, inverse to SpaceToDepth.
 
@@ -218,7 +207,7 @@ class DepthToSpaceDescriptor(SpaceToDepthDescriptor):
     column_row_depth: bool = False
 
 
-def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Shapes:
     block = descriptor.block_shape
     shape = require_rank(inputs, "input", 2 + len(block))
     output = list(shape)
@@ -233,13 +222,10 @@ def _space_to_batch(descriptor: SpaceToBatchNdDescriptor, inputs: Inputs) -> Seq
 
 
 @layer(
-    "SpaceToBatchNd",
     53,
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
-    outputs=[result()],
     infer=_space_to_batch,
 )
-@descriptor
 class SpaceToBatchNdDescriptor(Descriptor):
     """Padded blocks moved into the batch (TensorFlow: SpaceToBatchND).
 
@@ -261,7 +247,7 @@ class SpaceToBatchNdDescriptor(Descriptor):
         self.require_choice("data_layout", _PLANAR)
 
 
-def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Shapes:
     block = descriptor.block_shape
     shape = require_rank(inputs, "input", 2 + len(block))
     output = list(shape)
@@ -281,14 +267,11 @@ def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Seq
 
 
 @layer(
-    "BatchToSpaceNd",
     4,
     inputs=[slot("input", "[N,H,W,C] or [N,C,H,W]; without W for a block of one axis.")],
-    outputs=[result()],
     infer=_batch_to_space,
     moves_data=True,
 )
-@descriptor
 class BatchToSpaceNdDescriptor(Descriptor):
     """The batch moved into blocks of the plane, then cropped.
 
@@ -312,9 +295,7 @@ class BatchToSpaceNdDescriptor(Descriptor):
         self.require_choice("data_layout", _PLANAR)
 
 
-def _channel_shuffle(
-    descriptor: ChannelShuffleDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _channel_shuffle(descriptor: ChannelShuffleDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if descriptor.num_groups == 0:
         raise ShapeError("num_groups is 0: expected at least 1")
@@ -331,14 +312,12 @@ def _unshuffled_axis(
 
 
 @layer(
-    "ChannelShuffle",
     67,
     inputs=[_ANY],
     outputs=[result(axis=_unshuffled_axis)],
     infer=_channel_shuffle,
     moves_data=True,
 )
-@descriptor
 class ChannelShuffleDescriptor(Descriptor):
     """An axis seen as [groups, members] becomes [members, groups] (ShuffleNet).
 
@@ -355,7 +334,7 @@ class ChannelShuffleDescriptor(Descriptor):
         self.require_at_least(0, "num_groups")
 
 
-def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if inputs.awaits("broadcast_to_shape"):
         count = filled_length(inputs, "broadcast_to_shape")
@@ -364,14 +343,12 @@ def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Sequence
 
 
 @layer(
-    "BroadcastTo",
     76,
     inputs=[_ANY, filling("broadcast_to_shape", "[rank of the target].")],
     outputs=[result(axis=same_axis)],
     infer=_broadcast_to,
     moves_data=True,
 )
-@descriptor
 class BroadcastToDescriptor(Descriptor):
     """The input repeated along axes that have one element.
 
@@ -387,7 +364,7 @@ class BroadcastToDescriptor(Descriptor):
         self.require_at_least(0, "broadcast_to_shape")
 
 
-def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if inputs.awaits("multiples"):
         return [(None,) * len(shape)]
@@ -402,14 +379,12 @@ def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Sequence[Shape | None]
 
 
 @layer(
-    "Tile",
     74,
     inputs=[_ANY, filling("multiples", "[rank of the input].")],
     outputs=[result(axis=same_axis)],
     infer=_tiled,
     moves_data=True,
 )
-@descriptor
 class TileDescriptor(Descriptor):
     """The whole input repeated along its axes.
 
@@ -424,7 +399,7 @@ class TileDescriptor(Descriptor):
         self.require_at_least(0, "multiples")
 
 
-def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if inputs.awaits("pad_list"):
         return [(None,) * len(shape)]
@@ -446,7 +421,6 @@ def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Sequence[Shape | None]
 
 
 @layer(
-    "Pad",
     40,
     inputs=[
         _ANY,
@@ -456,7 +430,6 @@ def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Sequence[Shape | None]
     outputs=[result(axis=same_axis)],
     infer=_padded,
 )
-@descriptor
 class PadDescriptor(Descriptor):
     """The input with elements put before and after its axes.
 
@@ -477,7 +450,7 @@ class PadDescriptor(Descriptor):
         self.require_at_least(0, "pad_list")
 
 
-def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     require_rank(inputs, "axis", 0, 1)
     axes = inputs.value("axis")
@@ -487,13 +460,10 @@ def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Sequence[Shape | None]
 
 
 @layer(
-    "ReverseV2",
     73,
     inputs=[_ANY, slot("axis", "The axes to turn, counted from the end if negative; integers.")],
-    outputs=[result()],
     infer=_reversed,
     moves_data=True,
 )
-@descriptor
 class ReverseV2Descriptor(Descriptor):
     """The elements in opposite order along some axes (TensorFlow: ReverseV2)."""

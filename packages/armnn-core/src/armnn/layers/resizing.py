@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import known_better, require_rank, require_shape, same_dimension
-from armnn.layers._spec import Inputs, filling, layer, result, slot
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
 from armnn.types import DataLayout, GridPadding, PoolingAlgorithm, ResizeMethod, ResizeRounding
 
-if TYPE_CHECKING:
-    from armnn.tensor import Shape
 
-
-def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Shapes:
     output = list(require_rank(inputs, "input", 4))
     targets = (descriptor.target_height, descriptor.target_width)
     fields = ("target_height", "target_width")
@@ -32,17 +26,14 @@ def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Sequence[Shape | N
 
 
 @layer(
-    "Resize",
     49,
     inputs=[
         slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says."),
         filling("target_width", "One integer."),
         filling("target_height", "One integer."),
     ],
-    outputs=[result()],
     infer=_resized,
 )
-@descriptor
 class ResizeDescriptor(Descriptor):
     """An image sampled at another number of rows and columns.
 
@@ -85,7 +76,7 @@ class ResizeDescriptor(Descriptor):
         self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
 
 
-def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Shapes:
     shape, grid = inputs.shape("input"), inputs.shape("grid")
     rank = len(shape)
     if (
@@ -103,7 +94,6 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Sequence[Shap
 
 
 @layer(
-    "GridSample",
     1021,
     inputs=[
         slot("input", "[N,C,H,W], with any number of spatial axes."),
@@ -112,7 +102,6 @@ def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Sequence[Shap
     outputs=[result("output", "[N,C,H_out,W_out].")],
     infer=_sampled,
 )
-@descriptor
 class GridSampleDescriptor(Descriptor):
     """The values of an image at given places.
 
@@ -131,7 +120,7 @@ class GridSampleDescriptor(Descriptor):
     align_corners: bool = False
 
 
-def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Shapes:
     channels = require_rank(inputs, "input", 4)[1]
     (count,) = require_rank(inputs, "batch_indices", 1)
     require_shape(inputs, "boxes", (count, 4))
@@ -140,7 +129,6 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Sequence[Shape |
 
 
 @layer(
-    "RoiAlign",
     1027,
     inputs=[
         slot("input", "[N,C,H,W]."),
@@ -150,7 +138,6 @@ def _aligned(descriptor: RoiAlignDescriptor, inputs: Inputs) -> Sequence[Shape |
     outputs=[result("output", "[R,C,output_height,output_width].")],
     infer=_aligned,
 )
-@descriptor
 class RoiAlignDescriptor(Descriptor):
     """Boxes of images sampled at one size.
 

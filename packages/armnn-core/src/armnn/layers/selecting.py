@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import normalized_axis, require_rank, require_shape
-from armnn.layers._spec import Inputs, filling, layer, result, slot
-from armnn.tensor import Dimension, Shape, format_shape
+from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
+from armnn.tensor import Dimension, format_shape
 from armnn.types import DataType, ScatterNdFunction
 
 
-def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     axis = normalized_axis(descriptor.axis, len(shape))
     size: Dimension = None if inputs.awaits("k") else descriptor.k
@@ -27,7 +25,6 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
 
 
 @layer(
-    "TopK",
     1012,
     inputs=[slot("input", "Of any rank but 0."), filling("k", "One integer.")],
     outputs=[
@@ -40,7 +37,6 @@ def _top(descriptor: TopKDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
     ],
     infer=_top,
 )
-@descriptor
 class TopKDescriptor(Descriptor):
     """The k largest or smallest elements, with their indices.
 
@@ -63,7 +59,7 @@ class TopKDescriptor(Descriptor):
         self.require_at_least(0, "k")
 
 
-def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("indices")
     require_shape(inputs, "values", (2,))
     axis = normalized_axis(descriptor.axis, len(shape) + 1)
@@ -72,7 +68,6 @@ def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | N
 
 
 @layer(
-    "OneHot",
     1015,
     inputs=[
         slot("indices", "Integers of any rank."),
@@ -83,7 +78,6 @@ def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Sequence[Shape | N
     infer=_one_hot,
     moves_data=True,
 )
-@descriptor
 class OneHotDescriptor(Descriptor):
     """One value at each index of a new axis.
 
@@ -106,7 +100,7 @@ class OneHotDescriptor(Descriptor):
         self.require_at_least(0, "depth")
 
 
-def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     if len(shape) < 2:
         raise ShapeError(f"the input has shape {format_shape(shape)}: expected rank 2 or more")
@@ -114,13 +108,10 @@ def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Sequence[Shape | 
 
 
 @layer(
-    "Trilu",
     1016,
     inputs=[slot("input", "[...,rows,columns]."), filling("k", "One integer.")],
-    outputs=[result()],
     infer=_triangle,
 )
-@descriptor
 class TriluDescriptor(Descriptor):
     """The upper or lower triangle of matrices.
 
@@ -135,7 +126,7 @@ class TriluDescriptor(Descriptor):
     k: int = 0
 
 
-def _gathered(descriptor: GatherElementsDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _gathered(descriptor: GatherElementsDescriptor, inputs: Inputs) -> Shapes:
     _require_inside(inputs, descriptor.axis)
     return [inputs.shape("indices")]
 
@@ -161,7 +152,6 @@ def _require_inside(inputs: Inputs, axis: int) -> None:
 
 
 @layer(
-    "GatherElements",
     1017,
     inputs=[
         slot("input", "Of any rank but 0."),
@@ -171,7 +161,6 @@ def _require_inside(inputs: Inputs, axis: int) -> None:
     infer=_gathered,
     moves_data=True,
 )
-@descriptor
 class GatherElementsDescriptor(Descriptor):
     """The elements named by indices along an axis.
 
@@ -185,24 +174,21 @@ class GatherElementsDescriptor(Descriptor):
     axis: int = 0
 
 
-def _scattered(descriptor: ScatterElementsDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _scattered(descriptor: ScatterElementsDescriptor, inputs: Inputs) -> Shapes:
     _require_inside(inputs, descriptor.axis)
     require_shape(inputs, "updates", inputs.shape("indices"))
     return [inputs.shape("input")]
 
 
 @layer(
-    "ScatterElements",
     1018,
     inputs=[
         slot("input", "Of any rank but 0."),
         slot("indices", "Integers, of the same rank; counted from the end if negative."),
         slot("updates", "Of the shape of the indices."),
     ],
-    outputs=[result()],
     infer=_scattered,
 )
-@descriptor
 class ScatterElementsDescriptor(Descriptor):
     """The input with updates at indices along an axis.
 
@@ -218,7 +204,7 @@ class ScatterElementsDescriptor(Descriptor):
     function: ScatterNdFunction = ScatterNdFunction.UPDATE
 
 
-def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     axis = normalized_axis(descriptor.axis, len(shape))
     (count,) = require_rank(inputs, "condition", 1)
@@ -232,7 +218,6 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shap
 
 
 @layer(
-    "Compress",
     1026,
     inputs=[
         slot("input", "Of any rank but 0."),
@@ -243,7 +228,6 @@ def _compressed(descriptor: CompressDescriptor, inputs: Inputs) -> Sequence[Shap
     moves_data=True,
     data_dependent=True,
 )
-@descriptor
 class CompressDescriptor(Descriptor):
     """The slices along an axis for which a condition holds.
 
@@ -256,7 +240,7 @@ class CompressDescriptor(Descriptor):
     axis: int = 0
 
 
-def _uniques(descriptor: UniqueDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _uniques(descriptor: UniqueDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     axis = normalized_axis(descriptor.axis, len(shape))
     values = (*shape[:axis], None, *shape[axis + 1 :])
@@ -267,7 +251,6 @@ _PLACES = (DataType.SIGNED64, DataType.SIGNED32)
 
 
 @layer(
-    "Unique",
     1029,
     inputs=[slot("input", "Of any rank but 0.")],
     outputs=[
@@ -279,7 +262,6 @@ _PLACES = (DataType.SIGNED64, DataType.SIGNED32)
     infer=_uniques,
     data_dependent=True,
 )
-@descriptor
 class UniqueDescriptor(Descriptor):
     """The unique slices along an axis.
 

@@ -7,13 +7,12 @@ batch, I inputs and U units of a step, D directions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor, descriptor
+from armnn.layers._descriptor import Descriptor
 from armnn.layers._shapes import apply, normalized_axis, require_rank, require_shape
-from armnn.layers._spec import Inputs, InputSlot, layer, result, slot
+from armnn.layers._spec import Inputs, InputSlot, Shapes, layer, result, slot
 from armnn.layers.activation import ActivationDescriptor
 from armnn.types import ActivationFunction, SequenceDirection
 
@@ -70,7 +69,7 @@ class _RecurrentDescriptor(Descriptor):
         ]
 
 
-def _recurrent(descriptor: _RecurrentDescriptor, inputs: Inputs) -> Sequence[Shape | None]:
+def _recurrent(descriptor: _RecurrentDescriptor, inputs: Inputs) -> Shapes:
     first, second, size = require_rank(inputs, "input", 3)
     time, batch = (first, second) if descriptor.time_major else (second, first)
     units = require_rank(inputs, "recurrent_weights", 3)[2]
@@ -128,8 +127,7 @@ _OUTPUTS = [
 ]
 
 
-@layer("Rnn", 1008, inputs=_inputs("h"), outputs=_OUTPUTS, infer=_recurrent)
-@descriptor
+@layer(1008, inputs=_inputs("h"), outputs=_OUTPUTS, infer=_recurrent)
 class RnnDescriptor(_RecurrentDescriptor):
     """h = f(x * weights + h * recurrent_weights + biases).
 
@@ -155,8 +153,7 @@ class RnnDescriptor(_RecurrentDescriptor):
     time_major: bool = False
 
 
-@layer("Gru", 1009, inputs=_inputs("zrh"), outputs=_OUTPUTS, infer=_recurrent)
-@descriptor
+@layer(1009, inputs=_inputs("zrh"), outputs=_OUTPUTS, infer=_recurrent)
 class GruDescriptor(_RecurrentDescriptor):
     """Gated recurrent units (Cho et al. 2014, ONNX: GRU).
 
@@ -186,7 +183,6 @@ class GruDescriptor(_RecurrentDescriptor):
 
 
 @layer(
-    "SequenceLstm",
     1010,
     inputs=[
         *_inputs("iofc"),
@@ -196,7 +192,6 @@ class GruDescriptor(_RecurrentDescriptor):
     outputs=[*_OUTPUTS, result("cell_state_out", "As cell_state_in: the cell of the last step.")],
     infer=_recurrent,
 )
-@descriptor
 class SequenceLstmDescriptor(_RecurrentDescriptor):
     """Long short-term memory (Hochreiter and Schmidhuber 1997, ONNX: LSTM).
 
@@ -226,9 +221,7 @@ class SequenceLstmDescriptor(_RecurrentDescriptor):
     input_forget: bool = False
 
 
-def _reverse_sequence(
-    descriptor: ReverseSequenceDescriptor, inputs: Inputs
-) -> Sequence[Shape | None]:
+def _reverse_sequence(descriptor: ReverseSequenceDescriptor, inputs: Inputs) -> Shapes:
     shape = inputs.shape("input")
     batch = normalized_axis(descriptor.batch_axis, len(shape))
     if batch == normalized_axis(descriptor.time_axis, len(shape)):
@@ -238,17 +231,14 @@ def _reverse_sequence(
 
 
 @layer(
-    "ReverseSequence",
     1011,
     inputs=[
         slot("input", "Of rank 2 or more."),
         slot("sequence_lengths", "[N], integers: how many steps of each item are reversed."),
     ],
-    outputs=[result()],
     infer=_reverse_sequence,
     moves_data=True,
 )
-@descriptor
 class ReverseSequenceDescriptor(Descriptor):
     """The first steps of each item in reverse order.
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Windows that move along the spatial axes of their input."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+from armnn.layers._descriptor import Descriptor
+from armnn.types import DataLayout
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+_SIDES = {"x": ("pad_left", "pad_right"), "y": ("pad_top", "pad_bottom")}
+_SIDES["z"] = ("pad_front", "pad_back")
+
+
+class WindowDescriptor(Descriptor):
+    """A layer with windows in two or three dimensions."""
+
+    __slots__ = ()
+
+    data_layout: DataLayout
+
+    spatial_axes: ClassVar[str] = "yx"
+    """The last letters of its parameters, depth (if any) and height first."""
+
+    least_stride: ClassVar[int] = 1
+    """The least stride that is accepted."""
+
+    def check(self) -> None:
+        """Raise InvalidArgumentError if a parameter is outside of its range."""
+        for axis in self.spatial_axes:
+            self.require_at_least(0, *_SIDES[axis])
+            self.require_at_least(self.least_stride, f"stride_{axis}")
+            if hasattr(self, "dilation_x"):
+                self.require_at_least(1, f"dilation_{axis}")
+        rank = len(self.spatial_axes) + 2
+        layouts = [layout for layout in DataLayout if len(layout.name) == rank]
+        self.require_choice("data_layout", layouts)
+
+    @property
+    def padding(self) -> Pairs:
+        """What is added (before, after) each spatial axis.
+
+        A transposed convolution takes it off its output.
+        """
+        sides = [_SIDES[axis] for axis in self.spatial_axes]
+        return tuple([(getattr(self, before), getattr(self, after)) for before, after in sides])
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride along each spatial axis."""
+        return tuple([getattr(self, f"stride_{axis}") for axis in self.spatial_axes])
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        """The dilation along each spatial axis."""
+        return tuple([getattr(self, f"dilation_{axis}") for axis in self.spatial_axes])
