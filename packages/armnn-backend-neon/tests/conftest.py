@@ -58,8 +58,6 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     """Set and return a level; new runtimes use CpuAcc there."""
     name: str = request.param
     monkeypatch.setenv("ARMNN_CPUACC_ISA", name)
-    # A static backend belongs to the process and keeps the level that it began with.
-    monkeypatch.setattr("armnn.backends.discovery._found", {})
     return name
 
 

@@ -140,6 +140,12 @@ def test_wrong_options_are_refused(options: dict[str, str], message: str) -> Non
         OpenVinoBackend().create_model_context(options)
 
 
+def test_a_runtime_has_no_options_for_openvino() -> None:
+    options = armnn.CreationOptions(backend_options={"OpenVino": {"Device": "CPU"}})
+    with pytest.raises(InvalidArgumentError, match="'OpenVino' has no options for a runtime: got D"):
+        armnn.Runtime(options)
+
+
 def test_options_reach_the_compiled_model(runtime: armnn.Runtime) -> None:
     options = {"OpenVino": {"NumberOfThreads": 1, "FastMathEnabled": False, "Device": "CPU"}}
     optimized = runtime.optimize(classifier(), backends=["OpenVino"], backend_options=options)

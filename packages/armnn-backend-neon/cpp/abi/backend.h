@@ -13,13 +13,14 @@
 #include "graph/program.h"
 
 struct armnn_backend {
-  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels);
+  armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels, const cpuacc::Options &defaults);
 
   /* The pool of so many threads, shared by the programs that want as many. */
   std::shared_ptr<cpuacc::Pool> pool(int32_t threads);
 
   const armnn_host *host;
   const cpuacc::Kernels &kernels;
+  const cpuacc::Options defaults; /* of its networks */
   cpuacc::MemorySource memory;
   cpuacc::PackedWeights packed; /* shared by its programs */
   armnn_device cpu; /* the only device; its name is that of the level */

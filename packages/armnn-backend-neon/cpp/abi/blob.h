@@ -9,15 +9,10 @@
 
 #include "abi/bytes.h"
 #include "abi/importing.h"
+#include "abi/options.h"
 #include "graph/packed.h"
 
 namespace cpuacc {
-
-/* What the user asked of a program. */
-struct Options {
-  int32_t threads = 0; /* 0: as many as there are CPUs to use */
-  bool allows_fast_math = false;
-};
 
 struct StoredProgram {
   Options options;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* compile and deserialize: options, lowering and the program; serialize. */
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <set>
 #include <string_view>
@@ -25,42 +24,6 @@ Sharing sharing() {
   const char *wanted = std::getenv("ARMNN_CPUACC_SHARING");
   if (wanted == nullptr) return Sharing::in_place;
   return std::string_view(wanted) == "none" ? Sharing::none : Sharing::by_lifetime;
-}
-
-int32_t parse_threads(const std::string &text) {
-  int32_t threads = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || threads < 0) {
-    throw Failure{ARMNN_INVALID_ARGUMENT,
-                  "option NumberOfThreads is '" + text + "', expected a number from 0 on", {}};
-  }
-  return threads;
-}
-
-bool parse_boolean(const std::string &key, const std::string &text) {
-  if (text == "true" || text == "1") return true;
-  if (text == "false" || text == "0") return false;
-  throw Failure{ARMNN_INVALID_ARGUMENT, "option " + key + " is '" + text + "', expected true or false",
-                {}};
-}
-
-Options parse_options(const armnn_compile_args *args) {
-  Options options;
-  const uint64_t count = args == nullptr ? 0 : args->num_options;
-  for (uint64_t i = 0; i < count; ++i) {
-    const std::string key = text_of(args->options[i].key);
-    const std::string value = text_of(args->options[i].value);
-    if (key == "NumberOfThreads") {
-      options.threads = parse_threads(value);
-    } else if (key == "FastMathEnabled") {
-      options.allows_fast_math = parse_boolean(key, value);
-    } else {
-      throw Failure{ARMNN_INVALID_ARGUMENT,
-                    "option '" + key + "' is not known, expected NumberOfThreads or FastMathEnabled",
-                    {}};
-    }
-  }
-  return options;
 }
 
 /* Lowers all layers; names all that cannot be. */
@@ -129,7 +92,8 @@ int32_t default_threads() {
 
 armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const armnn_compile_args *args) {
   const uint64_t began_ns = now_ns();
-  const Options options = parse_options(args);
+  Options options = backend.defaults;
+  if (args != nullptr) options.read(args->options, args->num_options);
   ImportedGraph imported = import_graph(graph, true);
   ProgramWeights weights(backend.packed);
   for (size_t i = 0; i < imported.values.size(); ++i) {

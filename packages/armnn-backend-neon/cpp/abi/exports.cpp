@@ -31,14 +31,16 @@ std::string reason_without_kernels() {
          " only, which this CPU lacks: install CpuAcc's wheel for all processors";
 }
 
-armnn_code create(const armnn_host *host, const armnn_option *, uint64_t, armnn_backend **backend,
-                  armnn_error *error) {
+armnn_code create(const armnn_host *host, const armnn_option *options, uint64_t count,
+                  armnn_backend **backend, armnn_error *error) {
   return cpuacc::guarded(error, [&] {
+    cpuacc::Options defaults;
+    defaults.read(options, count);
     const cpuacc::Kernels *kernels = cpuacc::best_kernels();
     if (kernels == nullptr) {
       throw cpuacc::Failure{ARMNN_UNAVAILABLE, reason_without_kernels(), {}};
     }
-    *backend = new armnn_backend(host, *kernels);
+    *backend = new armnn_backend(host, *kernels, defaults);
   });
 }
 
@@ -136,11 +138,13 @@ const armnn_backend_api kTable = [] {
 
 }  // namespace
 
-armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels)
+armnn_backend::armnn_backend(const armnn_host *host, const cpuacc::Kernels &kernels,
+                             const cpuacc::Options &defaults)
     : host(host),
       kernels(kernels),
+      defaults(defaults),
       cpu{},
-      threads_(std::to_string(cpuacc::default_threads())),
+      threads_(std::to_string(defaults.threads == 0 ? cpuacc::default_threads() : defaults.threads)),
       levels_(levels_here()) {
   const armnn_string level = text(kernels.name, std::strlen(kernels.name));
   cpu.header = ARMNN_HEADER(ARMNN_DEVICE);

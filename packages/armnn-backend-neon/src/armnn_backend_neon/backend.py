@@ -16,8 +16,8 @@ LIBRARY: Final = Path(__file__).with_name("Arm_CpuAcc_backend.so")
 class CpuAccBackend(NativeBackend):
     """The fast CPU backend.
 
-    Options of a network: ``NumberOfThreads`` (0, the default: as many as the process has CPUs) and
-    ``FastMathEnabled``.
+    Options of a network, and of a runtime for all its networks: ``NumberOfThreads`` (0, the
+    default: as many as the process has CPUs) and ``FastMathEnabled``.
     """
 
     id = "CpuAcc"

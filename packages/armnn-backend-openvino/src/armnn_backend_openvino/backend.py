@@ -56,8 +56,18 @@ class OpenVinoBackend(Backend):
         """
         return {"Devices": ",".join(core().available_devices), "PropagatesNaN": False}
 
-    def create_context(self, options: CreationOptions) -> BackendContext:  # noqa: ARG002  # none of them
-        """Return a context that keeps OpenVINO's core for a runtime."""
+    def create_context(self, options: CreationOptions) -> BackendContext:
+        """Return a context that keeps OpenVINO's core for a runtime.
+
+        Raises:
+            InvalidArgumentError: The runtime has options for OpenVino, which takes a model's only.
+        """
+        given = sorted(options.backend_options.get(self.id, {}))
+        if given:
+            raise InvalidArgumentError(
+                f"backend 'OpenVino' has no options for a runtime: got {', '.join(given)}; those of "
+                f"a model are {', '.join(OPTIONS)}."
+            )
         return CoreUser()
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from armnn import _metadata
-from armnn.backends import BACKEND_API_VERSION, BackendState, BackendVersion, refresh
+from armnn.backends import (
+    BACKEND_API_VERSION,
+    BackendRegistry,
+    BackendState,
+    BackendVersion,
+    refresh,
+)
 from armnn.backends.discovery import static_backends
 from armnn_conformance import backend_plugin, installed, write_plugin
 
@@ -62,11 +68,12 @@ def test_each_call_returns_the_same_objects_until_refresh(tmp_path: Path) -> Non
 def test_refresh_keeps_what_is_loaded_and_finds_what_is_new(tmp_path: Path) -> None:
     with installed(tmp_path, backend_plugin("Acme"), alone=True):
         (acme,) = static_backends(BACKEND_API_VERSION)
-        backend = acme.backend()
+        owner = BackendRegistry()
+        backend = acme.backend(owner)
         write_plugin(tmp_path, backend_plugin("Zeta", distribution="zeta"))
         refresh()
         again, zeta = static_backends(BACKEND_API_VERSION)
-        assert again.backend() is backend
+        assert again.backend(owner) is backend
         assert zeta.entry.id == "Zeta"
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -77,12 +79,57 @@ def test_what_cannot_be_loaded_at_all_shadows_nothing(tmp_path: Path, requires: 
         assert [entry.state for entry in registry.entries()] == ["incompatible", "loaded"]
 
 
-def test_a_static_backend_is_made_once_for_all_registries(tmp_path: Path) -> None:
-    with installed(tmp_path, backend_plugin("Acme"), alone=True):
-        first = BackendRegistry()
+COUNTING = """import builtins
+from armnn_conformance import NullBackend
+builtins.imports = getattr(builtins, "imports", 0) + 1
+class Counted(NullBackend):
+    id = "Acme"
+    made = 0
+    def __init__(self):
+        type(self).made += 1
+        if self.made > 2: raise OSError("two at most")
+backend = {}
+"""
+
+
+def test_each_registry_makes_its_own_backend_of_one_import(tmp_path: Path) -> None:
+    acme = backend_plugin("Acme", source=COUNTING.format("Counted"))
+    with installed(tmp_path, acme, alone=True):
+        first, second, third = BackendRegistry(), BackendRegistry(), BackendRegistry()
         backend = first.get("Acme")
-        first.close()
-        assert BackendRegistry().get("Acme") is backend
+        assert first.get("Acme") is backend
+        assert second.get("Acme") is not backend
+        with pytest.raises(BackendUnavailableError, match="cannot be made: OSError: two at most"):
+            third.get("Acme")
+        assert first.find_usable(["Acme"]) == (backend,)
+    import builtins
+
+    assert vars(builtins).pop("imports") == 1
+
+
+def test_an_instance_serves_every_registry(tmp_path: Path) -> None:
+    acme = backend_plugin("Acme", source=COUNTING.format("Counted()"))
+    with installed(tmp_path, acme, alone=True):
+        assert BackendRegistry().get("Acme") is BackendRegistry().get("Acme")
+
+
+def test_an_instance_that_can_be_copied_is_copied_for_each_registry(tmp_path: Path) -> None:
+    source = COUNTING.format("Counted()") + (
+        "Counted.__copy__ = lambda self: vars(self).update(copies=1) or object.__new__(Counted)\n"
+    )
+    with installed(tmp_path, backend_plugin("Acme", source=source), alone=True):
+        first, second = BackendRegistry(), BackendRegistry()
+        assert first.get("Acme") is first.get("Acme") is not second.get("Acme")
+
+
+def test_a_closed_registry_lets_its_backend_go(tmp_path: Path) -> None:
+    with installed(tmp_path, backend_plugin("Acme"), alone=True):
+        registry = BackendRegistry()
+        backend = weakref.ref(registry.get("Acme"))
+        registry.close()
+        gc.collect()
+        assert backend() is None
+        assert registry.get("Acme").id == "Acme"
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,8 @@ def test_the_memory_strategy_is_chosen_by_name(make_backend, make_runtime) -> No
 
 def test_an_allocator_that_the_backend_refuses_is_told(make_backend, make_runtime) -> None:
     backend = make_backend("Fake", accepts_allocator=lambda *_: Support.no("only its own memory"))
-    runtime = make_runtime(backend, custom_allocators={"Fake": HostAllocator()})
     with pytest.raises(InvalidArgumentError, match=r"'Fake' cannot use the custom.*only its own"):
-        runtime.load_model(chain(), ["Fake"])
+        make_runtime(backend, custom_allocators={"Fake": HostAllocator()})
 
 
 class Events(BackendContext):
@@ -108,6 +107,80 @@ class Events(BackendContext):
 
     def close(self) -> None:
         self.log.append("close")
+
+
+@pytest.mark.parametrize("option", ["backend_options", "custom_allocators"])
+def test_what_the_options_name_must_exist(make_backend, make_runtime, option: str) -> None:
+    value = {} if option == "backend_options" else HostAllocator()
+    with pytest.raises(
+        UnknownBackendError, match=r"no backend 'fake' \(known here: Fake\); did you mean 'Fake'\?"
+    ):
+        make_runtime(make_backend("Fake"), **{option: {"fake": value}})
+
+
+def test_an_option_that_the_backend_does_not_know_is_refused_at_once(
+    make_backend, make_runtime
+) -> None:
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"^backend 'Fake' has no options for a runtime: got Speed; those of a network are",
+    ):
+        make_runtime(make_backend("Fake"), backend_options={"Fake": {"Speed": 1}})
+
+
+def test_what_the_options_name_is_opened_with_the_runtime(make_backend, make_runtime) -> None:
+    log: list[Any] = []
+
+    def opening(name: str) -> Any:
+        return lambda *_: log.append(name)
+
+    kinds = [make_backend(name, create_context=opening(name)) for name in ("A", "B", "C")]
+    runtime = make_runtime(
+        *kinds, backend_options={"B": {}}, custom_allocators={"A": HostAllocator()}
+    )
+    assert log == ["B", "A"]
+    runtime.load_model(chain(), ["A", "B", "C"])
+    assert log == ["B", "A", "C"]
+
+
+def test_a_runtime_that_cannot_be_made_closes_what_it_opened(make_backend, make_runtime) -> None:
+    opened = Events()
+    first = make_backend("First", create_context=lambda *_: opened)
+    with pytest.raises(InvalidArgumentError, match="'Second' has no options for a runtime"):
+        make_runtime(
+            first, make_backend("Second"), backend_options={"First": {}, "Second": {"Speed": 1}}
+        )
+    assert opened.log == ["close"]
+
+
+def test_two_runtimes_have_their_own_backend_options_and_allocator(
+    make_backend, make_runtime
+) -> None:
+    """Loaded from one import, at once."""
+    seen: list[Any] = []
+
+    def create_context(backend: Any, options: CreationOptions) -> None:
+        seen.append((backend, dict(options.backend_options["Fake"])))
+
+    kind = make_backend("Fake", create_context=create_context)
+    allocators = [CountingAllocator(), CountingAllocator()]
+    runtimes = [
+        make_runtime(
+            kind,
+            backend_options={"Fake": {"Number": number}},
+            custom_allocators={"Fake": allocator},
+        )
+        for number, allocator in enumerate(allocators)
+    ]
+    models = [runtime.load_model(chain(2 + 2 * i), ["Fake"]) for i, runtime in enumerate(runtimes)]
+    assert [model.run({"x": X})["y"].tolist() for model in models] == [
+        (X * 4).tolist(),
+        (X * 16).tolist(),
+    ]
+    (one, first), (two, second) = seen
+    assert one is not two
+    assert (first, second) == ({"Number": 0}, {"Number": 1})
+    assert [a.allocated for a in allocators] == [[model.arena_bytes] for model in models]
 
 
 def test_backend_contexts_are_told_of_everything_in_order(make_backend, make_runtime) -> None:

@@ -171,7 +171,16 @@ class Backend(ABC):
 
         Raises:
             BackendUnavailableError: The hardware or driver is not there; the backend is left out.
+            InvalidArgumentError: The backend does not know one of its options in
+                ``options.backend_options``; by default it knows none.
         """
+        given = options.backend_options.get(self.id)
+        if given:
+            raise InvalidArgumentError(
+                f"backend {self.id!r} has no options for a runtime: got "
+                f"{', '.join(sorted(given))}; those of a network are the backend_options of "
+                "optimize() and load_model()"
+            )
         return None
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import sys
 import threading
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
@@ -30,8 +32,8 @@ _log = logging.getLogger(__name__)
 class FoundBackend:
     """A found backend, its loader and the outcome.
 
-    The first outcome stays: a backend is made once, and a failure is never retried. Any number of
-    threads may ask for it.
+    The first outcome stays: a backend is imported or opened once, and a failure is never retried.
+    Any number of threads may ask for it.
     """
 
     def __init__(
@@ -54,14 +56,23 @@ class FoundBackend:
         self._obtain = obtain
         self._api_version = api_version
         self._audited = audited
-        self._backend: Backend | None = None
+        self._found: _BackendOrClass | None = None
+        self._first: Backend | None = None
+        self._made: WeakKeyDictionary[object, Backend] = WeakKeyDictionary()
         self._cause: BaseException | None = None
         self._is_loading = False
         self._has_warned = False
         self._lock = threading.RLock()
 
-    def backend(self) -> Backend:
-        """Return the backend; the first call loads it.
+    def backend(self, owner: object) -> Backend:
+        """Return a registry's backend; the first call loads it.
+
+        Each registry has its own, so that runtimes may use other options and allocators: a class is
+        called once for each, an instance is copied if its class defines ``__copy__`` and else
+        shared.
+
+        Args:
+            owner: The registry; it is not kept alive.
 
         Raises:
             IncompatibleBackendError: It needs another Backend API.
@@ -70,9 +81,16 @@ class FoundBackend:
         with self._lock:
             if self.entry.state is BackendState.KNOWN:
                 self._load()
-            if self._backend is None:
+            if self._found is None:
                 raise self.entry.error() from self._cause
-            return self._backend
+            if owner not in self._made:
+                self._made[owner], self._first = self._first or self._another(self._found), None
+            return self._made[owner]
+
+    def drop(self, owner: object) -> None:
+        """Let a registry's backend go."""
+        with self._lock:
+            self._made.pop(owner, None)
 
     def warn_once(self) -> None:
         """Log why it cannot be used, the first time only."""
@@ -89,7 +107,10 @@ class FoundBackend:
             )
         self._is_loading = True
         try:
-            self._backend = self._checked_backend()
+            found = self._checked_type(self._import())
+            self._check_id(found)
+            self._check_version(found)
+            self._first = self._made_of(found)
         except _RefusedError as refused:
             self._cause = refused.__cause__
             self.entry = replace(
@@ -100,19 +121,25 @@ class FoundBackend:
                 remedy=refused.remedy,
             )
         else:
+            self._found = found
             self.entry = replace(self.entry, state=BackendState.LOADED)
             _log.debug("loaded backend %r from %s", self.entry.id, self.entry.origin)
         finally:
             self._is_loading = False
 
-    def _checked_backend(self) -> Backend:
-        found = self._checked_type(self._import())
-        self._check_id(found)
-        self._check_version(found)
-        if isinstance(found, Backend):
-            return found
+    def _another(self, found: _BackendOrClass) -> Backend:
+        """Return one more backend of what was loaded."""
         try:
-            return found()
+            return self._made_of(found)
+        except _RefusedError as refused:
+            entry = replace(self.entry, reason=refused.reason, remedy=refused.remedy)
+            raise entry.error() from refused.__cause__
+
+    def _made_of(self, found: _BackendOrClass) -> Backend:
+        try:
+            if not isinstance(found, Backend):
+                return found()
+            return copy.copy(found) if hasattr(type(found), "__copy__") else found
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -32,10 +32,10 @@ _log = logging.getLogger(__name__)
 class BackendRegistry:
     """One entry per found backend, and the loaded backends.
 
-    Static backends belong to the process and are made once, whatever the number of registries;
-    dynamic ones belong to the registry. Of several backends of one id the first wins that may be
-    loaded: static before dynamic, static ones by normalised distribution name, dynamic ones in
-    the order in which their source found them. Safe to be used by several threads.
+    A static backend is imported once per process; each registry makes its own of it. Of several
+    backends of one id the first wins that may be loaded: static before dynamic, static ones by
+    normalised distribution name, dynamic ones in the order in which their source found them. Safe
+    to be used by several threads.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class BackendRegistry:
         self._api_version = api_version
         self._selection = Selection.of(self._options)
         self._locked = _lock_of(self._options)
-        self._left_out: dict[str, BaseException] = {}
+        self._used: set[FoundBackend] = set()
+        self._left_out: dict[FoundBackend, BaseException] = {}
         self._lock = threading.Lock()
         self._dynamic: tuple[FoundBackend, ...] | None = None
         if self._options.dynamic_backends_path is not None:
@@ -78,11 +79,11 @@ class BackendRegistry:
             BackendUnavailableError: It cannot be used; the message says why, the cause is chained.
         """
         found, entry = self._winner(backend_id)
-        if backend_id in self._left_out:
-            raise entry.error() from self._left_out[backend_id]
         if found is None:
             raise entry.error()
-        return found.backend()
+        if found in self._left_out:
+            raise entry.error() from self._left_out[found]
+        return self._backend(found)
 
     def find_usable(self, backend_ids: Sequence[str] | None = None) -> tuple[Backend, ...]:
         """Return backends in order of preference, each once.
@@ -121,13 +122,22 @@ class BackendRegistry:
         Raises:
             UnknownBackendError: None of that id was found.
         """
-        self._winner(backend_id)
-        self._left_out.setdefault(backend_id, error)
+        found, entry = self._winner(backend_id)
+        if found is None:
+            raise entry.error()
+        self._left_out.setdefault(found, error)
 
     def close(self) -> None:
-        """Drop the dynamic backends; static ones belong to the process."""
+        """Drop the backends; static ones can be found again."""
         with self._lock:
-            self._dynamic = ()
+            used, self._used, self._dynamic = tuple(self._used), set(), ()
+        for found in used:
+            found.drop(self)
+
+    def _backend(self, found: FoundBackend) -> Backend:
+        backend = found.backend(self)
+        self._used.add(found)
+        return backend
 
     def _winner(self, backend_id: str) -> tuple[FoundBackend | None, BackendEntry]:
         """Return an id's backend, or its entry with the reason."""
@@ -155,8 +165,8 @@ class BackendRegistry:
                 entry = _shadowed(entry, winners[entry.id])
             elif found.may_load:
                 winners[entry.id] = entry
-                if entry.id in self._left_out:
-                    entry = _left_out(entry, self._left_out[entry.id])
+                if found in self._left_out:
+                    entry = _left_out(entry, self._left_out[found])
             yield found, entry
 
     def _lock_refusal(self, entry: BackendEntry) -> tuple[str, str] | None:
@@ -173,10 +183,10 @@ class BackendRegistry:
         ranked: list[tuple[bool, int, str, Backend]] = []
         for found, entry in self._rows():
             skipped = entry.state in (BackendState.BLOCKED, BackendState.SHADOWED)
-            if skipped or not entry.is_static or entry.id in self._left_out:
+            if skipped or not entry.is_static or found in self._left_out:
                 continue
             try:
-                backend = found.backend()
+                backend = self._backend(found)
                 score = backend.score()
             except BackendUnavailableError:
                 found.warn_once()

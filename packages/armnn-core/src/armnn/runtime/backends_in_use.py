@@ -17,6 +17,7 @@ from armnn.errors import (
     ArmnnError,
     BackendError,
     BackendUnavailableError,
+    ClosingError,
     InvalidArgumentError,
 )
 from armnn.optimizer import Candidate, Participants
@@ -42,10 +43,23 @@ class BackendsInUse:
     """
 
     def __init__(self, options: CreationOptions) -> None:
+        """Find the backends; open those that the options name.
+
+        Raises:
+            UnknownBackendError: Options or an allocator are for a backend that does not exist.
+            BackendUnavailableError: One that is named cannot be used.
+            InvalidArgumentError: One does not take its options or its allocator.
+        """
         self.registry = BackendRegistry(options)
         self._options = options
         self._lock = threading.RLock()
-        self._contexts: dict[str, BackendContext | None] = {}
+        self._opened: list[tuple[Backend, BackendContext | None]] = []
+        try:
+            for backend_id in dict.fromkeys((*options.backend_options, *options.custom_allocators)):
+                self._named(backend_id)
+        except BaseException as error:
+            self._undo(error)
+            raise
 
     def participants(
         self,
@@ -88,19 +102,20 @@ class BackendsInUse:
         return participants
 
     def described(self, participants: Participants) -> list[str]:
-        """Return the participating backends with versions and origins."""
+        """Return the participating backends: versions, origins, options."""
         entries = {entry.id: entry for entry in reversed(self.registry.entries())}
         everyone = (*participants.candidates, *participants.named, *participants.evaluators)
         known = [entries.get(candidate.id) for candidate in everyone]
         return [
-            f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version}"
+            f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version} "
+            f"{dict(self._options.backend_options.get(entry.id, {}))}"
             for entry in known
             if entry is not None
         ]
 
     def contexts_of(self, participants: Participants) -> dict[str, BackendContext]:
         """Return the contexts of the participating backends by id."""
-        contexts = {each.id: self._contexts.get(each.id) for each in participants.all}
+        contexts = {each.id: self._context_of(each.backend) for each in participants.all}
         return {each: context for each, context in contexts.items() if context is not None}
 
     def close(self) -> None:
@@ -110,12 +125,12 @@ class BackendsInUse:
             ClosingError: Contexts failed; all are closed nevertheless.
         """
         with self._lock:
-            contexts = dict(self._contexts)
-            self._contexts.clear()
+            opened = tuple(self._opened)
+            self._opened.clear()
         closing = Closing("the runtime")
-        for backend_id, context in contexts.items():
+        for backend, context in opened:
             if context is not None:
-                closing.step(_close, backend_id, context)
+                closing.step(_close, backend.id, context)
         closing.step(self.registry.close)
         closing.end()
 
@@ -123,11 +138,11 @@ class BackendsInUse:
         """Return the named backends, or all usable ones without names."""
         found = self.registry.find_usable(backends)
         if backends is not None:
-            return [self._opened(backend) for backend in found]
+            return [self._open(backend) for backend in found]
         usable = []
         for backend in found:
             try:
-                usable.append(self._opened(backend))
+                usable.append(self._open(backend))
             except BackendUnavailableError as error:
                 _log.warning("Backend %s is left out: %s", backend.id, error)
         if not usable:
@@ -135,7 +150,7 @@ class BackendsInUse:
         return usable
 
     def _named(self, backend_id: str) -> Backend:
-        return self._opened(self.registry.get(backend_id))
+        return self._open(self.registry.get(backend_id))
 
     def _hinted(self, backend_id: str) -> Backend | None:
         """Return a hinted backend, None if it is unusable."""
@@ -145,22 +160,40 @@ class BackendsInUse:
             _log.debug("The hinted backend %s is left out: %s", backend_id, error)
             return None
 
-    def _opened(self, backend: Backend) -> Backend:
+    def _open(self, backend: Backend) -> Backend:
         """Make the backend's context once, and return the backend."""
         with self._lock:
-            if backend.id in self._contexts:
+            if any(backend is opened for opened, _ in self._opened):
                 return backend
-            allocator = self._options.custom_allocators.get(backend.id)
+            options, given = self._options, self._options.backend_options.get(backend.id)
+            allocator = options.custom_allocators.get(backend.id)
             if allocator is not None and not (answer := backend.accepts_allocator(allocator)):
                 raise InvalidArgumentError(
                     f"backend {backend.id!r} cannot use the custom allocator: {answer.reason}"
                 )
             try:
-                self._contexts[backend.id] = backend.create_context(self._options)
+                context = backend.create_context(options)
             except Exception as error:
+                if isinstance(error, InvalidArgumentError) and (given or allocator is not None):
+                    raise  # the fault of the options, which another runtime may correct
                 self.registry.leave_out(backend.id, error)
                 return self.registry.get(backend.id)  # raises with the reason that was noted
+            self._opened.append((backend, context))
         return backend
+
+    def _context_of(self, backend: Backend) -> BackendContext | None:
+        """Return a backend's context; of a foreign one, its namesake's."""
+        for opened, context in reversed(self._opened):
+            if opened is backend:
+                return context
+        return next((context for opened, context in self._opened if opened.id == backend.id), None)
+
+    def _undo(self, error: BaseException) -> None:
+        """Close what was opened before an error; note further errors."""
+        try:
+            self.close()
+        except ClosingError as group:
+            error.add_note(str(group))
 
     def _join(
         self,

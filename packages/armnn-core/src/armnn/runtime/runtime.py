@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a backend that is opened may load a model itself
 _shared: list[Runtime] = []
 
 
@@ -50,6 +50,16 @@ class Runtime(NetworkOwner):
     """
 
     def __init__(self, options: CreationOptions | None = None) -> None:
+        """Make a runtime; backends named in the options are opened.
+
+        Args:
+            options: The defaults if left out.
+
+        Raises:
+            UnknownBackendError: Options or an allocator are for a backend that does not exist.
+            BackendUnavailableError: A backend that the options name cannot be used.
+            InvalidArgumentError: An option is wrong, or a backend does not take its allocator.
+        """
         self.options = (
             CreationOptions() if options is None else instance(options, CreationOptions, "options")
         )

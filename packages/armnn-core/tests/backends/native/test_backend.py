@@ -256,9 +256,15 @@ def test_the_option_device_selects_one(mock: NativeLibrary) -> None:
 def test_create_that_fails_leaves_the_backend_out(
     make_native_runtime: Make, mock: NativeLibrary, counts: Any
 ) -> None:
-    runtime = make_native_runtime(mock, backend_options={"Mock": {"FailCreate": 14}})
     with pytest.raises(BackendUnavailableError, match="no such hardware"):
-        runtime.optimize(chain(), ["Mock"])
+        make_native_runtime(mock, backend_options={"Mock": {"FailCreate": 14}})
+
+
+def test_options_that_create_refuses_are_the_callers_fault(
+    make_native_runtime: Make, mock: NativeLibrary, counts: Any
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"be created: .*\(ARMNN_INVALID_ARGUMENT\)"):
+        make_native_runtime(mock, backend_options={"Mock": {"FailCreate": 3}})
 
 
 @pytest.mark.parametrize(

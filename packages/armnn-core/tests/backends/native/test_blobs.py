@@ -48,10 +48,15 @@ def load(
     """
     caplog.set_level(logging.INFO, "armnn.backends.cache")
 
-    def make(network: Network | None = None, library: NativeLibrary = mock, **options: Any) -> str:
+    def make(
+        network: Network | None = None,
+        library: NativeLibrary = mock,
+        defaults: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> str:
         caplog.clear()
         network = double() if network is None else network
-        runtime = make_native_runtime(library)
+        runtime = make_native_runtime(library, backend_options={library.id: defaults or {}})
         optimized = runtime.optimize(
             network, [library.id], backend_options={library.id: options}, cache_dir=folder(tmp_path)
         )
@@ -91,6 +96,13 @@ def test_another_graph_another_constant_or_option_is_another_program(
     assert load(None, Tiles=2) == "Mock: 'add': compiled and stored"
     assert len(list(folder(tmp_path).iterdir())) == 2
     assert load(double(2)) == "Mock: 'add': compiled, not stored: it has constants"
+
+
+def test_another_option_of_the_runtime_is_another_program(load: Callable[..., str]) -> None:
+    load(Tiles=2)
+    assert load(defaults={"Tiles": 2}) == "Mock: 'add': compiled and stored"
+    assert load(defaults={"Tiles": 3}) == "Mock: 'add': compiled and stored"
+    assert load(defaults={"Tiles": 2}) == "Mock: 'add': taken from the cache"
 
 
 def packed(header: dict[str, Any], *blocks: bytes) -> bytes:

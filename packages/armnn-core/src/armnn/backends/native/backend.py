@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 class NativeBackend(NetworkBackend):
     """A backend in C.
 
-    Each runtime has its own, even of the same library. The C backend is created when it is first
-    needed, and destroyed after its last program.
+    Each runtime has its own, even of the same library; ``copy.copy`` makes another one, without
+    options and allocator. The C backend is created when it is first needed, and destroyed after its
+    last program.
     """
 
     def __init__(self, library: NativeLibrary, *, source: str = "") -> None:
@@ -61,11 +62,21 @@ class NativeBackend(NetworkBackend):
         vars(self).update(id=library.id, api_version=library.api_version)
         self.library = library
         self.source = source or library.path
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin without a C backend."""
         self._lock = threading.Lock()
         self._backend: NativeObject | None = None
         self._options: dict[str, OptionValue] | None = None
         self._allocator: NativeAllocator | None = None
         self._allocator_users = 0
+
+    def __copy__(self) -> NativeBackend:
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        made._forget()
+        return made
 
     def start(self, options: Mapping[str, OptionValue] | None = None) -> NativeObject:
         """Return the C backend; the first call creates it.
@@ -75,7 +86,7 @@ class NativeBackend(NetworkBackend):
 
         Raises:
             NativeLoadError: ``create`` failed (stage "create").
-            InvalidArgumentError: It was created with other options.
+            InvalidArgumentError: It does not take an option, or was created with other options.
         """
         with self._lock:
             check_open(self.library)
@@ -86,7 +97,8 @@ class NativeBackend(NetworkBackend):
             elif options is not None and dict(options) != self._options:
                 raise InvalidArgumentError(
                     f"backend {self.id!r} was created with the options {self._options}: another "
-                    f"runtime of the same process cannot give it {dict(options)}"
+                    f"runtime cannot give the same object {dict(options)}; copy.copy() makes a "
+                    "second one"
                 )
             if self._backend is None:
                 self._backend = self._create(self._options)
@@ -178,7 +190,8 @@ class NativeBackend(NetworkBackend):
 
         Raises:
             BackendUnavailableError: The hardware or driver is not there.
-            InvalidArgumentError: It is in use already, with other options or another allocator.
+            InvalidArgumentError: It does not take an option, or this very object is in use already,
+                with other options or another allocator.
         """
         backend = self.start(options.backend_options.get(self.id))
         allocator = options.custom_allocators.get(self.id)
@@ -194,12 +207,12 @@ class NativeBackend(NetworkBackend):
         """
         others = {key: value for key, value in options.items() if key != DEVICE_OPTION}
         if DEVICE_OPTION not in options:
-            return NativeModelContext(others)
+            return NativeModelContext(others, None, self._options)
         wanted = str(options[DEVICE_OPTION])
         devices = self.devices()
         for device in devices:
             if device.id == wanted:
-                return NativeModelContext(others, device)
+                return NativeModelContext(others, device, self._options)
         known = ", ".join(repr(device.id) for device in devices)
         raise NotFoundError(
             f"backend {self.id!r} has no device {wanted!r}: expected one of {known or 'none'}"
@@ -234,11 +247,10 @@ class NativeBackend(NetworkBackend):
             ctypes.byref(pointer),
         )
         if failure is not None:
-            raise NativeLoadError(
-                self.source,
-                "create",
-                str(failure.exception(library, "be created")),
-            )
+            error = failure.exception(library, "be created")
+            if options and isinstance(error, InvalidArgumentError):
+                raise error
+            raise NativeLoadError(self.source, "create", str(error))
         if pointer.value is None:
             raise NativeLoadError(
                 self.source, "create", "it returned neither a backend nor an error"
@@ -274,7 +286,7 @@ class NativeBackend(NetworkBackend):
             elif self._allocator.allocator is not allocator:
                 raise InvalidArgumentError(
                     f"backend {self.id!r} uses the custom allocator of another runtime: got a "
-                    "second one"
+                    "second one; copy.copy() makes a second backend"
                 )
             self._allocator_users += 1
             return self._backend

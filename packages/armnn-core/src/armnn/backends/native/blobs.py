@@ -28,12 +28,13 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from armnn.backends.cache import Entry, ProgramCache
     from armnn.backends.native.devices import NativeModelContext
     from armnn.backends.native.graph import NativeGraph
     from armnn.backends.native.lifetimes import NativeObject
+    from armnn.backends.options import OptionValue
 
 _VERDICTS: Final = {
     abi.BLOB_RECOMPILE: "the backend wants to compile it again",
@@ -195,8 +196,12 @@ def _envelope_of(backend: NativeObject, fingerprint: str, model: NativeModelCont
         device="" if device is None else device.id,
         device_fingerprint="" if device is None else device.fingerprint,
         graph_fingerprint=fingerprint,
-        options=tuple(f"{key}={spelling_of(value)}" for key, value in model.options.items()),
+        options=(*_spelt(model.defaults, "the runtime's "), *_spelt(model.options)),
     )
+
+
+def _spelt(options: Mapping[str, OptionValue], whose: str = "") -> Iterator[str]:
+    return (f"{whose}{key}={spelling_of(value)}" for key, value in options.items())
 
 
 def _read(

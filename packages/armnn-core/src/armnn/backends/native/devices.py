@@ -57,13 +57,18 @@ class NativeModelContext(ModelContext):
 
     Attributes:
         device: The device that the user selected; None for the backend's first.
+        defaults: The options of the runtime, which the backend got when it was created.
     """
 
     def __init__(
-        self, options: Mapping[str, OptionValue], device: NativeDevice | None = None
+        self,
+        options: Mapping[str, OptionValue],
+        device: NativeDevice | None = None,
+        defaults: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(options)
         self.device = device
+        self.defaults = dict(defaults or {})
 
 
 def read_devices(backend: NativeObject) -> tuple[NativeDevice, ...]:
