@@ -259,6 +259,11 @@ class BackendEvents:
             if type(context).after_enqueue_workload is not BackendContext.after_enqueue_workload
         )
 
+    @property
+    def has_listeners(self) -> bool:
+        """Whether any backend wants to know of runs."""
+        return bool(self._listening)
+
     def before_load(self) -> None:
         """Tell each backend before the network is loaded.
 

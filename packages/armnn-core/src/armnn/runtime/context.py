@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from operator import length_hint
@@ -16,6 +16,7 @@ from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
 from armnn.runtime.closing import Closing
+from armnn.runtime.outputs import check_shapes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer import Report
+    from armnn.runtime.outputs import Targets
 
 
 class ExecutionContext:
@@ -51,6 +53,11 @@ class ExecutionContext:
             for name, handle in outputs
             if handle is not None
         )
+        self._shapes = {
+            name: handle.info.static_shape
+            for name, handle, _ in self._outputs
+            if handle.info.is_static
+        }
         # The same once more, as it takes the least time; see repeat().
         self._expected = tuple(
             (name, array.dtype, array.shape, array)
@@ -66,22 +73,29 @@ class ExecutionContext:
         self.is_repeatable = not managers and len(self._expected) + len(self._copies) == ports
 
     def run(
-        self, inputs: Sequence[NDArray[Any]], control: RunControl | None
+        self,
+        inputs: Sequence[NDArray[Any]],
+        control: RunControl | None,
+        targets: Targets | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run all steps.
 
         Args:
             inputs: One array per input, of the right shape and type; they are copied.
             control: What the caller watches or limits.
+            targets: Arrays of the caller's for some outputs.
 
         Returns:
-            A new array per output.
+            An array per output: the caller's, or a new one.
 
         Raises:
             ExecutionError: A layer failed; the message names it.
             CancelledError: The caller cancelled the run.
             DeadlineExceededError: The time was up before the last layer.
+            InvalidArgumentError: An array of the caller's has another shape than the output.
         """
+        if targets:
+            check_shapes(targets, self._shapes)
         with ExitStack() as stack:
             for manager in self._managers:
                 stack.enter_context(manager)
@@ -98,12 +112,11 @@ class ExecutionContext:
                     self._run_watched_steps(control)
                 finally:
                     current_control.reset(token)
-            return {
-                name: _copy_out(handle) if array is None else array.copy()
-                for name, handle, array in self._outputs
-            }
+            return self._collected(targets or {})
 
-    def repeat(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
+    def repeat(
+        self, inputs: Mapping[str, ArrayLike], targets: Targets | None = None
+    ) -> dict[str, NDArray[Any]] | None:
         """Run on unchecked inputs if their types and shapes repeat.
 
         Of models that take microseconds this and what it calls are most of a run: nothing is
@@ -111,9 +124,10 @@ class ExecutionContext:
 
         Args:
             inputs: By name; they are copied.
+            targets: Arrays of the caller's for some outputs.
 
         Returns:
-            A new array per output; None if the inputs are others, or of other types or shapes.
+            An array per output; None if the inputs are others, or of other types or shapes.
 
         Raises:
             ExecutionError: A layer failed; the message names it.
@@ -128,11 +142,25 @@ class ExecutionContext:
                 array[...] = given
         except (KeyError, AttributeError):
             return None
+        if targets:
+            check_shapes(targets, self._shapes)
+            self._run_steps()
+            return self._collected(targets)
         self._run_steps()
         outputs = {}
         for name, copy in self._copies:
             outputs[name] = copy()
         return outputs
+
+    @property
+    def bound_run(self) -> Callable[[], None]:
+        """The function that runs all steps on bound arrays.
+
+        It raises ExecutionError if a layer failed; the message names it.
+        """
+        if self._managers:
+            return self._run_managed
+        return self._run_step if len(self._steps) == 1 else self._run_steps
 
     def close(self) -> None:
         """Give the working memory back."""
@@ -143,6 +171,30 @@ class ExecutionContext:
             allocator, block = self._memory.pop()
             closing.step(allocator.free, block)
         closing.end()
+
+    def _collected(self, targets: Targets) -> dict[str, NDArray[Any]]:
+        """Return each output, in the caller's array if any."""
+        made = {}
+        for name, handle, array in self._outputs:
+            target = targets.get(name)
+            if target is not None:
+                made[name] = _copy_into(target, name, handle)
+            else:
+                made[name] = _copy_out(handle) if array is None else array.copy()
+        return made
+
+    def _run_managed(self) -> None:
+        with ExitStack() as stack:
+            for manager in self._managers:
+                stack.enter_context(manager)
+            self._run_steps()
+
+    def _run_step(self) -> None:
+        """Run the only step, quicker than a loop."""
+        try:
+            self._steps[0]()
+        except Exception as error:
+            raise _failure(self._layers[0], error) from error
 
     def _run_steps(self) -> None:
         remaining = iter(self._steps)
@@ -187,6 +239,16 @@ def _copy_out(handle: TensorHandle) -> NDArray[Any]:
         return handle.map().copy()
     finally:
         handle.unmap()
+
+
+def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray[Any]:
+    try:
+        made = handle.map()
+        check_shapes({name: target}, {name: made.shape})
+        np.copyto(target, made)
+    finally:
+        handle.unmap()
+    return target
 
 
 def _failure(layer: Layer, error: Exception) -> ExecutionError:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,11 +12,13 @@ from armnn._arguments import array as array_of
 from armnn._arguments import conversion, items, refused
 from armnn.errors import InvalidArgumentError
 from armnn.quantization import dequantize, quantize
+from armnn.runtime.outputs import check_shapes
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from armnn.runtime.outputs import Targets
 
 InputShapes: TypeAlias = "Mapping[str, Sequence[int] | NDArray[Any]]"
 """The shape of each input, or an array: the data itself."""
@@ -47,10 +49,10 @@ class ExpectedInputs:
         """
         arrays = []
         if len(inputs) != len(self._expected):
-            self._raise_wrong_names(inputs)
+            self.check_names(inputs)
         for name, dtype, shape in self._expected:
             if name not in inputs:
-                self._raise_wrong_names(inputs)
+                self.check_names(inputs)
             array = inputs[name]
             if not isinstance(array, np.ndarray):
                 array = array_of(array, dtype, f"the input {name!r}")
@@ -75,6 +77,17 @@ class ExpectedInputs:
                 f"{self._network!r} takes {expected or 'none'}",
             )
 
+    def check_names(self, names: Collection[str]) -> None:
+        """Check that these are the names of all inputs.
+
+        Raises:
+            InvalidArgumentError: One is missing or not known.
+        """
+        self.check_known(names)
+        missing = [name for name in self._infos if name not in names]
+        if missing:
+            raise InvalidArgumentError(self._message("nothing was given for input", missing))
+
     def check_known(self, names: Iterable[str]) -> None:
         """Check that the network has inputs of these names.
 
@@ -84,11 +97,6 @@ class ExpectedInputs:
         unknown = [name for name in names if name not in self._infos]
         if unknown:
             raise InvalidArgumentError(self._message("there is no input", unknown))
-
-    def _raise_wrong_names(self, inputs: Mapping[str, ArrayLike]) -> None:
-        self.check_known(inputs)
-        missing = [name for name in self._infos if name not in inputs]
-        raise InvalidArgumentError(self._message("nothing was given for input", missing))
 
     def _message(self, what: str, names: Sequence[str]) -> str:
         expected = ", ".join(f"{name!r} ({info})" for name, info in self._infos.items())
@@ -127,10 +135,13 @@ class RealValues:
     """Quantises inputs and dequantises outputs of a network.
 
     Tensors without a scale pass as they are.
+
+    Attributes:
+        inputs: What it quantises.
     """
 
     def __init__(self, inputs: Mapping[str, TensorInfo], outputs: Mapping[str, TensorInfo]) -> None:
-        self._inputs = _with_scales(inputs)
+        self.inputs = _with_scales(inputs)
         self._outputs = _with_scales(outputs)
 
     def stored(self, inputs: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
@@ -141,15 +152,32 @@ class RealValues:
         """
         return {name: self._stored(name, array) for name, array in inputs.items()}
 
-    def restored(self, outputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return outputs, dequantised where the network quantises them."""
-        return {
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The outputs that it dequantises."""
+        return tuple(self._outputs)
+
+    def restored(
+        self, outputs: Mapping[str, NDArray[Any]], targets: Targets | None
+    ) -> dict[str, NDArray[Any]]:
+        """Return outputs, dequantised where the network quantises them.
+
+        Raises:
+            InvalidArgumentError: An array of the caller's has another shape.
+        """
+        made = {
             name: dequantize(array, self._outputs[name]) if name in self._outputs else array
             for name, array in outputs.items()
         }
+        if targets:
+            check_shapes(targets, {name: array.shape for name, array in made.items()})
+            for name, array in targets.items():
+                np.copyto(array, made[name])
+                made[name] = array
+        return made
 
     def _stored(self, name: str, array: ArrayLike) -> ArrayLike:
-        info = self._inputs.get(name)
+        info = self.inputs.get(name)
         if info is None:
             return array
         values = array_of(array, np.dtype(np.float32), f"the input {name!r}")

@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
-from armnn._arguments import real, refused
+from armnn._arguments import mapping, real, refused, text
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
@@ -19,6 +20,7 @@ from armnn.graph.aliases import first_names
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
+from armnn.runtime.outputs import ExpectedOutputs
 from armnn.runtime.repeated_runs import RepeatedRuns
 from armnn.runtime.request import check_profiler, check_token
 from armnn.tensor import TensorInfo, format_shape
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from armnn.backends import CreationOptions, ProfilingSink
     from armnn.optimizer import Report
     from armnn.runtime.backends_in_use import BackendEvents
+    from armnn.runtime.bound_call import BoundCall
     from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.outputs import Targets
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.request import LoadRequest
 
@@ -95,6 +99,9 @@ class LoadedNetwork:
         self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
         self._runs = RepeatedRuns(self._gate, plans)
         self._real = RealValues(self._inputs, plans.optimized.outputs) if quantize else None
+        names = () if self._real is None else self._real.output_names
+        self._results = ExpectedOutputs(plans.optimized.name, plans.optimized.outputs, names)
+        self._bound: WeakSet[BoundCall] = WeakSet()
 
     @property
     def name(self) -> str:
@@ -132,6 +139,7 @@ class LoadedNetwork:
     def run(
         self,
         inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None = None,
         *,
         timeout: float | None = None,
         cancel: CancelToken | None = None,
@@ -144,15 +152,17 @@ class LoadedNetwork:
                 input will do, such as the tensor's in a TensorFlow Lite file. A network that was
                 loaded with ``quantize=True`` takes and returns real values, float32, where its
                 inputs and outputs are quantised.
+            outputs: Arrays that outputs are written into; they may share memory with the inputs.
             timeout: Seconds after which no further layer is started.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
 
         Returns:
-            One new array per output.
+            One array per output: the caller's, or a new one.
 
         Raises:
-            InvalidArgumentError: An input is missing, not known, or of a wrong type or shape.
+            InvalidArgumentError: An input is missing, not known, or of a wrong type or shape; or an
+                array for an output is.
             ClosedError: The network was unloaded, or its runtime closed.
             ExecutionError: A layer failed, or the run was cancelled or ran out of time.
         """
@@ -160,17 +170,66 @@ class LoadedNetwork:
             self._expected.check_mapping(inputs)
         if self._has_aliases:
             inputs = first_names(inputs, self._aliases.inputs)
+        if outputs is not None:
+            outputs = self._checked_targets(outputs)
         given = inputs if self._real is None else self._real.stored(inputs)
+        targets = outputs if self._real is None else None  # else what is written is converted
         if timeout is None and cancel is None and profiler is None:
-            outputs = self._runs.run_again(given)
-            if outputs is None:
-                outputs = self._runs.run_first(self._expected.checked(given))
+            made = self._runs.run_again(given, targets)
+            if made is None:
+                made = self._runs.run_first(self._expected.checked(given), targets)
         else:
-            outputs = self._run_watched(self._expected.checked(given), timeout, cancel, profiler)
+            control = timeout, cancel, profiler
+            made = self._run_watched(self._expected.checked(given), targets, *control)
         self.events.after_run()
         if self._real is not None:
-            outputs = self._real.restored(outputs)
-        return Aliased(outputs, self._aliases.outputs) if self._has_aliases else outputs
+            made = self._real.restored(made, outputs)
+        return Aliased(made, self._aliases.outputs) if self._has_aliases else made
+
+    def bind(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        outputs: Targets | None = None,
+        *,
+        states: Mapping[str, str] | None = None,
+    ) -> BoundCall:
+        """Prepare a call that always uses the same arrays.
+
+        Nothing is looked up, checked or copied in a call::
+
+            call = model.bind({"x": frame})
+            for frame[...] in frames:
+                print(call()["y"])
+
+        Args:
+            inputs: One array per input, of its data type and contiguous. Its content is read in
+                each call; its shape is that of all calls.
+            outputs: Arrays that are written in each call; of other outputs they are made. The array
+                of an input is allowed: it is written when it was read.
+            states: The inputs that the call keeps, each with the output that is its next value,
+                without a copy. By default these are the inputs that bear the name of an output and
+                are in neither of ``inputs`` and ``outputs``, as in a model with variables. They
+                begin with what the model's file says, the array in ``inputs``, or zeros.
+
+        Raises:
+            InvalidArgumentError: An array is missing, not known, of a wrong type or shape, not
+                contiguous, not aligned, read-only, or shares memory that it must not share.
+            ClosedError: The network was unloaded, or its runtime closed.
+        """
+        from armnn.runtime.binder import Binder  # late: few programs bind
+
+        after = self.events.after_run if self.events.has_listeners else None
+        real = None if self._real is None else self._real.inputs
+        binder = Binder(self._plans, self._expected, real, self.run, after)
+        self._expected.check_mapping(inputs)
+        inputs = first_names(inputs, self._aliases.inputs)
+        targets = {} if outputs is None else self._checked_targets(outputs)
+        if states is not None:
+            states = self._named_states(states)
+        with self._gate:
+            call = binder.bind(inputs, targets, states)
+            self._bound.add(call)
+            return call
 
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
@@ -230,15 +289,30 @@ class LoadedNetwork:
         closing = Closing(f"the network {self.name!r}")
         closing.step(self._runs.end)
         first = self._gate.close()
+        for call in tuple(self._bound):
+            closing.step(call.close)
         closing.step(self._plans.close)
         closing.end()
         return first
 
     # -- inside ---------------------------------------------------------------------------------
 
+    def _checked_targets(self, outputs: Targets) -> Targets:
+        self._results.check_mapping(outputs)
+        targets = first_names(outputs, self._aliases.outputs)
+        self._results.check(targets)
+        return targets
+
+    def _named_states(self, states: Mapping[str, str]) -> dict[str, str]:
+        expected = "a mapping from names of inputs to those of outputs"
+        given = first_names(mapping(states, "states", expected), self._aliases.inputs)
+        made = {name: text(out, f"the output of the state {name!r}") for name, out in given.items()}
+        return {name: self._aliases.outputs.get(out, out) for name, out in made.items()}
+
     def _run_watched(
         self,
         arrays: Sequence[NDArray[Any]],
+        targets: Targets | None,
         timeout: float | None,
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
@@ -259,7 +333,7 @@ class LoadedNetwork:
                     if context is not None:
                         context.begin_run(self.id)
                         stack.callback(context.end_run, self.id)
-            outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler))
+            outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler), targets)
         if profiler is not None:
             profiler.event("run", start, time.perf_counter_ns(), category="run")
         return outputs

@@ -4,19 +4,30 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from armnn.backends import ALIGNMENT, HOST_FACTORY_ID, HostAllocator, TensorHandle, Workload
+from armnn.backends import (
+    ALIGNMENT,
+    HOST_FACTORY_ID,
+    ArrayHandle,
+    HostAllocator,
+    TensorHandle,
+    Workload,
+)
 from armnn.errors import BackendError
+from armnn.runtime.binding import Binding, copied_names, direct_arrays, stands_on, steps_after
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
 from armnn.runtime.handles import ComputedHandle, CopyWorkload, constant_handle, handle_at
+from armnn.runtime.lifetimes import lifetimes
 from armnn.runtime.memory import Block, Layout, plan_memory
 
 if TYPE_CHECKING:
-    from armnn.backends import Allocator, MemoryManager
+    from numpy.typing import NDArray
+
+    from armnn.backends import Allocator, MemoryManager, Step
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
 
@@ -64,6 +75,7 @@ class Plan:
             layer: self._workload(layer) for layer in self._order if layer.backend is not None
         }
         self._constants = self._place_constants()
+        self._lifetimes = lifetimes(self._order)
         self.arenas = self._plan_arenas(allocators, memory_strategy)
         self._pool: deque[ExecutionContext] = deque()
         self._closed = False
@@ -73,12 +85,31 @@ class Plan:
         """The working memory of one context."""
         return sum(arena.layout.size for arena in self.arenas.values())
 
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...] | None]:
+        """The shapes of the outputs, None for computed ones."""
+        shapes: dict[str, tuple[int, ...] | None] = {}
+        for layer in self.prepared.network.outputs:
+            (info,) = layer.input_infos
+            known = info is not None and info.is_static
+            shapes[layer.name] = info.static_shape if info is not None and known else None
+        return shapes
+
     def acquire(self) -> ExecutionContext:
         """Return a context for one run, pooled or new."""
         try:
             return self._pool.pop()  # the last one used: its memory is still in the cache
         except IndexError:
             return self._make_context()
+
+    def bound(self, binding: Binding) -> tuple[ExecutionContext, tuple[str, ...]]:
+        """Return a context that stands on a caller's arrays.
+
+        Its shapes are known in full. The names of what each run copies come with it.
+        """
+        network = self.prepared.network
+        direct = direct_arrays(network, binding, self._lifetimes, self._lies_in_arena)
+        return self._make_context(binding, direct), copied_names(network, binding, direct)
 
     def release(self, context: ExecutionContext) -> None:
         """Take a context back after a run."""
@@ -140,14 +171,13 @@ class Plan:
 
     def _plan_arenas(self, allocators: Mapping[str, Allocator], strategy: str) -> dict[str, Arena]:
         """Lay out the host tensors, in one arena per backend."""
-        lifetimes = _lifetimes(self._order)
         owned: dict[str, list[Value]] = {}
-        for value in lifetimes:
+        for value in self._lifetimes:
             if self._lies_in_arena(value):
                 owned.setdefault(_owner(value), []).append(value)
         arenas: dict[str, Arena] = {}
         for backend_id, values in owned.items():
-            blocks = [Block(*lifetimes[value], value.info.size_bytes) for value in values]
+            blocks = [Block(*self._lifetimes[value], value.info.size_bytes) for value in values]
             layout = plan_memory(blocks, strategy)
             arenas[backend_id] = Arena(
                 tuple(values), layout, self._allocator(backend_id, allocators)
@@ -166,7 +196,9 @@ class Plan:
 
     # -- contexts -------------------------------------------------------------------------------
 
-    def _make_context(self) -> ExecutionContext:
+    def _make_context(
+        self, binding: Binding | None = None, direct: Mapping[Value, NDArray[Any]] | None = None
+    ) -> ExecutionContext:
         managers = {
             candidate.id: manager
             for candidate in self._participants.all
@@ -180,7 +212,11 @@ class Plan:
         for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
             for value, offset in zip(arena.values, arena.layout.offsets, strict=True):
                 handles[value] = handle_at(block, offset, value.info)
-        steps = []
+        for value, array in ({} if direct is None else direct).items():
+            handles[value] = ArrayHandle(value.info, array)
+        steps: list[tuple[Layer, Step]] = []
+        if binding is not None:
+            steps += self._steps_before(binding.inputs, handles, managers)
         for layer in self._order:
             self._make_handles(layer, handles, managers)
             if layer in self._workloads and not self._is_imported(layer, handles):
@@ -188,16 +224,34 @@ class Plan:
                 outputs = [handles[value] for value in layer.outputs]
                 steps.append((layer, self._workloads[layer].bind(inputs, outputs)))
         network = self.prepared.network
+        made = {
+            layer: self._input_handle(layer, layer.inputs[0], handles) for layer in network.outputs
+        }
+        if binding is not None:
+            steps += steps_after(binding.outputs, made)
         return ExecutionContext(
             inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
-            outputs=[
-                (layer.name, self._input_handle(layer, layer.inputs[0], handles))
-                for layer in network.outputs
-            ],
+            outputs=[(layer.name, handle) for layer, handle in made.items()],
             steps=steps,
             managers=tuple(managers.values()),
             memory=memory,
         )
+
+    def _steps_before(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        handles: dict[Value, TensorHandle],
+        managers: Mapping[str, MemoryManager],
+    ) -> list[tuple[Layer, Step]]:
+        """Return steps that copy a caller's arrays into inputs."""
+        steps = []
+        for layer in self.prepared.network.inputs:
+            self._make_handles(layer, handles, managers)
+            handle = handles[layer.output]
+            given = ArrayHandle(layer.output.info, arrays[layer.name])
+            if not stands_on(handle, given):
+                steps.append((layer, CopyWorkload().bind([given], [handle])))
+        return steps
 
     def _make_handles(
         self,
@@ -236,34 +290,6 @@ class Plan:
         if value.constant is None:
             return handles[value]
         return self._constants[value, self._constant_factory(layer)]
-
-
-def _lifetimes(order: Sequence[Layer]) -> dict[Value, tuple[int, int]]:
-    """Return the first and last step of each value's memory.
-
-    Outputs of the network live to the end; a value whose memory is imported lives until the last
-    reader of what was imported.
-    """
-    position = {layer: index for index, layer in enumerate(order)}
-    last: dict[Value, int] = {}
-    for layer in reversed(order):
-        for value in layer.outputs:
-            ends = (_last_use(reader, position, last) for reader, _ in value.uses)
-            last[value] = max(ends, default=position[layer])
-    return {
-        # All inputs are written before the first step runs.
-        value: (0 if layer.type == "Input" else position[layer], last[value])
-        for layer in order
-        if layer.data is None
-        for value in layer.outputs
-    }
-
-
-def _last_use(reader: Layer, position: Mapping[Layer, int], last: Mapping[Value, int]) -> int:
-    """Return the last step in which a reader needs memory."""
-    if reader.type == "Output":
-        return len(position)
-    return last[reader.output] if reader.type == "MemImport" else position[reader]
 
 
 def _owner(value: Value) -> str:

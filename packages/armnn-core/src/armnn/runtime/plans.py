@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from armnn.backends.control import RunControl
     from armnn.optimizer import Prepared
+    from armnn.runtime.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
 MOST_SEGMENTS = 200
@@ -101,12 +102,15 @@ class NetworkPlans:
         self.leave(self._enter(inputs))
 
     def run(
-        self, inputs: Sequence[NDArray[Any]], control: RunControl | None
+        self,
+        inputs: Sequence[NDArray[Any]],
+        control: RunControl | None,
+        targets: Targets | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Run the network; see :meth:`armnn.runtime.context.ExecutionContext.run`."""
         reservation = self.reserve(inputs)
         try:
-            return reservation.run(inputs, control)
+            return reservation.run(inputs, control, targets)
         finally:
             reservation.release()
 
@@ -118,6 +122,19 @@ class NetworkPlans:
         except BaseException:
             self.leave(entry)
             raise
+
+    def lone_plan(self, inputs: Sequence[NDArray[Any]]) -> Plan | None:
+        """Return the one plan for inputs of these shapes.
+
+        None if data decides how the network is run, as it may be other data in the next run.
+        """
+        if self._value_limits:
+            return None
+        entry = self._enter(inputs)
+        try:
+            return entry.plan if entry.rest is None else None
+        finally:
+            self.leave(entry)
 
     def leave(self, entry: _Entry) -> None:
         """Count a plan as in use once less."""
@@ -231,12 +248,15 @@ class Reservation:
         )
 
     def run(
-        self, inputs: Sequence[NDArray[Any]], control: RunControl | None
+        self,
+        inputs: Sequence[NDArray[Any]],
+        control: RunControl | None,
+        targets: Targets | None,
     ) -> dict[str, NDArray[Any]]:
         """Run the network once, for the first time; see ExecutionContext.run."""
         try:
             watched = with_layer_types(control, self._plan.prepared.report)
-            outputs = self._context.run(inputs, watched)
+            outputs = self._context.run(inputs, watched, targets)
         except BaseException:
             self.spoil()
             raise
@@ -245,7 +265,7 @@ class Reservation:
             return outputs
         self._give_back()
         crossing = self._plan.prepared.segments.crossing
-        outputs.update(rest.run([outputs.pop(name) for name in crossing], control))
+        outputs.update(rest.run([outputs.pop(name) for name in crossing], control, targets))
         return {name: outputs[name] for name in self._plans.optimized.outputs}
 
     def spoil(self) -> None:

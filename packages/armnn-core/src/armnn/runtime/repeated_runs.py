@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.runtime.closing import Gate
+    from armnn.runtime.outputs import Targets
     from armnn.runtime.plans import NetworkPlans, Reservation
 
 
@@ -40,14 +41,16 @@ class RepeatedRuns:
         self._places = threading.Semaphore(POOL_LIMIT)
         self._has_ended = False
 
-    def run_again(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]] | None:
+    def run_again(
+        self, inputs: Mapping[str, ArrayLike], targets: Targets | None
+    ) -> dict[str, NDArray[Any]] | None:
         """Run with an earlier reservation; return None if none fits."""
         try:
             reservation = self._waiting.pop()  # the last one used: its memory is in the cache
         except IndexError:
             return None
         try:
-            outputs = reservation.repeat(inputs)
+            outputs = reservation.repeat(inputs, targets)
         except BaseException:
             try:
                 reservation.spoil()
@@ -59,7 +62,9 @@ class RepeatedRuns:
             self.release()
         return outputs
 
-    def run_first(self, inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def run_first(
+        self, inputs: Sequence[NDArray[Any]], targets: Targets | None
+    ) -> dict[str, NDArray[Any]]:
         """Run with checked inputs, and keep the reservation if possible.
 
         Raises:
@@ -71,7 +76,7 @@ class RepeatedRuns:
         try:
             reservation = self._plans.reserve(inputs)
             try:
-                outputs = reservation.run(inputs, None)
+                outputs = reservation.run(inputs, None, targets)
                 is_kept = reservation.is_repeatable and self._places.acquire(blocking=False)
             finally:
                 if not is_kept:

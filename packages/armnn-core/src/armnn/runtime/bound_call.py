@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""A prepared call of a network on fixed arrays."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.errors import ClosedError, ExecutionError
+from armnn.runtime.closing import Closing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.runtime.context import ExecutionContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """One way to run a call; states alternate two.
+
+    Attributes:
+        run: Runs the network once.
+        states: The states that it reads, by input.
+        context: What it runs in, if it has a context of its own.
+    """
+
+    run: Callable[[], None]
+    states: Mapping[str, NDArray[Any]]
+    context: ExecutionContext | None
+
+
+class BoundCall:
+    """A prepared call, made by :meth:`LoadedNetwork.bind`.
+
+    Calling it runs the network: it reads the bound inputs, writes the bound outputs and returns
+    ``outputs``. A call belongs to one thread at a time; each thread binds its own.
+
+    Attributes:
+        inputs: The arrays that each call reads, by input.
+        outputs: The arrays that each call writes, by output.
+        copied: The inputs and outputs that each call copies, as their backends cannot use the
+            arrays themselves.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        inputs: Mapping[str, NDArray[Any]],
+        outputs: dict[str, NDArray[Any]],
+        copied: tuple[str, ...],
+        turns: Sequence[Turn],
+        initial: Mapping[str, NDArray[Any]],
+        after: Callable[[], None] | None,
+    ) -> None:
+        """Take over contexts; closing the call closes them.
+
+        Args:
+            title: What is called, for messages.
+            inputs: See the attribute.
+            outputs: See the attribute.
+            copied: See the attribute.
+            turns: The turns, which follow each other round and round.
+            initial: What the states begin with.
+            after: Called after each run, if there is anything to call.
+        """
+        self.inputs = dict(inputs)
+        self.outputs = outputs
+        self.copied = copied
+        self._title = title
+        self._initial = initial
+        self._after = after
+        self._lock = threading.Lock()
+        self._take, self._give = self._lock.acquire, self._lock.release
+        self._turns = tuple(turns)
+        self._run, self._next = turns[0].run, turns[-1].run
+        contexts = [turn.context for turn in turns if turn.context is not None]
+        self._finalizer = weakref.finalize(self, _close, title, contexts)
+        self._finalizer.atexit = False
+        self.reset()
+
+    def __call__(self) -> dict[str, NDArray[Any]]:
+        """Run the network once.
+
+        After a failure the states are those of before, and the outputs are undefined.
+
+        Returns:
+            The bound outputs, the same dictionary each time.
+
+        Raises:
+            ExecutionError: A layer failed, or another thread is in this call.
+            ClosedError: The call was closed, or the network unloaded.
+        """
+        if not self._take(False):  # by position: it is called each time
+            raise ExecutionError(
+                f"the bound call of {self._title} runs already: it belongs to one thread at a "
+                "time; bind one for each thread"
+            )
+        try:
+            self._run()
+            self._run, self._next = self._next, self._run
+            if self._after is not None:
+                self._after()
+        finally:
+            self._give()
+        return self.outputs
+
+    @property
+    def states(self) -> dict[str, NDArray[Any]]:
+        """The arrays that the next call reads as states.
+
+        They are by input. Others follow after each call; what is written into these counts for
+        the next one.
+        """
+        return dict(self._this_turn.states)
+
+    def reset(self) -> None:
+        """Let the states begin anew."""
+        for name, array in self._this_turn.states.items():
+            array[...] = self._initial[name]
+
+    def close(self) -> None:
+        """Give the working memory back; wait for a running call.
+
+        Closing twice does nothing. Unloading the network closes its bound calls, too.
+
+        Raises:
+            ClosingError: Memory could not be given back.
+        """
+        with self._lock:
+            self._run = self._next = self._refuse
+        close = self._finalizer.detach()
+        if close is not None:
+            _, function, arguments, _ = close
+            function(*arguments)
+
+    def __enter__(self) -> BoundCall:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<BoundCall of {self._title}>"
+
+    @property
+    def _this_turn(self) -> Turn:
+        """The turn of the next call, else the first."""
+        return next((turn for turn in self._turns if turn.run is self._run), self._turns[0])
+
+    def _refuse(self) -> None:
+        raise ClosedError(f"the bound call of {self._title} was closed before this call")
+
+
+def _close(title: str, contexts: Sequence[ExecutionContext]) -> None:
+    closing = Closing(f"the bound call of {title}")
+    for context in contexts:
+        closing.step(context.close)
+    closing.end()
+
+
+class Replay:
+    """Runs a network that data decides about, and copies.
+
+    Args:
+        run: Runs the network on inputs, into outputs of the caller's.
+        inputs: What it reads.
+        outputs: What the caller wants written; new arrays of others are added in each run.
+        states: The states by input.
+        pairs: Which output is the next value of each state.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., dict[str, NDArray[Any]]],
+        inputs: Mapping[str, NDArray[Any]],
+        outputs: dict[str, NDArray[Any]],
+        states: Mapping[str, NDArray[Any]],
+        pairs: Mapping[str, str],
+    ) -> None:
+        self._run = run
+        self._given = {**inputs, **states}
+        self._targets = dict(outputs)
+        self._outputs = outputs
+        self._states = states
+        self._pairs = pairs
+
+    def __call__(self) -> None:
+        """Run the network once."""
+        made = self._run(self._given, self._targets)
+        for name, source in self._pairs.items():
+            np.copyto(self._states[name], made.pop(source))
+        self._outputs.update(made)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Checks of arrays that outputs are written into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn._arguments import conversion, refused
+from armnn._spelling import closest
+from armnn.errors import InvalidArgumentError
+from armnn.tensor import TensorInfo, format_shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Targets: TypeAlias = "Mapping[str, NDArray[Any]]"
+"""The caller's arrays by the name of the output that is written into them."""
+
+
+class ExpectedOutputs:
+    """The outputs of one network.
+
+    Args:
+        network: The network's name.
+        infos: What it makes, by name; dimensions may be unknown.
+        real: Which outputs are real values, float32, though the network quantises them.
+    """
+
+    def __init__(self, network: str, infos: Mapping[str, TensorInfo], real: Sequence[str]) -> None:
+        self._network = network
+        self._infos = infos
+        self._dtypes = {
+            name: np.dtype(np.float32) if name in real else info.data_type.numpy_dtype
+            for name, info in infos.items()
+        }
+
+    def check_mapping(self, outputs: object) -> None:
+        """Check that arrays are given by name.
+
+        Raises:
+            InvalidArgumentError: They are not; the message shows how.
+        """
+        if not isinstance(outputs, Mapping):
+            name = next(iter(self._infos), "y")
+            raise refused(
+                "what is given as outputs",
+                outputs,
+                f"a mapping from their names to arrays, such as {{{name!r}: ...}}",
+            )
+
+    def check(self, outputs: Targets) -> None:
+        """Check arrays that outputs are written into.
+
+        Raises:
+            InvalidArgumentError: One is not known, no array, of a wrong type or shape, read-only,
+                or shares memory with another.
+        """
+        for name, array in outputs.items():
+            self._check(name, array)
+        check_separate([(f"the output {name!r}", array) for name, array in outputs.items()])
+
+    def _check(self, name: str, array: object) -> None:
+        info = self._infos.get(name)
+        if info is None:
+            meant = closest(str(name), self._infos)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise InvalidArgumentError(
+                f"there is no output {name!r}: the network {self._network!r} makes "
+                f"{', '.join(map(repr, self._infos)) or 'none'}{hint}"
+            )
+        what = f"the array for the output {name!r}"
+        checked = checked_array(array, what, info, self._dtypes[name])
+        if not checked.flags.writeable:
+            raise InvalidArgumentError(
+                f"{what} is read-only: expected one that can be written to, such as a copy()"
+            )
+
+
+def checked_array(array: object, what: str, info: TensorInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of a tensor's type and shape.
+
+    Raises:
+        InvalidArgumentError: It does not, or is no array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise refused(what, array, f"an array of {dtype}{format_shape(info.shape)}")
+    if array.dtype != dtype:
+        raise InvalidArgumentError(
+            f"{what} is {array.dtype}: expected {dtype} ({info.data_type.arm_name}); "
+            f"{conversion(array.dtype, dtype)}"
+        )
+    if not info.accepts(array.shape):
+        raise InvalidArgumentError(
+            f"{what} has shape {format_shape(array.shape)}: expected {format_shape(info.shape)}"
+        )
+    return array
+
+
+def check_shapes(targets: Targets, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Check arrays against the shapes that this run's outputs have.
+
+    Raises:
+        InvalidArgumentError: One has another shape.
+    """
+    for name, array in targets.items():
+        made = shapes.get(name)
+        if made is not None and array.shape != made:
+            raise InvalidArgumentError(
+                f"the array for the output {name!r} has shape {format_shape(array.shape)}: these "
+                f"inputs make {format_shape(made)}"
+            )
+
+
+def check_separate(arrays: Sequence[tuple[str, NDArray[Any]]]) -> None:
+    """Check that no two arrays share memory.
+
+    Raises:
+        InvalidArgumentError: Two do.
+    """
+    for index, (name, array) in enumerate(arrays):
+        for other, earlier in arrays[:index]:
+            if np.shares_memory(array, earlier):
+                raise InvalidArgumentError(
+                    f"the arrays for {other} and {name} share memory: expected an array of its "
+                    "own for each"
+                )
