@@ -75,7 +75,12 @@ def test_the_header_documents_the_extensions_that_have_names() -> None:
     words = (Path(get_include()) / "armnn" / "backend.h").read_text().split()
     text = " ".join(word for word in words if word != "*")
     documented = re.findall(r"The extension (armnn\.[a-z.]+/\d+)", text)
-    assert sorted(documented) == [names.ASYNC_EXECUTION, names.HOST_PYTHON, names.SHARED_MEMORY]
+    assert sorted(documented) == [
+        names.ASYNC_EXECUTION,
+        names.DEVICE_MEMORY,
+        names.HOST_PYTHON,
+        names.SHARED_MEMORY,
+    ]
 
 
 def test_the_compiler_the_mirror_and_the_golden_layout_agree(tmp_path: Path) -> None:

@@ -114,12 +114,12 @@ def header(abi: Abi) -> str:
         constant = [_comment(row["doc"]), f"#define {row['name']} {row['value']}"]
         parts += _guarded(constant, row.get("since", 0))
     for row in abi.enums:
-        parts += ["", _comment(row["doc"]), f"typedef int32_t {row['name']};", "enum {"]
+        lines = [_comment(row["doc"]), f"typedef int32_t {row['name']};", "enum {"]
         for value in row["values"]:
             doc = f" /* {value['doc']} */" if value["doc"] else ""
             enumerator = f"  {value['name']} = {value['value']},{doc}"
-            parts += _guarded([enumerator], value.get("since", 0))
-        parts.append("};")
+            lines += _guarded([enumerator], value.get("since", 0))
+        parts += ["", *_guarded([*lines, "};"], row.get("since", 0))]
     parts.append("")
     for row in abi.opaques:
         parts += [_comment(row["doc"]), f"typedef struct {row['name']} {row['name']};"]

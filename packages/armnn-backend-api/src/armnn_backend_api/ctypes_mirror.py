@@ -86,6 +86,11 @@ BEFORE_LOAD: Final = 1
 AFTER_LOAD: Final = 2
 BEFORE_UNLOAD: Final = 3
 AFTER_UNLOAD: Final = 4
+AFTER_ENQUEUE: Final = 5
+
+NODE_COMPILED: Final = 0
+NODE_UNTOUCHED: Final = 1
+NODE_DELETED: Final = 2
 
 PROFILE_COMPILE: Final = 1
 PROFILE_KERNEL: Final = 2
@@ -337,6 +342,7 @@ class BackendApi(ctypes.Structure):
     execute: Callable[..., Any]
     get_extension: Callable[..., Any]
     shutdown: Callable[..., Any]
+    optimize: Callable[..., Any]
 
 
 class HostPython(ctypes.Structure):
@@ -365,6 +371,22 @@ class Memory(ctypes.Structure):
     import_fd: Callable[..., Any]
     export_fd: Callable[..., Any]
     address: Callable[..., Any]
+    buffer_destroy: Callable[..., Any]
+
+
+class DeviceMemory(ctypes.Structure):
+    """``armnn_device_memory``."""
+
+    header: Header
+    device_type: int
+    device_id: int
+    takes_host_memory: int
+    reserved: int
+    allocate: Callable[..., Any]
+    data: Callable[..., Any]
+    copy_in: Callable[..., Any]
+    copy_out: Callable[..., Any]
+    import_host: Callable[..., Any]
     buffer_destroy: Callable[..., Any]
 
 
@@ -749,6 +771,14 @@ BackendApiGetExtension = ctypes.CFUNCTYPE(
 BackendApiShutdown = ctypes.CFUNCTYPE(
     None,
 )
+BackendApiOptimize = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(Device),
+    ctypes.POINTER(Graph),
+    ctypes.POINTER(ctypes.c_int32),
+    ctypes.POINTER(Error),
+)
 BackendApi._fields_ = [
     ("header", Header),
     ("api_major", ctypes.c_uint32),
@@ -777,6 +807,7 @@ BackendApi._fields_ = [
     ("execute", BackendApiExecute),
     ("get_extension", BackendApiGetExtension),
     ("shutdown", BackendApiShutdown),
+    ("optimize", BackendApiOptimize),
 ]
 
 HostPythonCreate = ctypes.CFUNCTYPE(
@@ -860,6 +891,57 @@ Memory._fields_ = [
     ("buffer_destroy", MemoryBufferDestroy),
 ]
 
+DeviceMemoryAllocate = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemoryData = ctypes.CFUNCTYPE(
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+DeviceMemoryCopyIn = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(Error),
+)
+DeviceMemoryCopyOut = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(Error),
+)
+DeviceMemoryImportHost = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(Error),
+)
+DeviceMemoryBufferDestroy = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+)
+DeviceMemory._fields_ = [
+    ("header", Header),
+    ("device_type", ctypes.c_int32),
+    ("device_id", ctypes.c_int32),
+    ("takes_host_memory", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
+    ("allocate", DeviceMemoryAllocate),
+    ("data", DeviceMemoryData),
+    ("copy_in", DeviceMemoryCopyIn),
+    ("copy_out", DeviceMemoryCopyOut),
+    ("import_host", DeviceMemoryImportHost),
+    ("buffer_destroy", DeviceMemoryBufferDestroy),
+]
+
 STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     Error: int.from_bytes(b"AERR", "little"),
     Host: int.from_bytes(b"AHST", "little"),
@@ -877,33 +959,36 @@ STRUCT_IDS: Final[dict[type[ctypes.Structure], int]] = {
     HostPython: int.from_bytes(b"AHPY", "little"),
     Async: int.from_bytes(b"AASY", "little"),
     Memory: int.from_bytes(b"AMEM", "little"),
+    DeviceMemory: int.from_bytes(b"ADVM", "little"),
 }
 """The struct_id of each growable struct."""
 
 __all__ = [
-    "AFTER_LOAD", "AFTER_UNLOAD", "API_MAJOR", "API_MINOR", "ATTRIBUTE_BYTES", "ATTRIBUTE_FLOAT64",
-    "ATTRIBUTE_INT64", "ATTRIBUTE_STRING", "ATTRIBUTE_VALUE", "BACKEND_DETERMINISTIC",
-    "BACKEND_FORK_SAFE", "BEFORE_LOAD", "BEFORE_UNLOAD", "BFLOAT16", "BLOB_OPTIMAL",
-    "BLOB_RECOMPILE", "BLOB_UNUSABLE", "BLOB_USABLE", "BOOLEAN", "CANCELLED", "DEADLINE_EXCEEDED",
-    "DEVICE_CPU", "DYNAMIC_DIMENSION", "FAILED_PRECONDITION", "FLOAT4_E2M1FN", "FLOAT8_E4M3FN",
-    "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2", "FLOAT8_E5M2FNUZ", "FLOAT8_E8M0FNU", "FLOAT16", "FLOAT32",
-    "FLOAT64", "INCOMPATIBLE_BLOB", "INT2", "INT4", "INTERNAL", "INVALID_ARGUMENT", "LOG_DEBUG",
-    "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "NOT_FOUND", "NOT_SUPPORTED", "OK", "PER_AXIS",
-    "PER_TENSOR", "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY", "PROFILE_KERNEL", "PROFILE_WAIT",
-    "QASYMM_S8", "QASYMM_U8", "QSYMM_S8", "QSYMM_S16", "RESOURCE_EXHAUSTED", "SIGNED8", "SIGNED16",
-    "SIGNED32", "SIGNED64", "STRUCT_IDS", "SUPPORTED", "UINT2", "UINT4", "UNAVAILABLE",
-    "UNIMPLEMENTED", "UNKNOWN", "UNSIGNED8", "UNSIGNED16", "UNSIGNED32", "UNSIGNED64",
-    "UNSUPPORTED_NODE", "Allocator", "AllocatorAllocate", "AllocatorFree", "Async", "AsyncRelease",
-    "AsyncSubmit", "AsyncWait", "Attribute", "BackendApi", "BackendApiCapabilities",
-    "BackendApiCheckBlob", "BackendApiCompile", "BackendApiContextCreate",
-    "BackendApiContextDestroy", "BackendApiCreate", "BackendApiDeserialize", "BackendApiDestroy",
-    "BackendApiDevices", "BackendApiExecute", "BackendApiGetExtension", "BackendApiIoRequirement",
-    "BackendApiNetworkEvent", "BackendApiProgramDestroy", "BackendApiQuery", "BackendApiSerialize",
-    "BackendApiShutdown", "BackendApiUseAllocator", "CompileArgs", "ConstantFn", "Device", "Error",
-    "ErrorRelease", "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostCancelled",
-    "HostEvent", "HostFree", "HostGetExtension", "HostLog", "HostLogLevel", "HostNumThreads",
-    "HostParallelFor", "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement",
-    "Memory", "MemoryAddress", "MemoryAllocate", "MemoryBufferDestroy", "MemoryExportFd",
-    "MemoryImportFd", "Node", "Option", "Quantization", "RangeFn", "String", "Support", "Tensor",
-    "Value", "WriteFn",
+    "AFTER_ENQUEUE", "AFTER_LOAD", "AFTER_UNLOAD", "API_MAJOR", "API_MINOR", "ATTRIBUTE_BYTES",
+    "ATTRIBUTE_FLOAT64", "ATTRIBUTE_INT64", "ATTRIBUTE_STRING", "ATTRIBUTE_VALUE",
+    "BACKEND_DETERMINISTIC", "BACKEND_FORK_SAFE", "BEFORE_LOAD", "BEFORE_UNLOAD", "BFLOAT16",
+    "BLOB_OPTIMAL", "BLOB_RECOMPILE", "BLOB_UNUSABLE", "BLOB_USABLE", "BOOLEAN", "CANCELLED",
+    "DEADLINE_EXCEEDED", "DEVICE_CPU", "DYNAMIC_DIMENSION", "FAILED_PRECONDITION", "FLOAT4_E2M1FN",
+    "FLOAT8_E4M3FN", "FLOAT8_E4M3FNUZ", "FLOAT8_E5M2", "FLOAT8_E5M2FNUZ", "FLOAT8_E8M0FNU",
+    "FLOAT16", "FLOAT32", "FLOAT64", "INCOMPATIBLE_BLOB", "INT2", "INT4", "INTERNAL",
+    "INVALID_ARGUMENT", "LOG_DEBUG", "LOG_ERROR", "LOG_INFO", "LOG_WARNING", "NODE_COMPILED",
+    "NODE_DELETED", "NODE_UNTOUCHED", "NOT_FOUND", "NOT_SUPPORTED", "OK", "PER_AXIS", "PER_TENSOR",
+    "PREFERRED", "PROFILE_COMPILE", "PROFILE_COPY", "PROFILE_KERNEL", "PROFILE_WAIT", "QASYMM_S8",
+    "QASYMM_U8", "QSYMM_S8", "QSYMM_S16", "RESOURCE_EXHAUSTED", "SIGNED8", "SIGNED16", "SIGNED32",
+    "SIGNED64", "STRUCT_IDS", "SUPPORTED", "UINT2", "UINT4", "UNAVAILABLE", "UNIMPLEMENTED",
+    "UNKNOWN", "UNSIGNED8", "UNSIGNED16", "UNSIGNED32", "UNSIGNED64", "UNSUPPORTED_NODE",
+    "Allocator", "AllocatorAllocate", "AllocatorFree", "Async", "AsyncRelease", "AsyncSubmit",
+    "AsyncWait", "Attribute", "BackendApi", "BackendApiCapabilities", "BackendApiCheckBlob",
+    "BackendApiCompile", "BackendApiContextCreate", "BackendApiContextDestroy", "BackendApiCreate",
+    "BackendApiDeserialize", "BackendApiDestroy", "BackendApiDevices", "BackendApiExecute",
+    "BackendApiGetExtension", "BackendApiIoRequirement", "BackendApiNetworkEvent",
+    "BackendApiOptimize", "BackendApiProgramDestroy", "BackendApiQuery", "BackendApiSerialize",
+    "BackendApiShutdown", "BackendApiUseAllocator", "CompileArgs", "ConstantFn", "Device",
+    "DeviceMemory", "DeviceMemoryAllocate", "DeviceMemoryBufferDestroy", "DeviceMemoryCopyIn",
+    "DeviceMemoryCopyOut", "DeviceMemoryData", "DeviceMemoryImportHost", "Error", "ErrorRelease",
+    "ExecuteArgs", "Graph", "Header", "Host", "HostAlloc", "HostCancelled", "HostEvent",
+    "HostFree", "HostGetExtension", "HostLog", "HostLogLevel", "HostNumThreads", "HostParallelFor",
+    "HostProfiling", "HostPython", "HostPythonCreate", "IoRequirement", "Memory", "MemoryAddress",
+    "MemoryAllocate", "MemoryBufferDestroy", "MemoryExportFd", "MemoryImportFd", "Node", "Option",
+    "Quantization", "RangeFn", "String", "Support", "Tensor", "Value", "WriteFn",
 ]  # fmt: skip

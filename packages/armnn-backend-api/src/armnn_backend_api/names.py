@@ -8,6 +8,7 @@ from typing import Final
 
 __all__ = [
     "ASYNC_EXECUTION",
+    "DEVICE_MEMORY",
     "EXPORTS",
     "HOST_PYTHON",
     "SHARED_MEMORY",
@@ -29,6 +30,9 @@ ASYNC_EXECUTION: Final = "armnn.async/1"
 
 SHARED_MEMORY: Final = "armnn.memory/1"
 """The extension of a backend by which memory is shared through file descriptors."""
+
+DEVICE_MEMORY: Final = "armnn.device/1"
+"""The extension of a backend by which tensors stay in memory that the host cannot reach."""
 
 HOST_PYTHON: Final = "armnn.host.python/1"
 """The extension of a host by which Python classes serve files whose table is static C."""

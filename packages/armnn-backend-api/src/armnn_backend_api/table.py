@@ -77,9 +77,9 @@ def read_table(address: int) -> abi.BackendApi:
     return table
 
 
-def functions_of(table: abi.BackendApi) -> dict[str, Callable[..., Any] | None]:
+def functions_of(table: ctypes.Structure) -> dict[str, Callable[..., Any] | None]:
     """Return the table's functions by name, None for absent ones."""
-    fields = ((name, getattr(table, name)) for name, *_ in table._fields_)
+    fields = ((name, getattr(table, name)) for name, *_ in type(table)._fields_)
     return {name: value or None for name, value in fields if callable(value)}
 
 

@@ -164,6 +164,23 @@ def test_a_part_that_everybody_fails_is_an_error(make_backend, participants) -> 
         optimise(chain("a"), parties)
 
 
+def test_parts_that_border_on_each_other_are_deleted_and_replaced_together(
+    make_backend, participants
+) -> None:
+    def optimize_subgraph(self, view: SubgraphView, model: object) -> OptimizationViews:
+        first, *gone, last = view.layers
+        return OptimizationViews(
+            substitutions=[precompile(view, last), precompile(view, first)],
+            deleted=[view.part(layer) for layer in gone],
+        )
+
+    kind = make_backend("First", optimize_subgraph=optimize_subgraph)
+    optimized = optimise(chain("a", "b", "c", "d"), participants(kind))
+    first, last = (layer for layer in optimized.network.topological_order() if layer.compiled)
+    assert (first.compiled, last.compiled) == (["a"], ["d"])
+    assert list(last.inputs) == [first.output]
+
+
 def test_a_deleted_layer_hands_its_input_on(make_backend, participants) -> None:
     def delete_reshape(self, view, model):
         gone = [layer for layer in view.layers if layer.type == "Reshape"]

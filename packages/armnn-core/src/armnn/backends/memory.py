@@ -74,6 +74,27 @@ class TensorHandle(ABC):
     def unmap(self) -> None:
         """End a :meth:`map`; writes have reached the tensor then."""
 
+    def copy_from(self, array: NDArray[Any]) -> None:
+        """Copy an array of host memory into the tensor.
+
+        Arm NN: ``CopyInFrom``. Since Backend API 1.2. A tensor that the host cannot reach copies here what :meth:`map`
+        would copy twice.
+        """
+        try:
+            np.copyto(self.map(), array)
+        finally:
+            self.unmap()
+
+    def copy_to(self, array: NDArray[Any]) -> None:
+        """Copy the tensor into an array of host memory.
+
+        Arm NN: ``CopyOutTo``. Since Backend API 1.2.
+        """
+        try:
+            np.copyto(array, self.map())
+        finally:
+            self.unmap()
+
     def assign(self, array: NDArray[Any]) -> None:
         """Set a tensor whose shape was unknown before computation.
 

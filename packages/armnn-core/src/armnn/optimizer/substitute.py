@@ -167,8 +167,9 @@ def _apply(
     done: dict[Layer, None],
     replaced: dict[Layer, Layer],
 ) -> None:
+    moved: dict[Value, Value] = {}
     for substitution in views.substitutions:
-        layers = _splice(network, substitution)
+        layers = _splice(network, substitution, moved)
         for layer in layers:
             layer.backend = layer.backend if layer.backend is not None else candidate.id
         done.update(dict.fromkeys(layers))
@@ -176,15 +177,31 @@ def _apply(
             replaced.update(dict.fromkeys(substitution.pattern.layers, layers[0]))
     for part in views.deleted:
         for index, value in enumerate(part.outputs):
-            network.replace_uses(value, part.inputs[index])
+            _replace(network, value, _current(part.inputs[index], moved), moved)
         _remove(network, part)
 
 
-def _splice(network: Network, substitution: Substitution) -> list[Layer]:
+def _replace(network: Network, old: Value, new: Value, moved: dict[Value, Value]) -> None:
+    network.replace_uses(old, new)
+    moved[old] = new
+
+
+def _current(value: Value, moved: Mapping[Value, Value]) -> Value:
+    """Return the value that replaced one that a view names.
+
+    Parts border on each other, so what one view reads may be replaced with another.
+    """
+    while value in moved:
+        value = moved[value]
+    return value
+
+
+def _splice(network: Network, substitution: Substitution, moved: dict[Value, Value]) -> list[Layer]:
     """Replace a pattern in the network; return the new layers."""
     pattern, replacement = substitution.pattern, substitution.replacement
     outside: dict[Value, Value] = {
-        layer.output: value for layer, value in zip(replacement.inputs, pattern.inputs, strict=True)
+        layer.output: _current(value, moved)
+        for layer, value in zip(replacement.inputs, pattern.inputs, strict=True)
     }
     inner = [
         layer for layer in replacement.topological_order() if layer.type not in ("Input", "Output")
@@ -194,7 +211,7 @@ def _splice(network: Network, substitution: Substitution) -> list[Layer]:
     for old, output in zip(pattern.outputs, replacement.outputs, strict=True):
         (new,) = output.inputs
         if new is not None:
-            network.replace_uses(old, values[new])
+            _replace(network, old, values[new], moved)
     _remove(network, pattern)
     for layer, twin in zip((layer for layer in inner if layer.outputs), twins, strict=True):
         if twin.name != layer.name:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
@@ -19,6 +17,7 @@ from armnn.runtime.closing import Closing
 from armnn.runtime.outputs import check_shapes
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, TensorHandle
@@ -101,7 +100,7 @@ class ExecutionContext:
                 stack.enter_context(manager)
             for array, handle, source in zip(self._arrays, self._inputs, inputs, strict=True):
                 if array is None:
-                    _fill(handle, source)
+                    handle.copy_from(source)
                 else:
                     array[...] = source
             if control is None:
@@ -225,13 +224,6 @@ class ExecutionContext:
                     type=layer.type,
                     backend=layer.backend or "",
                 )
-
-
-def _fill(handle: TensorHandle, source: NDArray[Any]) -> None:
-    try:
-        np.copyto(handle.map(), source)
-    finally:
-        handle.unmap()
 
 
 def _copy_out(handle: TensorHandle) -> NDArray[Any]:

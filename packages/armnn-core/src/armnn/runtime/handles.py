@@ -80,9 +80,8 @@ class CopyWorkload(Workload):
 
         def step() -> None:
             try:
-                np.copyto(target.map(), source.map())
+                target.copy_from(source.map())
             finally:
-                target.unmap()
                 source.unmap()
 
         return step

@@ -42,7 +42,6 @@ def test_every_function_of_the_table_is_in_the_page_or_belongs_to_a_program() ->
         "program_destroy",
         "context_destroy",
         "execute",
-        "get_extension",
         "shutdown",
     }
     assert functions - named == without_counterpart

@@ -171,7 +171,20 @@ enum {
   ARMNN_AFTER_LOAD = 2,
   ARMNN_BEFORE_UNLOAD = 3,
   ARMNN_AFTER_UNLOAD = 4,
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+  ARMNN_AFTER_ENQUEUE = 5, /* A run of the network has ended, on this thread. */
+#endif
 };
+
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+/* What becomes of a node of a subgraph, as optimize answers. */
+typedef int32_t armnn_disposition;
+enum {
+  ARMNN_NODE_COMPILED = 0, /* It is compiled, with its neighbours in one graph. */
+  ARMNN_NODE_UNTOUCHED = 1, /* It stays a layer of the network, and is compiled alone. */
+  ARMNN_NODE_DELETED = 2, /* It is removed: the input of the same position takes the place of each output. */
+};
+#endif
 
 /* What an event of the profiler is about. */
 typedef int32_t armnn_profiling_kind;
@@ -201,6 +214,8 @@ typedef struct armnn_context armnn_context;
 typedef struct armnn_task armnn_task;
 /* Memory that others can share. Thread safe. Since 1.1. */
 typedef struct armnn_buffer armnn_buffer;
+/* Memory of a device. One thread at a time. Since 1.2. */
+typedef struct armnn_device_buffer armnn_device_buffer;
 typedef struct armnn_header armnn_header;
 typedef struct armnn_string armnn_string;
 typedef struct armnn_option armnn_option;
@@ -222,6 +237,7 @@ typedef struct armnn_backend_api armnn_backend_api;
 typedef struct armnn_host_python armnn_host_python;
 typedef struct armnn_async armnn_async;
 typedef struct armnn_memory armnn_memory;
+typedef struct armnn_device_memory armnn_device_memory;
 
 /* The body of parallel_for: work on the indices from begin up to, not including, end. Must not
  * fail or throw.
@@ -716,9 +732,19 @@ struct armnn_backend_api {
   const void *(*get_extension)(const char *name);
   /* The last call ever, once per mapped file, at the end of the process: join your threads. Thread: one. */
   void (*shutdown)(void);
+  /* Says what becomes of each node of a subgraph before it is compiled: an armnn_disposition per
+   * node, ARMNN_NODE_COMPILED until it is written. An output of a node that is deleted has the
+   * shape, type and quantisation of the input of the same position. NULL: every node is compiled.
+   * Written: dispositions. Owner: graph: for the call. Thread: any. Since 1.2.
+   */
+  armnn_code (*optimize)(armnn_backend *backend, const armnn_device *device, const armnn_graph *graph, int32_t *dispositions, armnn_error *error);
 };
 #define ARMNN_BACKEND_API_ID ARMNN_ID('A', 'B', 'K', 'D')
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+#define ARMNN_BACKEND_API_SIZE ARMNN_END(armnn_backend_api, optimize)
+#elif ARMNN_BACKEND_TARGET_MINOR >= 0
 #define ARMNN_BACKEND_API_SIZE ARMNN_END(armnn_backend_api, shutdown)
+#endif
 #define armnn_backend_api_has_create(p) ARMNN_HAS_FN(p, armnn_backend_api, create)
 #define armnn_backend_api_has_destroy(p) ARMNN_HAS_FN(p, armnn_backend_api, destroy)
 #define armnn_backend_api_has_devices(p) ARMNN_HAS_FN(p, armnn_backend_api, devices)
@@ -737,6 +763,9 @@ struct armnn_backend_api {
 #define armnn_backend_api_has_execute(p) ARMNN_HAS_FN(p, armnn_backend_api, execute)
 #define armnn_backend_api_has_get_extension(p) ARMNN_HAS_FN(p, armnn_backend_api, get_extension)
 #define armnn_backend_api_has_shutdown(p) ARMNN_HAS_FN(p, armnn_backend_api, shutdown)
+#if ARMNN_BACKEND_TARGET_MINOR >= 2
+#define armnn_backend_api_has_optimize(p) ARMNN_HAS_FN(p, armnn_backend_api, optimize)
+#endif
 
 /* The extension armnn.host.python/1: a host that is written in Python makes backends of Python
  * classes. A file whose table is static C forwards to it, so that a prototype in Python ships as a
@@ -825,6 +854,57 @@ struct armnn_memory {
 #define armnn_memory_has_address(p) ARMNN_HAS_FN(p, armnn_memory, address)
 #define armnn_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_memory, buffer_destroy)
 
+/* The extension armnn.device/1 of a backend, since 1.2: memory that the host cannot reach. The
+ * host makes a buffer for each tensor that the backend's programs read and write there, passes it
+ * to execute as an armnn_tensor with device_type, device_id and what data answers, and copies
+ * where a tensor comes from another backend or goes to one. Growable.
+ */
+struct armnn_device_memory {
+  /* struct_size, struct_id and ext. */
+  armnn_header header;
+  /* Of the buffers, as in armnn_tensor; not ARMNN_DEVICE_CPU. */
+  int32_t device_type;
+  /* As in armnn_tensor. */
+  int32_t device_id;
+  /* Not 0: execute takes tensors in host memory, too, so the host copies nothing: tensors that
+   * others use stay there. 0: execute gets all tensors in buffers.
+   */
+  int32_t takes_host_memory;
+  /* 0. */
+  uint32_t reserved;
+  /* Makes a buffer; size is in bytes, at least 1. Written: buffer. Owner: buffer: the host's, until
+   * buffer_destroy. Thread: any.
+   */
+  armnn_code (*allocate)(armnn_backend *backend, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* What armnn_tensor.data is for the buffer; not NULL, and the same at each call. Owner: the
+   * backend, until buffer_destroy. Thread: any.
+   */
+  void *(*data)(armnn_device_buffer *buffer);
+  /* Copies size bytes of host memory to the beginning of a buffer. Owner: from: for the call.
+   * Thread: one at a time per buffer.
+   */
+  armnn_code (*copy_in)(armnn_device_buffer *buffer, const void *from, uint64_t size, armnn_error *error);
+  /* Copies the first size bytes of a buffer to host memory, after what was executed before has
+   * written them. Written: to. Owner: to: for the call. Thread: one at a time per buffer.
+   */
+  armnn_code (*copy_out)(armnn_device_buffer *buffer, void *to, uint64_t size, armnn_error *error);
+  /* Makes a buffer that stands on host memory, so that nothing is copied; copy_in and copy_out are
+   * not called for it. NULL: the device cannot reach host memory. Written: buffer. Owner: memory:
+   * the host's, until buffer_destroy; buffer: the host's, until buffer_destroy. Thread: any.
+   */
+  armnn_code (*import_host)(armnn_backend *backend, void *memory, uint64_t size, armnn_device_buffer **buffer, armnn_error *error);
+  /* Ends a buffer. Thread: any, once, not while a call works on it. */
+  void (*buffer_destroy)(armnn_device_buffer *buffer);
+};
+#define ARMNN_DEVICE_MEMORY_ID ARMNN_ID('A', 'D', 'V', 'M')
+#define ARMNN_DEVICE_MEMORY_SIZE ARMNN_END(armnn_device_memory, buffer_destroy)
+#define armnn_device_memory_has_allocate(p) ARMNN_HAS_FN(p, armnn_device_memory, allocate)
+#define armnn_device_memory_has_data(p) ARMNN_HAS_FN(p, armnn_device_memory, data)
+#define armnn_device_memory_has_copy_in(p) ARMNN_HAS_FN(p, armnn_device_memory, copy_in)
+#define armnn_device_memory_has_copy_out(p) ARMNN_HAS_FN(p, armnn_device_memory, copy_out)
+#define armnn_device_memory_has_import_host(p) ARMNN_HAS_FN(p, armnn_device_memory, import_host)
+#define armnn_device_memory_has_buffer_destroy(p) ARMNN_HAS_FN(p, armnn_device_memory, buffer_destroy)
+
 /* Sizes on 64-bit machines. */
 #if UINTPTR_MAX == UINT64_MAX
 ARMNN_STATIC_ASSERT(sizeof(armnn_header) == 16, "armnn_header");
@@ -856,14 +936,16 @@ ARMNN_STATIC_ASSERT(sizeof(armnn_compile_args) == 48, "armnn_compile_args");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_compile_args, num_options) == 48, "armnn_compile_args");
 ARMNN_STATIC_ASSERT(sizeof(armnn_execute_args) == 64, "armnn_execute_args");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_execute_args, num_outputs) == 64, "armnn_execute_args");
-ARMNN_STATIC_ASSERT(sizeof(armnn_backend_api) == 232, "armnn_backend_api");
-ARMNN_STATIC_ASSERT(ARMNN_END(armnn_backend_api, shutdown) == 232, "armnn_backend_api");
+ARMNN_STATIC_ASSERT(sizeof(armnn_backend_api) == 240, "armnn_backend_api");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_backend_api, optimize) == 240, "armnn_backend_api");
 ARMNN_STATIC_ASSERT(sizeof(armnn_host_python) == 40, "armnn_host_python");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_host_python, create) == 40, "armnn_host_python");
 ARMNN_STATIC_ASSERT(sizeof(armnn_async) == 40, "armnn_async");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_async, release) == 40, "armnn_async");
 ARMNN_STATIC_ASSERT(sizeof(armnn_memory) == 56, "armnn_memory");
 ARMNN_STATIC_ASSERT(ARMNN_END(armnn_memory, buffer_destroy) == 56, "armnn_memory");
+ARMNN_STATIC_ASSERT(sizeof(armnn_device_memory) == 80, "armnn_device_memory");
+ARMNN_STATIC_ASSERT(ARMNN_END(armnn_device_memory, buffer_destroy) == 80, "armnn_device_memory");
 #endif
 /* armnn_tensor is DLPack 1.0's DLTensor; checked when dlpack.h was included first. */
 #ifdef DLPACK_DLPACK_H_

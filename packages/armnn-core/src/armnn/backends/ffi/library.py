@@ -18,7 +18,7 @@ from armnn_backend_api.names import ASYNC_EXECUTION
 from armnn_backend_api.table import functions_of, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 _Execute: Final = ctypes.CFUNCTYPE(ctypes.c_int)
 """Without the types of the arguments: to convert them takes longer than a call."""
@@ -130,17 +130,27 @@ def extension_address(library: Library, name: str) -> int | None:
     return address
 
 
-def extension_table(library: Library, name: str, kind: type[Any]) -> Any:
+def extension_table(
+    library: Library, name: str, kind: type[Any], *, optional: Collection[str] = ()
+) -> Any:
     """Return a copy of an extension's table, None if missing.
+
+    Args:
+        library: Whose it is.
+        name: The extension's name and version.
+        kind: The struct.
+        optional: Fields that may be NULL or 0.
 
     Raises:
         BackendError: It is not what the header describes.
     """
     address = extension_address(library, name)
-    return None if address is None else checked_table(library, name, kind, address)
+    return None if address is None else checked_table(library, name, kind, address, optional)
 
 
-def checked_table(library: Library, name: str, kind: type[Any], address: int) -> Any:
+def checked_table(
+    library: Library, name: str, kind: type[Any], address: int, optional: Collection[str] = ()
+) -> Any:
     """Return a copy of the table of an extension.
 
     Raises:
@@ -156,7 +166,8 @@ def checked_table(library: Library, name: str, kind: type[Any], address: int) ->
         )
     table = kind()
     ctypes.memmove(ctypes.addressof(table), address, needed)
-    missing = [field for field, *_ in kind._fields_[1:] if not getattr(table, field)]
+    needed_fields = (field for field, *_ in kind._fields_[1:] if field not in optional)
+    missing = [field for field in needed_fields if not getattr(table, field)]
     if missing:
         raise BackendError(
             f"backend {library.id!r} ({library.path}) answers {name!r} with NULL for "

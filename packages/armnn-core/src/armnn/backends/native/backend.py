@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -12,9 +13,19 @@ from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
 from armnn.backends.ffi.errors import attempt, call
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
+from armnn.backends.memory import HOST_FACTORY_ID
 from armnn.backends.native.blobs import stored_program
 from armnn.backends.native.compiling import compile_layer, compile_view, query
-from armnn.backends.native.context import NativeAllocator, NativeBackendContext
+from armnn.backends.native.context import (
+    NativeAllocator,
+    NativeBackendContext,
+    NotifiedBackendContext,
+)
+from armnn.backends.native.device_memory import (
+    NativeHandleFactory,
+    device_memory_table,
+    factory_id,
+)
 from armnn.backends.native.devices import (
     DEVICE_OPTION,
     NativeDevice,
@@ -36,7 +47,7 @@ from armnn_backend_api.structs import Arena
 
 if TYPE_CHECKING:
     from armnn.backends.base import Workload
-    from armnn.backends.memory import Allocator
+    from armnn.backends.memory import Allocator, TensorHandleFactories
     from armnn.backends.native.library import NativeLibrary
     from armnn.backends.options import CreationOptions, OptionValue
     from armnn.backends.views import OptimizationViews, SubgraphView
@@ -122,6 +133,28 @@ class NativeBackend(NetworkBackend):
         return max(0, self.library.table.score)
 
     @property
+    def handle_factory_preferences(self) -> tuple[str, ...]:
+        """The factories of device memory and host memory, if usable.
+
+        Raises:
+            BackendError: The table of its device memory is not what the header describes.
+        """
+        table = self._device_memory
+        if table is None:
+            return ()
+        own = factory_id(self.id)
+        return (own, HOST_FACTORY_ID) if table.takes_host_memory else (own,)
+
+    def register_tensor_handle_factories(self, registry: TensorHandleFactories) -> None:
+        """Register the factory of device memory, if there is one."""
+        if self._device_memory is not None:
+            registry.register(NativeHandleFactory(self.start(), self._device_memory))
+
+    @functools.cached_property
+    def _device_memory(self) -> abi.DeviceMemory | None:
+        return device_memory_table(self.library)
+
+    @property
     def cache_file_count(self) -> int:
         """One file per program, if programs can be serialised."""
         return 0 if self.library.function("serialize") is None else 1
@@ -196,8 +229,8 @@ class NativeBackend(NetworkBackend):
         backend = self.start(options.backend_options.get(self.id))
         allocator = options.custom_allocators.get(self.id)
         if allocator is None or self.library.function("use_allocator") is None:
-            return NativeBackendContext(backend)
-        return NativeBackendContext(self._with_allocator(allocator), self._leave_allocator)
+            return self._context_kind(backend)
+        return self._context_kind(self._with_allocator(allocator), self._leave_allocator)
 
     def create_model_context(self, options: Mapping[str, OptionValue]) -> ModelContext:
         """Return one network's options; ``Device`` is a device's id.
@@ -236,6 +269,11 @@ class NativeBackend(NetworkBackend):
         return f"<NativeBackend {self.id!r} {self.source!r}>"
 
     # -- inside ---------------------------------------------------------------------------------
+
+    @property
+    def _context_kind(self) -> type[NativeBackendContext]:
+        listens = (self.api_version.major, self.api_version.minor) >= (1, 2)
+        return NotifiedBackendContext if listens else NativeBackendContext
 
     def _create(self, options: Mapping[str, OptionValue]) -> NativeObject:
         library, arena, pointer = self.library, Arena(), ctypes.c_void_p()

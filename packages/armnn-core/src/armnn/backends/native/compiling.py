@@ -73,7 +73,8 @@ def compile_view(
     refused: dict[Layer, str] = {}
     lets_go = view.network.lets_constants_go and _releases_constants(backend)
     views = OptimizationViews()
-    waiting = [view.layers]
+    kept = _sorted_out(backend, version, view, model, views)
+    waiting = list(_runs(view.layers, kept))
     while waiting:
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
@@ -93,11 +94,55 @@ def compile_view(
     return views
 
 
+def _sorted_out(
+    backend: NativeObject,
+    version: BackendVersion,
+    view: SubgraphView,
+    model: NativeModelContext,
+    views: OptimizationViews,
+) -> dict[Layer, int]:
+    """Enter and return the layers that are not compiled.
+
+    Raises:
+        BackendError: A disposition is none of the header's.
+        ArmnnError: The backend failed to answer.
+    """
+    library = backend.library
+    optimize = library.function("optimize")
+    if optimize is None or (version.major, version.minor) < _OPTIMIZE_SINCE:
+        return {}
+    found = (ctypes.c_int32 * len(view.layers))()
+    with NativeGraph.of_view(view, version) as graph:
+        device = device_pointer(model.device)
+        action = f"optimize {graph.title}"
+        names = graph.names
+        call(library, "optimize", action, backend.pointer, device, graph.struct, found, names=names)
+    for layer, disposition in zip(view.layers, found, strict=True):
+        if disposition not in _DISPOSITIONS:
+            raise BackendError(
+                f"backend {library.id!r} ({library.path}) answered optimize with {disposition} for "
+                f"layer {layer.name!r}: expected one of {_DISPOSITIONS}"
+            )
+    kept = {
+        layer: disposition
+        for layer, disposition in zip(view.layers, found, strict=True)
+        if disposition != abi.NODE_COMPILED
+    }
+    for layer, disposition in kept.items():
+        parts = views.deleted if disposition == abi.NODE_DELETED else views.untouched
+        parts.append(view.part(layer))
+    return kept
+
+
+_OPTIMIZE_SINCE: Final = (1, 2)
+_DISPOSITIONS: Final = (abi.NODE_COMPILED, abi.NODE_UNTOUCHED, abi.NODE_DELETED)
+
+
 def _releases_constants(backend: NativeObject) -> bool:
     return read_capabilities(backend).get(RELEASES_CONSTANTS) is True
 
 
-def _runs(layers: Sequence[Layer], refused: Mapping[Layer, str]) -> Iterator[tuple[Layer, ...]]:
+def _runs(layers: Sequence[Layer], refused: Mapping[Layer, object]) -> Iterator[tuple[Layer, ...]]:
     """Yield the layers between refused ones.
 
     What stands together in topological order has no way out and back in again, so each run can be

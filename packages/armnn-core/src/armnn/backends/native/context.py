@@ -93,3 +93,14 @@ class NativeBackendContext(BackendContext):
         if library.function("network_event") is not None and not library.has_ended:
             action = f"{action} network {network_id}"
             call(library, "network_event", action, self._backend.pointer, event, network_id)
+
+
+class NotifiedBackendContext(NativeBackendContext):
+    """Sends the event of a run's end, too.
+
+    It is for backends that declare Backend API 1.2: a call per run costs a microsecond.
+    """
+
+    def after_enqueue_workload(self, network_id: int) -> None:
+        """Say that a run has ended, on its thread."""
+        self._tell(abi.AFTER_ENQUEUE, network_id, "take note of a run of")

@@ -18,6 +18,11 @@ from armnn.backends.ffi.calls import raise_stored, stored, watched_call
 from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import tensor_of
 from armnn.backends.memory import ArrayHandle
+from armnn.backends.native.device_memory import (
+    NativeHandle,
+    NativeHandleFactory,
+    device_memory_table,
+)
 from armnn.backends.native.program import check_open
 from armnn.backends.native.tasks import NativeTask
 from armnn.errors import BackendError, ExecutionError
@@ -92,6 +97,7 @@ class _BoundProgram:
 
     __slots__ = (
         "_arena",
+        "_device",
         "_error",
         "_execute",
         "_ports",
@@ -120,7 +126,8 @@ class _BoundProgram:
         self._error = new_error()
         self._prepared_args = ctypes.byref(self.args)
         self._prepared_error = ctypes.byref(self._error)
-        self._ports: list[Port] = []
+        self._ports: list[DevicePort | Port] = []
+        self._device = _device_only(program)
         self.args.inputs, self.args.num_inputs = self._tensors(inputs, is_output=False)
         self.args.outputs, self.args.num_outputs = self._tensors(outputs, is_output=True)
 
@@ -206,6 +213,15 @@ class _BoundProgram:
     def _tensors(self, handles: Sequence[TensorHandle], *, is_output: bool) -> tuple[Any, int]:
         pointers = self._arena.array(ctypes.POINTER(abi.Tensor), len(handles))
         for index, handle in enumerate(handles):
+            if isinstance(handle, NativeHandle) and handle.backend is self._program.backend:
+                pointers[index] = ctypes.pointer(handle.describe(self._arena))
+                continue
+            port: DevicePort | Port
+            if self._device is not None:
+                port = DevicePort(handle, self._device, is_output=is_output)
+                self._ports.append(port)
+                pointers[index] = ctypes.pointer(port.device.describe(self._arena))
+                continue
             need = self._requirement(index, handle.info.size_bytes, is_output=is_output)
             array = handle.map()
             if isinstance(handle, ArrayHandle) and fits(array, need):
@@ -266,14 +282,46 @@ class Port:
     def enter(self) -> None:
         """Bring the input."""
         if not self._is_output:
-            np.copyto(self._array, self._handle.map())
+            self._handle.copy_to(self._array)
+
+    def leave(self) -> None:
+        """Take the output away."""
+        if self._is_output:
+            self._handle.copy_from(self._array)
+
+
+class DevicePort:
+    """A tensor copied to a buffer of a device.
+
+    Attributes:
+        device: The tensor there.
+    """
+
+    def __init__(
+        self, handle: TensorHandle, factory: NativeHandleFactory, *, is_output: bool
+    ) -> None:
+        self._handle = handle
+        self._is_output = is_output
+        self.device = factory.create(handle.info)
+
+    def enter(self) -> None:
+        """Bring the input."""
+        if not self._is_output:
+            self.device.copy_from(self._handle.map())
             self._handle.unmap()
 
     def leave(self) -> None:
         """Take the output away."""
         if self._is_output:
-            np.copyto(self._handle.map(), self._array)
-            self._handle.unmap()
+            self._handle.copy_from(self.device.map())
+
+
+def _device_only(program: NativeProgram) -> NativeHandleFactory | None:
+    """Return a program's factory, None if it takes host memory."""
+    table = device_memory_table(program.library)
+    if table is None or table.takes_host_memory:
+        return None
+    return NativeHandleFactory(program.backend, table)
 
 
 def is_sane(need: abi.IoRequirement, size: int) -> bool:

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""armnn.device/1, ``optimize`` and the event after a run, in C."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from armnn import Network, TensorInfo
+from armnn.backends import HOST_FACTORY_ID, ArrayHandle, ModelContext, TensorHandleFactories
+from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.errors import BackendError, OptimizationError, ResourceExhaustedError
+
+if TYPE_CHECKING:
+    from armnn.optimizer import OptimizedNetwork
+
+INFO = TensorInfo((4,))
+X = np.float32([1, -2, 0.5, 3e38])
+Make = Callable[..., NativeLibrary]
+
+
+class Counts(NamedTuple):
+    """Events since the device was opened, and its living objects."""
+
+    buffers: int
+    copied_in: int
+    copied_out: int
+    imported: int
+    programs: int
+    runs: int
+    on_host: int
+    on_device: int
+
+
+@pytest.fixture
+def device(build: Callable[..., Path]) -> Iterator[Make]:
+    """Return a function that opens the device compiled with flags."""
+    opened: list[NativeLibrary] = []
+
+    def make(*flags: str) -> NativeLibrary:
+        opened.append(NativeLibrary.open(build("device.c", *flags)))
+        return opened[-1]
+
+    yield make
+    gc.collect()
+    for library in opened:
+        assert (counts(library).buffers, counts(library).programs) == (0, 0)
+
+
+def counts(library: NativeLibrary) -> Counts:
+    address = NativeBackend(library).extension("test.device/1")
+    assert isinstance(address, int)
+    return Counts(*(ctypes.c_longlong * len(Counts._fields)).from_address(address))
+
+
+def since(library: NativeLibrary, before: Counts) -> Counts:
+    return Counts(*(now - then for now, then in zip(counts(library), before, strict=True)))
+
+
+def types_in(optimized: OptimizedNetwork) -> list[str]:
+    return [layer.type for layer in optimized.network.layers]
+
+
+def chain(*, host_between: bool = False, info: TensorInfo = INFO) -> Network:
+    """Return three additions, with a multiplication between on request."""
+    network = Network("chain")
+    x = network.add_input("x", info)
+    value = network.add_addition(x, x, name="first")
+    if host_between:
+        value = network.add_multiplication(value, value, name="between")
+    value = network.add_addition(value, x, name="alone")
+    network.add_output("y", network.add_addition(value, x, name="last"))
+    return network
+
+
+def expected(x: np.ndarray[Any, Any], *, host_between: bool = False) -> np.ndarray[Any, Any]:
+    with np.errstate(over="ignore"):
+        value = x + x
+        return (value * value if host_between else value) + x + x
+
+
+def test_tensors_between_programs_stay_in_the_devices_memory(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    library = device()
+    runtime = make_native_runtime(library)
+    loaded = runtime.load_network(runtime.optimize(chain(), ["AcmeDevice"]))
+    loaded.run({"x": X})
+    before = counts(library)
+    for x in (X, -X):
+        np.testing.assert_array_equal(loaded.run({"x": x})["y"], expected(x))
+    found = since(library, before)
+    # x goes in and y comes out, and is brought back: map() does not say that it only reads.
+    assert (found.copied_out, found.on_host, found.on_device) == (2, 0, 2 * 3 * 3)
+    assert found.copied_in <= 4
+
+
+def test_borders_to_other_backends_are_copies(
+    device: Make, make_native_runtime: Callable[..., Any], make_backend: Callable[..., Any]
+) -> None:
+    runtime = make_native_runtime(device(), make_backend("Host"))
+    optimized = runtime.optimize(chain(host_between=True), ["AcmeDevice", "Host"])
+    loaded = runtime.load_network(optimized)
+    x = np.float32([1, -2, 0.5, 3])
+    np.testing.assert_array_equal(loaded.run({"x": x})["y"], expected(x, host_between=True))
+    assert types_in(optimized).count("MemCopy") == 2
+
+
+@pytest.mark.parametrize(("length", "imports"), [(4, 1), (3, 0)])
+def test_host_memory_is_imported_where_the_device_reaches_it(
+    device: Make,
+    make_native_runtime: Callable[..., Any],
+    make_backend: Callable[..., Any],
+    length: int,
+    imports: int,
+) -> None:
+    library = device("-DIMPORTS")
+    runtime = make_native_runtime(library, make_backend("Host"))
+    network = chain(host_between=True, info=TensorInfo((length,)))
+    before = counts(library)
+    loaded = runtime.load_network(runtime.optimize(network, ["AcmeDevice", "Host"]))
+    for x in (X[:length] / 1e20, -X[:length] / 1e20):
+        np.testing.assert_array_equal(loaded.run({"x": x})["y"], expected(x, host_between=True))
+    # One that the device refuses, of three floats, is copied.
+    assert since(library, before).imported == imports
+
+
+def test_a_device_that_takes_host_memory_gets_it_without_copies(
+    device: Make, make_native_runtime: Callable[..., Any], make_backend: Callable[..., Any]
+) -> None:
+    library = device("-DTAKES_HOST_MEMORY=1")
+    runtime = make_native_runtime(library, make_backend("Host"))
+    optimized = runtime.optimize(chain(host_between=True), ["AcmeDevice", "Host"])
+    loaded = runtime.load_network(optimized)
+    before = counts(library)
+    np.testing.assert_array_equal(
+        loaded.run({"x": np.ones(4, np.float32)})["y"], np.full(4, 6, np.float32)
+    )
+    found = since(library, before)
+    assert found.on_host > 0
+    assert found.on_device > 0
+    assert "MemCopy" not in types_in(optimized)
+    assert NativeBackend(library).handle_factory_preferences == (
+        "AcmeDevice.device",
+        HOST_FACTORY_ID,
+    )
+
+
+def test_a_workload_bound_to_host_memory_copies_what_its_device_cannot_reach(
+    device: Make, no_options: ModelContext
+) -> None:
+    network = chain()
+    backend = NativeBackend(device())
+    workload = backend.create_workload(network.find("first"), no_options)
+    x, y = np.float32([1, 2, 3, 4]), np.zeros(4, np.float32)
+    handle = ArrayHandle(INFO, x)
+    step = workload.bind([handle, handle], [ArrayHandle(INFO, y)])
+    for factor in (1, -3):
+        x *= factor
+        step()
+        np.testing.assert_array_equal(y, x + x)
+
+
+def test_a_tensor_of_the_device_is_read_and_written_by_copies(device: Make) -> None:
+    backend = NativeBackend(device())
+    factories = TensorHandleFactories()
+    backend.register_tensor_handle_factories(factories)
+    handle = factories["AcmeDevice.device"].create(INFO, None)
+    handle.copy_from(X[::-1])
+    array = np.zeros(4, np.float32)
+    handle.copy_to(array)
+    assert array.tolist() == X[::-1].tolist()
+    handle.map()[0] = 7
+    handle.unmap()
+    wide = np.zeros((4, 2), np.float32)
+    handle.copy_to(wide[:, 1])
+    assert wide.tolist() == [[0, value] for value in (7, *X[::-1].tolist()[1:])]
+    empty = factories["AcmeDevice.device"].create(TensorInfo((0, 3)), None)
+    assert empty.map().shape == (0, 3)
+    empty.unmap()
+
+
+def test_a_full_device_is_named(device: Make) -> None:
+    factories = TensorHandleFactories()
+    NativeBackend(device()).register_tensor_handle_factories(factories)
+    with pytest.raises(
+        ResourceExhaustedError, match="allocate 4194304 bytes of device memory: the device has"
+    ):
+        factories["AcmeDevice.device"].create(TensorInfo((1 << 20,)), None)
+
+
+def test_host_memory_is_no_devices_memory(device: Make) -> None:
+    backend = NativeBackend(device("-DDEVICE_TYPE=1"))
+    with pytest.raises(BackendError, match=r"'armnn\.device/1' with the device type 1 of host mem"):
+        backend.handle_factory_preferences  # noqa: B018  # reading it is the test
+
+
+def test_a_backend_that_declares_less_is_not_asked(device: Make) -> None:
+    backend = NativeBackend(device("-DARMNN_BACKEND_TARGET_MINOR=1"))
+    assert backend.handle_factory_preferences == ()
+
+
+def with_activations() -> Network:
+    """Return two additions with three neutral activations between them."""
+    network = Network("activations")
+    x = network.add_input("x", INFO)
+    value = network.add_addition(x, x, name="first")
+    for _ in range(3):
+        value = network.add_activation(value, function="Linear", a=1.0, b=0.0)
+    network.add_output("y", network.add_addition(value, x, name="last"))
+    return network
+
+
+def test_what_the_backend_deletes_is_passed_by(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    runtime = make_native_runtime(device())
+    optimized = runtime.optimize(with_activations(), ["AcmeDevice"])
+    loaded, types = runtime.load_network(optimized), types_in(optimized)
+    assert (types.count("Activation"), types.count("PreCompiled")) == (0, 2)
+    x = np.float32([1, -2, 0.5, 3])
+    np.testing.assert_array_equal(loaded.run({"x": x})["y"], 3 * x)
+
+
+def test_what_the_backend_leaves_untouched_stays_a_layer(
+    device: Make, make_native_runtime: Callable[..., Any]
+) -> None:
+    runtime = make_native_runtime(device())
+    optimized = runtime.optimize(chain(), ["AcmeDevice"])
+    kept = [layer.name for layer in optimized.network.layers if layer.type == "Addition"]
+    assert kept == ["alone"]
+    np.testing.assert_array_equal(runtime.load_network(optimized).run({"x": X})["y"], expected(X))
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "message"),
+    [
+        ("-DWORST_DISPOSITION=7", "first", r"answered optimize with 7 for layer .*expected one of"),
+        ("-DX", "refused", "failed to optimize .*: no plan for it"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_an_error(
+    device: Make, make_native_runtime: Callable[..., Any], flag: str, name: str, message: str
+) -> None:
+    network = with_activations()
+    network.rename(network.find("first"), name)
+    with pytest.raises(OptimizationError, match=message):
+        make_native_runtime(device(flag)).optimize(network, ["AcmeDevice"])
+
+
+@pytest.mark.parametrize(("minor", "told"), [(2, 3), (1, 0)])
+def test_the_end_of_each_run_is_told_to_who_knows_the_event(
+    build: Callable[..., Path], make_native_runtime: Callable[..., Any], minor: int, told: int
+) -> None:
+    library = NativeLibrary.open(
+        build("device.c", f"-DARMNN_BACKEND_TARGET_MINOR={minor}", "-DTAKES_HOST_MEMORY=1")
+    )
+    runtime = make_native_runtime(library)
+    network = Network("sum")
+    x = network.add_input("x", INFO)
+    network.add_output("y", network.add_addition(x, x))
+    before = counts(library)
+    loaded = runtime.load_model(network, ["AcmeDevice"])
+    for _ in range(3):
+        loaded.run({"x": X})
+    assert since(library, before).runs == told
