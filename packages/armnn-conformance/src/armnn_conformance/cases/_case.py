@@ -106,8 +106,9 @@ def case(
     expected: ArrayLike | tuple[ArrayLike, ...],
     *,
     outputs: Sequence[Output] = (None,),
+    like: CaseTensor | None = None,
     tolerance: Tolerance | None = None,
-    tags: Sequence[str] = (),
+    edge: bool = False,
     open_outputs: Sequence[int] = (),
 ) -> LayerCase:
     """Return a case.
@@ -119,10 +120,13 @@ def case(
         inputs: In the order of the slots, or by the names of the slots.
         expected: The real values of the output; a tuple for a layer with several.
         outputs: What the outputs are, one for each.
+        like: The input that an only output stores elements of, exactly; instead of the two others.
         tolerance: ``usual()`` for the first output's type if left out.
-        tags: ``EDGE``, for one.
+        edge: Whether the case is at an edge; it has the tag ``EDGE`` then.
         open_outputs: See :class:`LayerCase`.
     """
+    if like is not None:
+        outputs, tolerance = (like.info,), EXACT
     arrays = tuple(map(np.asarray, expected if isinstance(expected, tuple) else (expected,)))
     spec = spec_of(type(descriptor))
     infos = tuple(
@@ -138,7 +142,7 @@ def case(
         outputs=infos,
         expected=arrays,
         tolerance=usual(infos[0].data_type) if tolerance is None else tolerance,
-        tags=tuple(tags),
+        tags=(EDGE,) if edge else (),
         open_outputs=tuple(open_outputs),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from armnn.layers.activation import ActivationDescriptor, PreluDescriptor
 from armnn.types import ActivationFunction, DataType
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.cases import EXACT, LayerCase, case, cases
 from armnn_conformance.operands import FLOATS, REAL, SIGNED, tensor, values
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def activation(data_type: DataType) -> Iterator[LayerCase]:
     for function in (_F.BOUNDED_RELU, _F.THRESHOLDED_RELU, _F.SHRINK):
         d = ActivationDescriptor(function=function, a=1.5, b=-1.0)
         expected = _expected(function, x.real, 1.5, -1.0)
-        yield case(data_type, f"{function.arm_name} at its bounds", d, [x], expected, tags=[EDGE])
+        yield case(data_type, f"{function.arm_name} at its bounds", d, [x], expected, edge=True)
 
 
 @cases(ActivationDescriptor, types=FLOATS)
@@ -100,7 +100,7 @@ def activation_of_no_ordinary_number(data_type: DataType) -> Iterator[LayerCase]
     }
     for function, expected in rows.items():
         d = ActivationDescriptor(function=function, a=A, b=B)
-        yield case(data_type, f"{function.arm_name} at infinity", d, [x], expected, tags=[EDGE])
+        yield case(data_type, f"{function.arm_name} at infinity", d, [x], expected, edge=True)
 
 
 @cases(ActivationDescriptor, types=SIGNED)
@@ -114,7 +114,7 @@ def activation_of_integers(data_type: DataType) -> Iterator[LayerCase]:
     }
     for function, expected in rows.items():
         d = ActivationDescriptor(function=function)
-        yield case(data_type, function.arm_name, d, [x], expected, tags=[EDGE])
+        yield case(data_type, function.arm_name, d, [x], expected, edge=True)
 
 
 @cases(PreluDescriptor, types=REAL)
@@ -127,19 +127,12 @@ def prelu(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, name, PreluDescriptor(), [x, slope], expected)
     slope = tensor(data_type, [[[0.5]]], constant=True)
     one = tensor(data_type, [[[-2.0]]])
-    yield case(
-        data_type, "a single number", PreluDescriptor(), [one, slope], one.real * 0.5, tags=[EDGE]
-    )
+    title = "a single number"
+    yield case(data_type, title, PreluDescriptor(), [one, slope], one.real * 0.5, edge=True)
     zeros = tensor(data_type, [0.0, 1.0, 2.0])
     slope = tensor(data_type, [0.5, 0.5, 0.5])
     outputs = [zeros.info]
-    yield case(
-        data_type,
-        "nothing below zero",
-        PreluDescriptor(),
-        [zeros, slope],
-        zeros.real,
-        outputs=outputs,
-        tolerance=EXACT,
-        tags=[EDGE],
-    )
+    title = "nothing below zero"
+    d = PreluDescriptor()
+    inputs = [zeros, slope]
+    yield case(data_type, title, d, inputs, zeros.real, outputs=outputs, tolerance=EXACT, edge=True)

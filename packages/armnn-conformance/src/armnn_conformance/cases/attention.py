@@ -11,7 +11,7 @@ import numpy as np
 
 from armnn.layers.attention import AttentionDescriptor, RotaryEmbeddingDescriptor
 from armnn.types import DataType
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
@@ -60,32 +60,32 @@ def attention(data_type: DataType) -> Iterator[LayerCase]:
     """
     seen = tensor(DataType.BOOLEAN, np.array([[True, False, True], [False, False, False]]))
     added = values(data_type, (1, 4, 2, 3), seed=9)
-    rows: list[tuple[str, AttentionDescriptor, tuple[int, int, int], CaseTensor | None, list[str]]]
+    rows: list[tuple[str, AttentionDescriptor, tuple[int, int, int], CaseTensor | None, bool]]
     rows = [
-        ("plain", AttentionDescriptor(), (4, 2, 3), None, []),
-        ("a scale of its own", AttentionDescriptor(scale=0.75), (4, 2, 3), None, []),
-        ("causal", AttentionDescriptor(causal=True), (4, 3, 3), None, []),
+        ("plain", AttentionDescriptor(), (4, 2, 3), None, False),
+        ("a scale of its own", AttentionDescriptor(scale=0.75), (4, 2, 3), None, False),
+        ("causal", AttentionDescriptor(causal=True), (4, 3, 3), None, False),
         (
             "causal from the end",
             AttentionDescriptor(causal=True, causal_from_end=True),
             (4, 2, 4),
             None,
-            [],
+            False,
         ),
-        ("a soft cap", AttentionDescriptor(softcap=0.5), (4, 2, 3), None, []),
-        ("a mask that hides all keys of a query", AttentionDescriptor(), (4, 2, 3), seen, [EDGE]),
-        ("a mask that is added", AttentionDescriptor(), (4, 2, 3), added, []),
-        ("heads share keys", AttentionDescriptor(), (2, 2, 3), None, []),
-        ("one key", AttentionDescriptor(), (1, 2, 1), None, [EDGE]),
+        ("a soft cap", AttentionDescriptor(softcap=0.5), (4, 2, 3), None, False),
+        ("a mask that hides all keys of a query", AttentionDescriptor(), (4, 2, 3), seen, True),
+        ("a mask that is added", AttentionDescriptor(), (4, 2, 3), added, False),
+        ("heads share keys", AttentionDescriptor(), (2, 2, 3), None, False),
+        ("one key", AttentionDescriptor(), (1, 2, 1), None, True),
     ]
-    for name, d, (groups, queries, keys), mask, tags in rows:
+    for name, d, (groups, queries, keys), mask, edge in rows:
         q = values(data_type, (2, 4, queries, 3), seed=1)
         k = values(data_type, (2, groups, keys, 3), seed=2)
         v = values(data_type, (2, groups, keys, 5), seed=3)
         expected = _attend(d, q.real, k.real, v.real, None if mask is None else mask.real)
         operands = [q, k, v, mask] if mask is not None else [q, k, v]
         yield case(
-            data_type, name, d, operands, expected, tolerance=_COARSE.get(data_type), tags=tags
+            data_type, name, d, operands, expected, tolerance=_COARSE.get(data_type), edge=edge
         )
 
 
@@ -95,24 +95,20 @@ def rotary_embedding(data_type: DataType) -> Iterator[LayerCase]:
 
     Angles are per item and shared; some numbers stay; there is a case of one step.
     """
-    for name, shape, angles, interleaved, tags in (
-        ("pairs apart", (2, 3, 4, 6), (4, 3), False, []),
-        ("pairs side by side", (2, 3, 4, 6), (4, 3), True, []),
-        ("angles for each item", (2, 1, 3, 4), (2, 3, 2), False, []),
-        ("what lies behind stays", (1, 2, 3, 7), (1, 3, 2), True, [EDGE]),
-        ("one step", (1, 1, 1, 2), (1, 1), False, [EDGE]),
+    for name, shape, angles, interleaved, edge in (
+        ("pairs apart", (2, 3, 4, 6), (4, 3), False, False),
+        ("pairs side by side", (2, 3, 4, 6), (4, 3), True, False),
+        ("angles for each item", (2, 1, 3, 4), (2, 3, 2), False, False),
+        ("what lies behind stays", (1, 2, 3, 7), (1, 3, 2), True, True),
+        ("one step", (1, 1, 1, 2), (1, 1), False, True),
     ):
         x = values(data_type, shape, seed=1)
         turned = np.random.default_rng(4).uniform(-3, 3, angles)
         cos, sin = tensor(data_type, np.cos(turned)), tensor(data_type, np.sin(turned))
+        d = RotaryEmbeddingDescriptor(interleaved=interleaved)
+        expected = _turn(x.real, cos.real, sin.real, interleaved)
         yield case(
-            data_type,
-            name,
-            RotaryEmbeddingDescriptor(interleaved=interleaved),
-            [x, cos, sin],
-            _turn(x.real, cos.real, sin.real, interleaved),
-            tolerance=_COARSE.get(data_type),
-            tags=tags,
+            data_type, name, d, [x, cos, sin], expected, tolerance=_COARSE.get(data_type), edge=edge
         )
 
 

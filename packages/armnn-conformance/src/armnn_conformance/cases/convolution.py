@@ -16,7 +16,7 @@ from armnn.layers.convolution import (
     TransposeConvolution2dDescriptor,
 )
 from armnn.types import DataLayout, DataType
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, bias_tensor, tensor, values
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _convolution2d(
     *,
     bias: bool = True,
     axis: int | None = None,
-    tags: Sequence[str] = (),
+    edge: bool = False,
 ) -> LayerCase:
     """Make a case from [N,C,H,W] and [O,I,KH,KW], any layout."""
     channel = d.data_layout.channel_axis
@@ -110,7 +110,7 @@ def _convolution2d(
         plain = plain + b.real.reshape(1, -1, 1, 1)
     inputs = [x, w] if b is None else [x, w, b]
     expected = np.moveaxis(plain, 1, channel)
-    return case(data_type, name, d, inputs, expected, tolerance=SUMS.get(data_type), tags=tags)
+    return case(data_type, name, d, inputs, expected, tolerance=SUMS.get(data_type), edge=edge)
 
 
 @cases(Convolution2dDescriptor, types=REAL)
@@ -126,18 +126,18 @@ def convolution2d(data_type: DataType) -> Iterator[LayerCase]:
             yield _convolution2d(data_type, title, d, (2, 3, 6, 7), (4, 3, 3, 2))
         d = Convolution2dDescriptor(data_layout=layout)
         title = f"groups {layout.arm_name}"
-        yield _convolution2d(data_type, title, d, (1, 4, 4, 5), (6, 2, 2, 3), tags=[EDGE])
+        yield _convolution2d(data_type, title, d, (1, 4, 4, 5), (6, 2, 2, 3), edge=True)
         title = f"pointwise {layout.arm_name}"
-        yield _convolution2d(data_type, title, d, (1, 3, 1, 5), (2, 3, 1, 1), tags=[EDGE])
+        yield _convolution2d(data_type, title, d, (1, 3, 1, 5), (2, 3, 1, 1), edge=True)
         for name, parameters in _POINTWISE.items():
             d = Convolution2dDescriptor(data_layout=layout, **parameters)
             title = f"pointwise {name} {layout.arm_name}"
-            yield _convolution2d(data_type, title, d, (1, 3, 4, 5), (2, 3, 1, 1), tags=[EDGE])
+            yield _convolution2d(data_type, title, d, (1, 3, 4, 5), (2, 3, 1, 1), edge=True)
         d = Convolution2dDescriptor(data_layout=layout)
         title = f"without bias {layout.arm_name}"
         yield _convolution2d(data_type, title, d, (1, 2, 3, 3), (1, 2, 3, 3), bias=False)
         title = f"scales per channel {layout.arm_name}"
-        yield _convolution2d(data_type, title, d, (1, 2, 4, 4), (3, 2, 2, 2), axis=0, tags=[EDGE])
+        yield _convolution2d(data_type, title, d, (1, 2, 4, 4), (3, 2, 2, 2), axis=0, edge=True)
 
 
 @cases(DepthwiseConvolution2dDescriptor, types=REAL)
@@ -165,7 +165,7 @@ def depthwise_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
                 [x, w] if bare else [x, w, b],
                 np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
-                tags=[] if name in _ROWS else [EDGE],
+                edge=name not in _ROWS,
             )
 
 
@@ -223,7 +223,7 @@ def transpose_convolution2d(data_type: DataType) -> Iterator[LayerCase]:
                 [x, w] if bare else [x, w, b],
                 np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
-                tags=[EDGE] if name not in ("overlapping", "strides") else [],
+                edge=name not in ("overlapping", "strides"),
             )
 
 
@@ -268,7 +268,7 @@ def convolution3d(data_type: DataType) -> Iterator[LayerCase]:
                 [x, w] if bare else [x, w, b],
                 np.moveaxis(y if bare else y + b.real.reshape(1, -1, 1, 1, 1), 1, channel),
                 tolerance=SUMS.get(data_type),
-                tags=[EDGE] if name.startswith("dilated") else [],
+                edge=name.startswith("dilated"),
             )
 
 
@@ -294,7 +294,7 @@ def convolution_integer(data_type: DataType) -> Iterator[LayerCase]:
         if len(inputs) > 3:
             right = right - np.array([1, 2, 3]).reshape(3, 1, 1, 1)
         y = correlate(left, right, *_spatial(d)).astype(np.int64)
-        yield case(data_type, name, d, inputs, y, outputs=[DataType.SIGNED32], tags=[EDGE])
+        yield case(data_type, name, d, inputs, y, outputs=[DataType.SIGNED32], edge=True)
     for name, parameters in (*_ROWS.items(), *_POINTWISE.items()):
         d = ConvolutionIntegerDescriptor(data_layout=NHWC, **parameters)
         x = values(data_type, (2, 6, 7, 3), low, 9, seed=3)

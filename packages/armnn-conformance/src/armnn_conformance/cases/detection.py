@@ -11,7 +11,7 @@ import numpy as np
 
 from armnn.layers.detection import DetectionPostProcessDescriptor, NonMaxSuppressionDescriptor
 from armnn.types import DataType
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import FLOATS, REAL, tensor, values
 
 if TYPE_CHECKING:
@@ -72,22 +72,22 @@ def _detections(
 _SCALES = {"scale_x": 4.0, "scale_y": 3.0, "scale_w": 2.0, "scale_h": 5.0}
 _FAST = {"max_detections": 3, "num_classes": 3, "nms_iou_threshold": 0.3, **_SCALES}
 _REGULAR = {**_FAST, "use_regular_nms": True, "detections_per_class": 2, "max_detections": 4}
-_ROWS: tuple[tuple[str, dict[str, Any], int, list[str]], ...] = (
-    ("fast", _FAST, 7, []),
-    ("fast with two classes", {**_FAST, "max_classes_per_detection": 2}, 7, []),
-    ("fast without background", _FAST | {"num_classes": 4}, 7, [EDGE]),
-    ("fast above a score", {**_FAST, "nms_score_threshold": 0.6}, 7, []),
-    ("fast, nothing left", {**_FAST, "nms_score_threshold": 2.0}, 7, [EDGE]),
-    ("regular", _REGULAR, 7, []),
-    ("regular above a score", {**_REGULAR, "nms_score_threshold": 0.6}, 7, []),
-    ("regular, one box", _REGULAR, 1, [EDGE]),
+_ROWS: tuple[tuple[str, dict[str, Any], int, bool], ...] = (
+    ("fast", _FAST, 7, False),
+    ("fast with two classes", {**_FAST, "max_classes_per_detection": 2}, 7, False),
+    ("fast without background", _FAST | {"num_classes": 4}, 7, True),
+    ("fast above a score", {**_FAST, "nms_score_threshold": 0.6}, 7, False),
+    ("fast, nothing left", {**_FAST, "nms_score_threshold": 2.0}, 7, True),
+    ("regular", _REGULAR, 7, False),
+    ("regular above a score", {**_REGULAR, "nms_score_threshold": 0.6}, 7, False),
+    ("regular, one box", _REGULAR, 1, True),
 )
 
 
 @cases(DetectionPostProcessDescriptor, types=REAL)
 def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
     """Cover both suppressions, scales, thresholds, background, one box."""
-    for name, fields, count, tags in _ROWS:
+    for name, fields, count, edge in _ROWS:
         d = DetectionPostProcessDescriptor(**fields)
         codes = values(data_type, (1, count, 4), -1, 1, seed=1)
         scores = values(data_type, (1, count, 4), 0.05, 0.95, seed=2)
@@ -100,7 +100,7 @@ def detection_post_process(data_type: DataType) -> Iterator[LayerCase]:
             _detections(d, codes.real[0], scores.real[0], anchors.real),
             outputs=[DataType.FLOAT32] * 4,
             tolerance=_DECODED,
-            tags=tags,
+            edge=edge,
         )
 
 
@@ -189,7 +189,7 @@ def detections_by_hand(data_type: DataType) -> Iterator[LayerCase]:
             (*results, np.array([len(boxes)], np.float64)),
             outputs=[DataType.FLOAT32] * 4,
             tolerance=_DECODED,
-            tags=[EDGE],
+            edge=True,
         )
 
 
@@ -213,7 +213,7 @@ def suppression_by_hand(data_type: DataType) -> Iterator[LayerCase]:
         d = NonMaxSuppressionDescriptor(max_output_boxes_per_class=4, **fields)
         outputs = [DataType.SIGNED64]
         expected = np.array(found, np.int64)
-        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, tags=[EDGE])
+        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, edge=True)
 
 
 @cases(NonMaxSuppressionDescriptor, types=REAL)
@@ -223,16 +223,16 @@ def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
     Corners are in any order.
     """
     usual = {"max_output_boxes_per_class": 3, "iou_threshold": 0.2}
-    rows: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
-        ("corners", usual, []),
-        ("a centre", {**usual, "center_point_box": True}, []),
-        ("above a score", {**usual, "score_threshold": 0.5}, []),
-        ("no overlap at all", {**usual, "iou_threshold": 0.0}, [EDGE]),
-        ("none wanted", {"iou_threshold": 0.5}, [EDGE]),
+    rows: tuple[tuple[str, dict[str, Any], bool], ...] = (
+        ("corners", usual, False),
+        ("a centre", {**usual, "center_point_box": True}, False),
+        ("above a score", {**usual, "score_threshold": 0.5}, False),
+        ("no overlap at all", {**usual, "iou_threshold": 0.0}, True),
+        ("none wanted", {"iou_threshold": 0.5}, True),
     )
     boxes = values(data_type, (2, 6, 4), 0.1, 1.0, seed=4)
     scores = values(data_type, (2, 3, 6), 0.05, 0.95, seed=5)
-    for name, fields, tags in rows:
+    for name, fields, edge in rows:
         d = NonMaxSuppressionDescriptor(**fields)
         found = []
         for n, c in np.ndindex(2, 3):
@@ -243,7 +243,7 @@ def non_max_suppression(data_type: DataType) -> Iterator[LayerCase]:
             found += [[n, c, b] for b in _apart(corners, ranks, left, limit, d.iou_threshold)]
         expected = np.array(found, np.int64).reshape(-1, 3)
         outputs = [DataType.SIGNED64]
-        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, tags=tags)
+        yield case(data_type, name, d, [boxes, scores], expected, outputs=outputs, edge=edge)
 
 
 def _corners(box: list[float], centred: bool) -> list[float]:

@@ -34,7 +34,7 @@ from armnn.types import (
     LogicalBinaryOperation,
     UnaryOperation,
 )
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import (
     ANY,
     BOOLEANS,
@@ -148,9 +148,9 @@ def arithmetic(data_type: DataType) -> Iterator[LayerCase]:
                 x = tensor(data_type, x.real + 6 if data_type not in SIGNED else x.real)
             expected = _pairwise(_BINARY[operation], x.real, y.real)
             expected = expected.astype(x.real.dtype)
-            tags = [] if name == "same shape" else [EDGE]
+            edge = name != "same shape"
             tolerance = _LOOSE.get(data_type)
-            yield case(data_type, name, kind(), [x, y], expected, tolerance=tolerance, tags=tags)
+            yield case(data_type, name, kind(), [x, y], expected, tolerance=tolerance, edge=edge)
 
 
 @cases(*_SIMPLE, types=QUANTIZED)
@@ -167,7 +167,7 @@ def arithmetic_that_saturates(data_type: DataType) -> Iterator[LayerCase]:
     )
     for kind, operation in _SIMPLE.items():
         expected = _pairwise(_BINARY[operation], x.real, y.real)
-        yield case(data_type, "saturated", kind(), [x, y], expected, outputs=[info], tags=[EDGE])
+        yield case(data_type, "saturated", kind(), [x, y], expected, outputs=[info], edge=True)
 
 
 @cases(MaximumDescriptor, MinimumDescriptor, types=FLOATS)
@@ -175,10 +175,8 @@ def extremes_of_nan(data_type: DataType) -> Iterator[LayerCase]:
     """NaN is passed on from either side."""
     x = tensor(data_type, [np.nan, 1.0, -np.inf])
     y = tensor(data_type, [0.0, np.nan, np.inf])
-    yield case(data_type, "NaN", MaximumDescriptor(), [x, y], [np.nan, np.nan, np.inf], tags=[EDGE])
-    yield case(
-        data_type, "NaN", MinimumDescriptor(), [x, y], [np.nan, np.nan, -np.inf], tags=[EDGE]
-    )
+    yield case(data_type, "NaN", MaximumDescriptor(), [x, y], [np.nan, np.nan, np.inf], edge=True)
+    yield case(data_type, "NaN", MinimumDescriptor(), [x, y], [np.nan, np.nan, -np.inf], edge=True)
 
 
 @cases(DivisionDescriptor, types=FLOATS)
@@ -186,7 +184,7 @@ def division_by_zero(data_type: DataType) -> Iterator[LayerCase]:
     """IEEE 754: infinity, and NaN for zero by zero."""
     x, y = tensor(data_type, [1.0, -1.0, 0.0]), tensor(data_type, [0.0, 0.0, 0.0])
     expected = [np.inf, -np.inf, np.nan]
-    yield case(data_type, "by zero", DivisionDescriptor(), [x, y], expected, tags=[EDGE])
+    yield case(data_type, "by zero", DivisionDescriptor(), [x, y], expected, edge=True)
 
 
 @cases(ElementwiseBinaryDescriptor, types=NUMBERS)
@@ -211,7 +209,7 @@ def elementwise_binary(data_type: DataType) -> Iterator[LayerCase]:
             [x, y],
             expected,
             tolerance=_LOOSE.get(data_type),
-            tags=[EDGE] if operation is _B.ADD else [],
+            edge=operation is _B.ADD,
         )
 
 
@@ -259,10 +257,10 @@ def elementwise_unary(data_type: DataType) -> Iterator[LayerCase]:
     x = tensor(data_type, [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.0])
     if data_type in FLOATS:
         d = ElementwiseUnaryDescriptor(operation=_U.ROUND)
-        yield case(data_type, "Round halves", d, [x], [-2, -2, 0, 0, 2, 2, 3.0], tags=[EDGE])
+        yield case(data_type, "Round halves", d, [x], [-2, -2, 0, 0, 2, 2, 3.0], edge=True)
     d = ElementwiseUnaryDescriptor(operation=_U.CEIL)
     expected = np.ceil(x.real)
-    yield case(data_type, "Ceil of halves", d, [x], expected, tags=[EDGE])
+    yield case(data_type, "Ceil of halves", d, [x], expected, edge=True)
 
 
 @cases(ElementwiseUnaryDescriptor, types=INTEGERS)
@@ -282,7 +280,7 @@ def elementwise_unary_of_integers(data_type: DataType) -> Iterator[LayerCase]:
     for operation, function in rows.items():
         d = ElementwiseUnaryDescriptor(operation=operation)
         expected = np.array([function(n) for n in x.real.tolist()], data_type.numpy_dtype)
-        yield case(data_type, operation.arm_name, d, [x], expected, tags=[EDGE])
+        yield case(data_type, operation.arm_name, d, [x], expected, edge=True)
 
 
 _NARROW = tuple(kind for kind in INTEGERS if kind.bits < 64)
@@ -306,7 +304,7 @@ def functions_of_integers(data_type: DataType) -> Iterator[LayerCase]:
         results = [min(int(function(number)), limits.max) for number in numbers]
         d = ElementwiseUnaryDescriptor(operation=operation)
         expected = np.array(results, data_type.numpy_dtype)
-        yield case(data_type, operation.arm_name, d, [x], expected, tags=[EDGE])
+        yield case(data_type, operation.arm_name, d, [x], expected, edge=True)
 
 
 @cases(ElementwiseUnaryDescriptor, types=BOOLEANS)
@@ -315,7 +313,7 @@ def logical_not(data_type: DataType) -> Iterator[LayerCase]:
     d = ElementwiseUnaryDescriptor(operation=_U.LOGICAL_NOT)
     for name, truth in (("both", [[True, False]]), ("one", [True]), ("empty", [])):
         x = tensor(data_type, np.array(truth, bool))
-        yield case(data_type, name, d, [x], ~x.real, tags=[EDGE])
+        yield case(data_type, name, d, [x], ~x.real, edge=True)
 
 
 @cases(FloorDescriptor, types=NUMBERS)
@@ -326,11 +324,9 @@ def floor(data_type: DataType) -> Iterator[LayerCase]:
     x = tensor(
         data_type, np.array([-1.75, -0.25, 0, 0.75, 2.5]).clip(0 if data_type in INTEGERS else -9)
     )
-    yield case(
-        data_type, "near zero", FloorDescriptor(), [x], _each(math.floor, x.real), tags=[EDGE]
-    )
+    yield case(data_type, "near zero", FloorDescriptor(), [x], _each(math.floor, x.real), edge=True)
     x = values(data_type, (0, 2), seed=1)
-    yield case(data_type, "empty", FloorDescriptor(), [x], x.real, outputs=[x.info], tags=[EDGE])
+    yield case(data_type, "empty", FloorDescriptor(), [x], x.real, outputs=[x.info], edge=True)
 
 
 _COMPARISONS: dict[ComparisonOperation, Pair] = {
@@ -356,15 +352,9 @@ def comparison(data_type: DataType) -> Iterator[LayerCase]:
         else:
             x, y = tensor(data_type, [[1], [5], [9]]), tensor(data_type, [1, 5, 9])
         d = ComparisonDescriptor(operation=operation)
-        yield case(
-            data_type,
-            operation.arm_name,
-            d,
-            [x, y],
-            _pairwise(function, x.real, y.real),
-            outputs=[DataType.BOOLEAN],
-            tags=[EDGE],
-        )
+        title = operation.arm_name
+        expected = _pairwise(function, x.real, y.real)
+        yield case(data_type, title, d, [x, y], expected, outputs=[DataType.BOOLEAN], edge=True)
 
 
 @cases(LogicalBinaryDescriptor, types=BOOLEANS)
@@ -379,7 +369,7 @@ def logical_binary(data_type: DataType) -> Iterator[LayerCase]:
     for operation, function in rows.items():
         d = LogicalBinaryDescriptor(operation=operation)
         expected = _pairwise(function, x.real, y.real)
-        yield case(data_type, operation.arm_name, d, [x, y], expected, tags=[EDGE])
+        yield case(data_type, operation.arm_name, d, [x, y], expected, edge=True)
 
 
 @cases(FusedDescriptor, types=REAL)
@@ -400,7 +390,7 @@ def fused(data_type: DataType) -> Iterator[LayerCase]:
                 expected,
                 outputs=[None] * count,
                 tolerance=_LOOSE.get(data_type),
-                tags=[EDGE] if name == "one element" else [],
+                edge=name == "one element",
             )
 
 
@@ -416,8 +406,8 @@ def where(data_type: DataType) -> Iterator[LayerCase]:
         x = values(data_type, shapes[1], 0, 4, seed=2)
         y = values(data_type, shapes[2], 0, 4, seed=3)
         expected = _choice(truth.real, x.real, y.real)
-        tags = [] if name == "same shape" else [EDGE]
-        yield case(data_type, name, WhereDescriptor(), [truth, x, y], expected, tags=tags)
+        edge = name != "same shape"
+        yield case(data_type, name, WhereDescriptor(), [truth, x, y], expected, edge=edge)
 
 
 def _choice(truth: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
@@ -432,15 +422,14 @@ def strange_numbers(data_type: DataType) -> Iterator[LayerCase]:
     x = tensor(data_type, [-np.inf, -1.0, 0.0, np.nan, np.inf])
     one = tensor(data_type, [[np.inf]])
     truth = [DataType.BOOLEAN]
-    yield case(
-        data_type, "all", IsNaNDescriptor(), [x], [0, 0, 0, True, 0], outputs=truth, tags=[EDGE]
-    )
-    yield case(data_type, "one", IsNaNDescriptor(), [one], [[False]], outputs=truth, tags=[EDGE])
+    d: Descriptor = IsNaNDescriptor()
+    yield case(data_type, "all", d, [x], [0, 0, 0, True, 0], outputs=truth, edge=True)
+    yield case(data_type, "one", d, [one], [[False]], outputs=truth, edge=True)
     none = values(data_type, (0,))
     nothing = np.zeros(0, bool)
-    yield case(data_type, "empty", IsNaNDescriptor(), [none], nothing, outputs=truth, tags=[EDGE])
+    yield case(data_type, "empty", d, [none], nothing, outputs=truth, edge=True)
     for positive, negative in ((True, True), (True, False), (False, True), (False, False)):
         d = IsInfDescriptor(detect_positive=positive, detect_negative=negative)
         expected = [negative, False, False, False, positive]
         name = f"positive {positive}, negative {negative}"
-        yield case(data_type, name, d, [x], expected, outputs=truth, tags=[EDGE])
+        yield case(data_type, name, d, [x], expected, outputs=truth, edge=True)

@@ -18,7 +18,7 @@ from armnn.layers.indexing import (
     StridedSliceDescriptor,
 )
 from armnn.types import DataLayout, DataType, ScatterNdFunction
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, NUMBERS, tensor, values
 
 INDEX = DataType.SIGNED32
@@ -42,15 +42,10 @@ def gather(data_type: DataType) -> Iterator[LayerCase]:
             picked[place] = elements[int(indices.stored[place])]
         rank, front = indices.stored.ndim, axis % 3
         order = [*range(rank, rank + front), *range(rank), *range(rank + front, picked.ndim)]
+        title = f"axis {axis}, indices of shape {list(indices.stored.shape)}"
+        d = GatherDescriptor(axis=axis)
         yield case(
-            data_type,
-            f"axis {axis}, indices of shape {list(indices.stored.shape)}",
-            GatherDescriptor(axis=axis),
-            [x, indices],
-            picked.transpose(order),
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=[EDGE] if axis else [],
+            data_type, title, d, [x, indices], picked.transpose(order), like=x, edge=axis != 0
         )
 
 
@@ -64,19 +59,11 @@ def gather_nd(data_type: DataType) -> Iterator[LayerCase]:
         expected = np.empty((*indices.stored.shape[:-1], *(3, 4, 2)[depth:]), x.real.dtype)
         for place in np.ndindex(*indices.stored.shape[:-1]):
             expected[place] = x.real[tuple(indices.stored[place].tolist())]
-        yield case(
-            data_type,
-            f"depth {depth}",
-            GatherNdDescriptor(),
-            [x, indices],
-            expected,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=[EDGE] if depth > 1 else [],
-        )
+        d = GatherNdDescriptor()
+        yield case(data_type, f"depth {depth}", d, [x, indices], expected, like=x, edge=depth > 1)
 
 
-_COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
+COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
     ScatterNdFunction.UPDATE: lambda _old, new: new,
     ScatterNdFunction.ADD: lambda old, new: old + new,
     ScatterNdFunction.SUB: lambda old, new: old - new,
@@ -89,7 +76,7 @@ _COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
 @cases(ScatterNdDescriptor, types=NUMBERS)
 def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
     """Cover every function, repeated indices, slices, no initial tensor."""
-    for function, combine in _COMBINE.items():
+    for function, combine in COMBINE.items():
         repeated = function is not ScatterNdFunction.UPDATE
         x = values(data_type, (2, 4), 5, 9, seed=3)
         rows = [[0, 1], [1, 3], [0, 1]] if repeated else [[0, 1], [1, 3], [-1, 0]]
@@ -99,7 +86,7 @@ def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
         for row, number in zip(rows, updates.real.tolist(), strict=True):
             expected[tuple(row)] = combine(expected[tuple(row)].item(), number)
         d = ScatterNdDescriptor(function=function)
-        yield case(data_type, function.arm_name, d, [x, indices, updates], expected, tags=[EDGE])
+        yield case(data_type, function.arm_name, d, [x, indices, updates], expected, edge=True)
     x, updates = values(data_type, (3, 2), 0, 9, seed=4), values(data_type, (1, 2), 0, 9, seed=5)
     expected = x.real.copy()
     expected[2] = updates.real[0]
@@ -109,14 +96,8 @@ def scatter_nd(data_type: DataType) -> Iterator[LayerCase]:
     shape = tensor(INDEX, np.array([4, 2]), constant=True)
     expected = np.zeros((4, 2), x.real.dtype)
     expected[2] = updates.real[0]
-    yield case(
-        data_type,
-        "into zeros",
-        ScatterNdDescriptor(),
-        [None, indices, updates, shape],
-        expected,
-        tags=[EDGE],
-    )
+    d = ScatterNdDescriptor()
+    yield case(data_type, "into zeros", d, [None, indices, updates, shape], expected, edge=True)
 
 
 @cases(SliceDescriptor, types=ANY)
@@ -131,16 +112,8 @@ def slice_(data_type: DataType) -> Iterator[LayerCase]:
         expected = np.empty(shape, x.real.dtype)
         for place in np.ndindex(*shape):
             expected[place] = x.real[tuple(p + b for p, b in zip(place, begin, strict=True))]
-        yield case(
-            data_type,
-            name,
-            SliceDescriptor(begin=begin, size=size),
-            [x],
-            expected,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=[EDGE] if name != "inside" else [],
-        )
+        d = SliceDescriptor(begin=begin, size=size)
+        yield case(data_type, name, d, [x], expected, like=x, edge=name != "inside")
 
 
 @cases(StridedSliceDescriptor, types=ANY)
@@ -194,16 +167,8 @@ def strided_slice(data_type: DataType) -> Iterator[LayerCase]:
     for name, (parameters, spans, shape) in rows.items():
         picked = [x.real[i, j, k] for i in spans[0] for j in spans[1] for k in spans[2]]
         expected = np.array(picked, x.real.dtype).reshape(shape)
-        yield case(
-            data_type,
-            name,
-            StridedSliceDescriptor(**parameters, data_layout=next(layouts)),
-            [x],
-            expected,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=[EDGE] if name != "steps" else [],
-        )
+        d = StridedSliceDescriptor(**parameters, data_layout=next(layouts))
+        yield case(data_type, name, d, [x], expected, like=x, edge=name != "steps")
 
 
 @cases(NonZeroDescriptor, types=ANY)
@@ -217,6 +182,4 @@ def non_zero(data_type: DataType) -> Iterator[LayerCase]:
         places = [p for p in np.ndindex(*x.real.shape) if x.real[p] != 0]
         expected = np.array(places, np.int64).reshape(-1, 2).T
         outputs = [DataType.SIGNED64]
-        yield case(
-            data_type, name, NonZeroDescriptor(), [x], expected, outputs=outputs, tags=[EDGE]
-        )
+        yield case(data_type, name, NonZeroDescriptor(), [x], expected, outputs=outputs, edge=True)

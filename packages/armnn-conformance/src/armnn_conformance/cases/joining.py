@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armnn.layers.joining import ConcatDescriptor, SplitterDescriptor, StackDescriptor
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.cases import EXACT, LayerCase, case, cases
 from armnn_conformance.operands import ANY, QUANTIZED, values
 
 if TYPE_CHECKING:
@@ -29,13 +29,12 @@ def concat(data_type: DataType) -> Iterator[LayerCase]:
         target = np.moveaxis(expected, axis, 0)
         target[:1] = np.moveaxis(inputs[0].real, axis, 0)
         target[1:] = np.moveaxis(inputs[2].real, axis, 0)
-        yield case(
-            data_type, f"axis {axis}", ConcatDescriptor(axis=axis), inputs, expected, tags=[EDGE]
-        )
+        title = f"axis {axis}"
+        yield case(data_type, title, ConcatDescriptor(axis=axis), inputs, expected, edge=True)
     x = values(data_type, (2, 2), 0, 5, seed=1)
     d = ConcatDescriptor(axis=1)
     outputs = [x.info]
-    yield case(data_type, "alone", d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=[EDGE])
+    yield case(data_type, "alone", d, [x], x.real, outputs=outputs, tolerance=EXACT, edge=True)
 
 
 @cases(ConcatDescriptor, StackDescriptor, types=QUANTIZED)
@@ -44,9 +43,9 @@ def joined_with_different_scales(data_type: DataType) -> Iterator[LayerCase]:
     x = values(data_type, (2, 3), -1, 1, seed=1)
     y = values(data_type, (2, 3), 0, 9, seed=2)
     rows = np.array([*x.real.tolist(), *y.real.tolist()])
-    yield case(data_type, "other scales", ConcatDescriptor(axis=0), [x, y], rows, tags=[EDGE])
+    yield case(data_type, "other scales", ConcatDescriptor(axis=0), [x, y], rows, edge=True)
     pairs = np.array([x.real.tolist(), y.real.tolist()])
-    yield case(data_type, "other scales", StackDescriptor(axis=0), [x, y], pairs, tags=[EDGE])
+    yield case(data_type, "other scales", StackDescriptor(axis=0), [x, y], pairs, edge=True)
 
 
 @cases(SplitterDescriptor, types=ANY)
@@ -59,16 +58,11 @@ def splitter(data_type: DataType) -> Iterator[LayerCase]:
         for size in sizes:
             pieces.append(np.moveaxis(elements[first : first + size], 0, axis))
             first += size
-        yield case(
-            data_type,
-            f"axis {axis} into {len(sizes)}",
-            SplitterDescriptor(axis=axis, sizes=sizes),
-            [x],
-            tuple(pieces),
-            outputs=[x.info] * len(sizes),
-            tolerance=EXACT,
-            tags=[EDGE] if axis else [],
-        )
+        d = SplitterDescriptor(axis=axis, sizes=sizes)
+        title, like_x = f"axis {axis} into {len(sizes)}", [x.info] * len(sizes)
+        expected = tuple(pieces)
+        edge = axis != 0
+        yield case(data_type, title, d, [x], expected, outputs=like_x, tolerance=EXACT, edge=edge)
 
 
 @cases(StackDescriptor, types=ANY)
@@ -80,16 +74,7 @@ def stack(data_type: DataType) -> Iterator[LayerCase]:
         for place, each in enumerate(inputs):
             expected[place] = each.real
         moved = np.moveaxis(expected, 0, axis)
-        tags = [EDGE] if axis == -1 else []
-        yield case(data_type, f"axis {axis}", StackDescriptor(axis=axis), inputs, moved, tags=tags)
+        edge = axis == -1
+        yield case(data_type, f"axis {axis}", StackDescriptor(axis=axis), inputs, moved, edge=edge)
     (x, *_) = inputs
-    yield case(
-        data_type,
-        "alone",
-        StackDescriptor(axis=1),
-        [x],
-        x.real[:, None],
-        outputs=[x.info],
-        tolerance=EXACT,
-        tags=[EDGE],
-    )
+    yield case(data_type, "alone", StackDescriptor(axis=1), [x], x.real[:, None], like=x, edge=True)

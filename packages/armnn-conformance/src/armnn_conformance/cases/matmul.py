@@ -16,7 +16,7 @@ from armnn.layers.matmul import (
     MatMulIntegerDescriptor,
 )
 from armnn.types import DataLayout, DataType
-from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.cases.convolution import SUMS
 from armnn_conformance.operands import FLOATS, NUMBERS, QUANTIZED, REAL, bias_tensor, tensor, values
 
@@ -56,7 +56,7 @@ def fully_connected(data_type: DataType) -> Iterator[LayerCase]:
                 [x, w, b],
                 expected,
                 tolerance=SUMS.get(data_type),
-                tags=[EDGE] if name != "rectangular" else [],
+                edge=name != "rectangular",
             )
     x, w = values(data_type, (2, 3), seed=1), values(data_type, (3, 1), -1, 1, seed=2)
     expected = _product(x.real, w.real)
@@ -72,7 +72,7 @@ def fully_connected_with_a_quantised_bias(data_type: DataType) -> Iterator[Layer
     b = values(DataType.QASYMM_S8, (2,), -1, 1, seed=3, constant=True)
     expected = _product(x.real, w.real) + b.real
     d = FullyConnectedDescriptor()
-    yield case(data_type, "a bias with a scale", d, [x, w, b], expected, tags=[EDGE])
+    yield case(data_type, "a bias with a scale", d, [x, w, b], expected, edge=True)
 
 
 @cases(BatchMatMulDescriptor, types=NUMBERS)
@@ -91,9 +91,9 @@ def batch_mat_mul(data_type: DataType) -> Iterator[LayerCase]:
         b = y.real.swapaxes(-2, -1) if "transpose_y" in parameters else y.real
         expected = _product(a, b).astype(x.real.dtype)
         d = BatchMatMulDescriptor(**parameters)
-        tags = [] if name == "matrices" else [EDGE]
+        edge = name != "matrices"
         tolerance = SUMS.get(data_type)
-        yield case(data_type, name, d, [x, y], expected, tolerance=tolerance, tags=tags)
+        yield case(data_type, name, d, [x, y], expected, tolerance=tolerance, edge=edge)
 
 
 @cases(BatchMatMulDescriptor, types=REAL)
@@ -105,28 +105,28 @@ def batch_mat_mul_of_pictures(data_type: DataType) -> Iterator[LayerCase]:
     d = BatchMatMulDescriptor(data_layout_x=nhwc, data_layout_y=nhwc)
     expected = np.moveaxis(product, 1, -1)
     tolerance = SUMS.get(data_type)
-    yield case(data_type, "NHWC", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, "NHWC", d, [x, y], expected, tolerance=tolerance, edge=True)
     ndhwc = DataLayout.NDHWC
     x, y = (values(data_type, shape, seed=4) for shape in ((1, 2, 2, 3, 2), (1, 2, 3, 2, 2)))
     product = _product(np.moveaxis(x.real, -1, 1), np.moveaxis(y.real, -1, 1))
     d = BatchMatMulDescriptor(data_layout_x=ndhwc, data_layout_y=ndhwc)
     expected = np.moveaxis(product, 1, -1)
-    yield case(data_type, "NDHWC", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, "NDHWC", d, [x, y], expected, tolerance=tolerance, edge=True)
     d = BatchMatMulDescriptor(data_layout_x=DataLayout.NCDHW, data_layout_y=DataLayout.NCDHW)
     x, y = (values(data_type, shape, seed=5) for shape in ((1, 2, 2, 2, 3), (1, 2, 2, 3, 2)))
     expected = _product(x.real, y.real)
-    yield case(data_type, "NCDHW", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, "NCDHW", d, [x, y], expected, tolerance=tolerance, edge=True)
     # The adjoint of [[a, b], [c, d]] is [[d, -b], [-c, a]].
     x, y = tensor(data_type, [[1.0, 2.0], [3.0, 5.0]]), values(data_type, (2, 3), seed=3)
     (a, b), (c, e) = x.real
     adjoint = np.array([[e, -b], [-c, a]])
     d = BatchMatMulDescriptor(adjoint_x=True)
     expected = _product(adjoint, y.real)
-    yield case(data_type, "adjoint", d, [x, y], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, "adjoint", d, [x, y], expected, tolerance=tolerance, edge=True)
     d = BatchMatMulDescriptor(transpose_x=True, adjoint_y=True)
     expected = _product(y.real.T, adjoint)
     name = "adjoint on the right"
-    yield case(data_type, name, d, [y, x], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, name, d, [y, x], expected, tolerance=tolerance, edge=True)
 
 
 @cases(EinsumDescriptor, types=REAL)
@@ -144,9 +144,9 @@ def einsum(data_type: DataType) -> Iterator[LayerCase]:
         if expected is None:
             expected = inputs[0].real[:, None] * inputs[1].real[None, :]
         d = EinsumDescriptor(equation=equation)
-        tags = [EDGE] if len(inputs) == 1 else []
+        edge = len(inputs) == 1
         tolerance = SUMS.get(data_type)
-        yield case(data_type, equation, d, inputs, expected, tolerance=tolerance, tags=tags)
+        yield case(data_type, equation, d, inputs, expected, tolerance=tolerance, edge=edge)
 
 
 @cases(MatMulIntegerDescriptor, types=(DataType.SIGNED8, DataType.UNSIGNED8))
@@ -166,29 +166,22 @@ def mat_mul_integer(data_type: DataType) -> Iterator[LayerCase]:
     }
     for name, (inputs, expected) in rows.items():
         d = MatMulIntegerDescriptor()
-        yield case(data_type, name, d, inputs, expected, outputs=[DataType.SIGNED32], tags=[EDGE])
+        yield case(data_type, name, d, inputs, expected, outputs=[DataType.SIGNED32], edge=True)
 
 
 @cases(DeterminantDescriptor, types=REAL)
 def determinant(data_type: DataType) -> Iterator[LayerCase]:
     """Cover one matrix, several, and one or no elements."""
-    for name, shape, tags in (
-        ("one matrix", (3, 3), []),
-        ("several", (2, 1, 2, 2), []),
-        ("one element", (2, 1, 1), [EDGE]),
-        ("no element", (2, 0, 0), [EDGE]),
+    for name, shape, edge in (
+        ("one matrix", (3, 3), False),
+        ("several", (2, 1, 2, 2), False),
+        ("one element", (2, 1, 1), True),
+        ("no element", (2, 0, 0), True),
     ):
         x = values(data_type, shape, seed=1)
         expected = _determinants(x.real)
-        yield case(
-            data_type,
-            name,
-            DeterminantDescriptor(),
-            [x],
-            expected,
-            tolerance=SUMS.get(data_type),
-            tags=tags,
-        )
+        d = DeterminantDescriptor()
+        yield case(data_type, name, d, [x], expected, tolerance=SUMS.get(data_type), edge=edge)
 
 
 def _determinants(x: NDArray[Any]) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from armnn.layers.normalization import (
     SoftmaxDescriptor,
 )
 from armnn.types import DataLayout, DataType, NormalizationAlgorithmChannel
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import REAL, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def batch_normalization(data_type: DataType) -> Iterator[LayerCase]:
             [x, mean, variance, beta, gamma],
             g * (x.real - m) / np.sqrt(v + eps) + b,
             tolerance=_COARSE.get(data_type),
-            tags=[EDGE] if len(shape) == 2 else [],
+            edge=len(shape) == 2,
         )
 
 
@@ -84,7 +84,7 @@ def instance_normalization(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, layout.arm_name, d, [x], expected, tolerance=_COARSE.get(data_type))
     x = values(data_type, (1, 3, 1, 1), seed=3)
     d = InstanceNormalizationDescriptor(beta=0.5, eps=1.0)
-    yield case(data_type, "one pixel", d, [x], np.full(x.real.shape, 0.5), tags=[EDGE])
+    yield case(data_type, "one pixel", d, [x], np.full(x.real.shape, 0.5), edge=True)
 
 
 @cases(L2NormalizationDescriptor, types=REAL)
@@ -100,7 +100,7 @@ def l2_normalization(data_type: DataType) -> Iterator[LayerCase]:
     d = L2NormalizationDescriptor(eps=4.0)
     squares = (x.real**2).sum(1, keepdims=True)
     expected = x.real / np.sqrt(np.maximum(squares, 4.0))
-    yield case(data_type, "eps as the lower bound", d, [x], expected, tags=[EDGE])
+    yield case(data_type, "eps as the lower bound", d, [x], expected, edge=True)
 
 
 def _neighbours(x: NDArray[Any], axes: tuple[int, ...], radius: int) -> NDArray[Any]:
@@ -123,7 +123,7 @@ def normalization(data_type: DataType) -> Iterator[LayerCase]:
     for layout in LAYOUTS:
         for kind in NormalizationAlgorithmChannel:
             across = kind is NormalizationAlgorithmChannel.ACROSS
-            for size, tags in ((3, []), (9, [EDGE])):
+            for size, edge in ((3, False), (9, True)):
                 x = values(data_type, (1, 4, 3, 5), seed=5)
                 channel = 1 if layout is DataLayout.NCHW else 3
                 spatial = (2, 3) if layout is DataLayout.NCHW else (1, 2)
@@ -138,7 +138,7 @@ def normalization(data_type: DataType) -> Iterator[LayerCase]:
                 )
                 total = 1.5 + 0.3 * _neighbours(x.real, axes, size // 2)
                 name = f"{kind.arm_name} {size} {layout.arm_name}"
-                yield case(data_type, name, d, [x], x.real * total**-0.75, tags=tags)
+                yield case(data_type, name, d, [x], x.real * total**-0.75, edge=edge)
 
 
 def _softmax(x: NDArray[Any], beta: float, axis: int) -> NDArray[Any]:
@@ -155,12 +155,12 @@ def softmax(data_type: DataType) -> Iterator[LayerCase]:
     d = SoftmaxDescriptor(beta=0.5, axis=1)
     yield case(data_type, "middle axis with beta", d, [x], _softmax(x.real, 0.5, 1))
     d = SoftmaxDescriptor(axis=-3)
-    yield case(data_type, "negative axis", d, [x], _softmax(x.real, 1, 0), tags=[EDGE])
+    yield case(data_type, "negative axis", d, [x], _softmax(x.real, 1, 0), edge=True)
     x = tensor(data_type, [[1000.0, 990.0, -1000.0], [-800.0, -800.0, -800.0]])
     expected = _softmax(x.real, 1, -1)
-    yield case(data_type, "large numbers", SoftmaxDescriptor(), [x], expected, tags=[EDGE])
+    yield case(data_type, "large numbers", SoftmaxDescriptor(), [x], expected, edge=True)
     x = values(data_type, (3, 1), seed=7)
-    yield case(data_type, "one element", SoftmaxDescriptor(), [x], np.ones((3, 1)), tags=[EDGE])
+    yield case(data_type, "one element", SoftmaxDescriptor(), [x], np.ones((3, 1)), edge=True)
 
 
 @cases(LogSoftmaxDescriptor, types=REAL)
@@ -173,9 +173,8 @@ def log_softmax(data_type: DataType) -> Iterator[LayerCase]:
     x = tensor(data_type, [[0.0, -500.0], [-600.0, -600.0]])
     shifted = x.real - x.real.max(-1, keepdims=True)
     expected = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    yield case(
-        data_type, "where softmax underflows", LogSoftmaxDescriptor(), [x], expected, tags=[EDGE]
-    )
+    title = "where softmax underflows"
+    yield case(data_type, title, LogSoftmaxDescriptor(), [x], expected, edge=True)
 
 
 def _standardized(x: NDArray[Any], axes: tuple[int, ...], eps: float) -> NDArray[Any]:
@@ -205,7 +204,7 @@ def layer_normalization(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, name, d, [x, gamma, beta], expected, tolerance=tolerance)
     d = LayerNormalizationDescriptor(axis=-2, eps=0.1)
     expected = _standardized(x.real, (1, 2), 0.1)
-    yield case(data_type, "bare", d, [x], expected, tolerance=tolerance, tags=[EDGE])
+    yield case(data_type, "bare", d, [x], expected, tolerance=tolerance, edge=True)
 
 
 @cases(RmsNormalizationDescriptor, types=REAL)
@@ -218,18 +217,11 @@ def rms_normalization(data_type: DataType) -> Iterator[LayerCase]:
         gamma, _ = _factors(data_type, x.real.shape[axis % 3 :])
         d = RmsNormalizationDescriptor(axis=axis, eps=eps)
         expected = x.real / root * gamma.real
-        yield case(
-            data_type, f"axis {axis}", d, [x, gamma], expected, tolerance=_COARSE.get(data_type)
-        )
-        yield case(
-            data_type,
-            f"axis {axis}, bare",
-            d,
-            [x],
-            x.real / root,
-            tolerance=_COARSE.get(data_type),
-            tags=[EDGE],
-        )
+        title = f"axis {axis}"
+        yield case(data_type, title, d, [x, gamma], expected, tolerance=_COARSE.get(data_type))
+        title = f"axis {axis}, bare"
+        expected = x.real / root
+        yield case(data_type, title, d, [x], expected, tolerance=_COARSE.get(data_type), edge=True)
 
 
 @cases(GroupNormalizationDescriptor, types=REAL)
@@ -256,7 +248,7 @@ def group_normalization(data_type: DataType) -> Iterator[LayerCase]:
                 [x, gamma, beta],
                 expected * factor + offset,
                 tolerance=_COARSE.get(data_type),
-                tags=[EDGE] if groups != 2 else [],
+                edge=groups != 2,
             )
             if groups == 2:
                 name = f"without factors {layout.arm_name}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from armnn.layers.plumbing import DebugDescriptor
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, values
 
 if TYPE_CHECKING:
@@ -19,13 +19,4 @@ def debug(data_type: DataType) -> Iterator[LayerCase]:
     """Cover inputs of several shapes, returned unchanged."""
     for name, shape in (("a matrix", (2, 5)), ("a scalar", ()), ("an empty tensor", (0, 3))):
         x = values(data_type, shape, seed=1)
-        yield case(
-            data_type,
-            name,
-            DebugDescriptor(),
-            [x],
-            x.real,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=[EDGE] if shape != (2, 5) else [],
-        )
+        yield case(data_type, name, DebugDescriptor(), [x], x.real, like=x, edge=shape != (2, 5))

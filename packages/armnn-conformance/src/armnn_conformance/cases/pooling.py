@@ -18,7 +18,7 @@ from armnn.types import (
     PaddingMethod,
     PoolingAlgorithm,
 )
-from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import INTEGERS, REAL, values
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _pooling2d(
         pads,
     )
     title = f"{algorithm.arm_name} {name} {layout.arm_name}"
-    tags = [] if name == "even" else [EDGE]
-    return case(data_type, title, d, [x], np.moveaxis(y, 1, channel), tags=tags)
+    edge = name != "even"
+    return case(data_type, title, d, [x], np.moveaxis(y, 1, channel), edge=edge)
 
 
 @cases(Pooling2dDescriptor, types=REAL)
@@ -173,7 +173,7 @@ def global_pooling2d(data_type: DataType) -> Iterator[LayerCase]:
     x = values(data_type, (2, 3, 4, 5), seed=2)
     d = Pooling2dDescriptor(pool_type=PoolingAlgorithm.AVERAGE)
     expected = x.real.mean((2, 3), keepdims=True)
-    yield case(data_type, "everything", d, [x], expected, tags=[EDGE])
+    yield case(data_type, "everything", d, [x], expected, edge=True)
 
 
 @cases(Pooling3dDescriptor, types=REAL)
@@ -210,7 +210,7 @@ def pooling3d(data_type: DataType) -> Iterator[LayerCase]:
                 [(0, 0), (1, 0), (2, 1)],
             )
             title = f"{algorithm.arm_name} {method.arm_name} {layout.arm_name}"
-            yield case(data_type, title, d, [x], np.moveaxis(y, 1, channel), tags=[EDGE])
+            yield case(data_type, title, d, [x], np.moveaxis(y, 1, channel), edge=True)
 
 
 _SOLID: dict[str, dict[str, Any]] = {
@@ -254,7 +254,7 @@ def pooling3d_by_sides(data_type: DataType) -> Iterator[LayerCase]:
             [(d.pad_front, d.pad_back), (d.pad_top, d.pad_bottom), (d.pad_left, d.pad_right)],
         )
         title = f"{algorithm.arm_name} {method.arm_name} {name}"
-        yield case(data_type, title, d, [x], y, tags=[EDGE])
+        yield case(data_type, title, d, [x], y, edge=True)
 
 
 @cases(Pooling3dDescriptor, types=INTEGERS)
@@ -266,4 +266,4 @@ def pooling3d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
         parameters: dict[str, Any] = dict.fromkeys(names, size)
         d = Pooling3dDescriptor(**parameters)
         y = _pooled(x.real, d, (size,) * 3, (size,) * 3, [(0, 0)] * 3)
-        yield case(data_type, name, d, [x], y, tags=[EDGE])
+        yield case(data_type, name, d, [x], y, edge=True)

@@ -21,7 +21,7 @@ from armnn.layers.quantizing import (
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases, usual
+from armnn_conformance.cases import EXACT, LayerCase, Tolerance, case, cases, usual
 from armnn_conformance.operands import (
     ANY,
     FLOATS,
@@ -49,10 +49,10 @@ def quantize(data_type: DataType) -> Iterator[LayerCase]:
     for target in QUANTIZED:
         yield case(data_type, f"to {target.arm_name}", d, [x], x.real, outputs=[target])
     channels = TensorInfo(None, DataType.QSYMM_S8, (0.03125, 0.0625, 0.125), axis=1)
-    yield case(data_type, "a scale per channel", d, [x], x.real, outputs=[channels], tags=[EDGE])
+    yield case(data_type, "a scale per channel", d, [x], x.real, outputs=[channels], edge=True)
     empty = values(data_type, (0, 3), seed=2)
     outputs = [DataType.QASYMM_S8]
-    yield case(data_type, "empty", d, [empty], empty.real, outputs=outputs, tags=[EDGE])
+    yield case(data_type, "empty", d, [empty], empty.real, outputs=outputs, edge=True)
 
 
 @cases(QuantizeDescriptor, types=FLOATS)
@@ -76,7 +76,7 @@ def quantize_at_halves_and_limits(data_type: DataType) -> Iterator[LayerCase]:
             expected,
             outputs=[TensorInfo(None, target, 0.5, zero)],
             tolerance=EXACT,
-            tags=[EDGE],
+            edge=True,
         )
 
 
@@ -93,11 +93,10 @@ def dequantize(data_type: DataType) -> Iterator[LayerCase]:
     ends = stored_tensor(data_type, [limits.min, zero, limits.max], scale=0.25, zero_point=zero)
     expected = [(limits.min - zero) / 4, 0.0, (limits.max - zero) / 4]
     float32 = [DataType.FLOAT32]
-    yield case(
-        data_type, "limits", d, [ends], expected, outputs=float32, tolerance=EXACT, tags=[EDGE]
-    )
+    title = "limits"
+    yield case(data_type, title, d, [ends], expected, outputs=float32, tolerance=EXACT, edge=True)
     empty = values(data_type, (3, 0), seed=2)
-    yield case(data_type, "empty", d, [empty], empty.real, outputs=float32, tags=[EDGE])
+    yield case(data_type, "empty", d, [empty], empty.real, outputs=float32, edge=True)
 
 
 @cases(DequantizeDescriptor, types=(DataType.FLOAT16, DataType.BFLOAT16))
@@ -111,9 +110,9 @@ def dequantize_halves(data_type: DataType) -> Iterator[LayerCase]:
     for name, numbers in (("values", [-1.5, 0.0, 0.25]), ("ends", ends), ("empty", [])):
         x = tensor(data_type, np.array(numbers, np.float64))
         outputs = [DataType.FLOAT32]
-        tags = [] if name == "values" else [EDGE]
+        edge = name != "values"
         d = DequantizeDescriptor()
-        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=tags)
+        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, edge=edge)
 
 
 @cases(DequantizeDescriptor, types=SYMMETRIC)
@@ -121,15 +120,10 @@ def dequantize_per_channel(data_type: DataType) -> Iterator[LayerCase]:
     """Cover channels with scales of their own."""
     x = stored_tensor(data_type, [[-3, 5, 7], [2, -1, 4]], scale=(0.5, 2.0, 0.25), axis=1)
     expected = [[-1.5, 10.0, 1.75], [1.0, -2.0, 1.0]]
+    title = "a scale per channel"
+    d = DequantizeDescriptor()
     yield case(
-        data_type,
-        "a scale per channel",
-        DequantizeDescriptor(),
-        [x],
-        expected,
-        outputs=[DataType.FLOAT32],
-        tolerance=EXACT,
-        tags=[EDGE],
+        data_type, title, d, [x], expected, outputs=[DataType.FLOAT32], tolerance=EXACT, edge=True
     )
 
 
@@ -187,7 +181,7 @@ def cast(data_type: DataType) -> Iterator[LayerCase]:
             [x],
             _cast(x.real, target),
             outputs=[info],
-            tags=[EDGE] if target.is_integer or target.is_quantized else [],
+            edge=target.is_integer or target.is_quantized,
         )
     if data_type.is_quantized:
         bits = stored_tensor(data_type, [1, 0, 1, 1], scale=1.0)
@@ -195,15 +189,9 @@ def cast(data_type: DataType) -> Iterator[LayerCase]:
         bits = tensor(data_type, np.array([1, 0, 1, 1]))
     for target in DataType:
         if target.is_storage_only and target is not DataType.FLOAT8_E8M0FNU:
-            yield case(
-                data_type,
-                f"to {target.arm_name}",
-                CastDescriptor(),
-                [bits],
-                [1, 0, 1, 1],
-                outputs=[target],
-                tolerance=EXACT,
-            )
+            title = f"to {target.arm_name}"
+            d = CastDescriptor()
+            yield case(data_type, title, d, [bits], [1, 0, 1, 1], outputs=[target], tolerance=EXACT)
 
 
 @cases(CastDescriptor, types=FLOATS)
@@ -226,15 +214,10 @@ def cast_out_of_range(data_type: DataType) -> Iterator[LayerCase]:
             (True, [1.0, largest, -largest, largest]),
             (False, [1.0, high, -high, beyond]),
         ):
+            title = f"{target.arm_name} {'saturated' if saturate else 'overflown'}"
+            d = CastDescriptor(saturate=saturate)
             yield case(
-                data_type,
-                f"{target.arm_name} {'saturated' if saturate else 'overflown'}",
-                CastDescriptor(saturate=saturate),
-                [x],
-                expected,
-                outputs=[target],
-                tolerance=EXACT,
-                tags=[EDGE],
+                data_type, title, d, [x], expected, outputs=[target], tolerance=EXACT, edge=True
             )
 
 
@@ -245,7 +228,7 @@ def cast_of_no_number(data_type: DataType) -> Iterator[LayerCase]:
     limits = np.iinfo(np.int32)
     expected = [0, limits.max, limits.min, 2]
     outputs = [DataType.SIGNED32]
-    yield case(data_type, "NaN", CastDescriptor(), [x], expected, outputs=outputs, tags=[EDGE])
+    yield case(data_type, "NaN", CastDescriptor(), [x], expected, outputs=outputs, edge=True)
 
 
 @cases(CastDescriptor, types=[DataType.SIGNED64, DataType.UNSIGNED64])
@@ -253,15 +236,9 @@ def cast_of_wide_integers(data_type: DataType) -> Iterator[LayerCase]:
     """Cover integers beyond float64, which stay exact."""
     x = tensor(data_type, np.array([2**53 + 1, 2**62 + 3], np.int64))
     for target in (DataType.SIGNED64, DataType.UNSIGNED64):
-        yield case(
-            data_type,
-            f"exact to {target.arm_name}",
-            CastDescriptor(),
-            [x],
-            np.array([9007199254740993, 4611686018427387907]),
-            outputs=[target],
-            tags=[EDGE],
-        )
+        title = f"exact to {target.arm_name}"
+        expected = np.array([9007199254740993, 4611686018427387907])
+        yield case(data_type, title, CastDescriptor(), [x], expected, outputs=[target], edge=True)
 
 
 _SMALL: dict[DataType, list[float]] = {
@@ -283,32 +260,26 @@ def cast_of_small_types(data_type: DataType) -> Iterator[LayerCase]:
             DataType.SIGNED32: [math.trunc(number) for number in numbers],
             DataType.BOOLEAN: [number != 0 for number in numbers],
         }.get(target, numbers)
-        yield case(
-            data_type,
-            f"to {target.arm_name}",
-            CastDescriptor(),
-            [x],
-            np.array(expected),
-            outputs=[target],
-            tolerance=EXACT,
-            tags=[EDGE],
-        )
+        title = f"to {target.arm_name}"
+        d = CastDescriptor()
+        expected = np.array(expected)
+        yield case(data_type, title, d, [x], expected, outputs=[target], tolerance=EXACT, edge=True)
 
 
 @cases(ConvertFp16ToFp32Descriptor, types=[DataType.FLOAT16])
 def convert_fp16_to_fp32(data_type: DataType) -> Iterator[LayerCase]:
     """Cover ordinary numbers, limits, infinity, NaN, no elements."""
-    rows: list[tuple[str, list[float], list[str]]] = [
-        ("ordinary", [-2.5, 0.25, 3.75], []),
-        ("limits", [65504.0, -65504.0, 2.0**-24, 2.0**-14], [EDGE]),
-        ("infinite", [math.inf, -math.inf, math.nan], [EDGE]),
-        ("empty", [], [EDGE]),
+    rows: list[tuple[str, list[float], bool]] = [
+        ("ordinary", [-2.5, 0.25, 3.75], False),
+        ("limits", [65504.0, -65504.0, 2.0**-24, 2.0**-14], True),
+        ("infinite", [math.inf, -math.inf, math.nan], True),
+        ("empty", [], True),
     ]
     d = ConvertFp16ToFp32Descriptor()
-    for name, numbers, tags in rows:
+    for name, numbers, edge in rows:
         x = tensor(data_type, np.array(numbers, np.float64))
         outputs = [DataType.FLOAT32]
-        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, tags=tags)
+        yield case(data_type, name, d, [x], x.real, outputs=outputs, tolerance=EXACT, edge=edge)
 
 
 @cases(ConvertFp32ToFp16Descriptor, types=[DataType.FLOAT32])
@@ -317,17 +288,17 @@ def convert_fp32_to_fp16(data_type: DataType) -> Iterator[LayerCase]:
 
     Halves are rounded to the even neighbour.
     """
-    rows: list[tuple[str, list[float], list[float], list[str]]] = [
-        ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], []),
-        ("halves", [1 + 2.0**-11, 1 + 3 * 2.0**-11], [1.0, 1 + 2.0**-9], [EDGE]),
-        ("too large", [65519.0, 65520.0, -1e6], [65504.0, math.inf, -math.inf], [EDGE]),
-        ("too small", [2.0**-24, 2.0**-25, math.nan], [2.0**-24, 0.0, math.nan], [EDGE]),
+    rows: list[tuple[str, list[float], list[float], bool]] = [
+        ("ordinary", [-2.5, 0.25, 3.75], [-2.5, 0.25, 3.75], False),
+        ("halves", [1 + 2.0**-11, 1 + 3 * 2.0**-11], [1.0, 1 + 2.0**-9], True),
+        ("too large", [65519.0, 65520.0, -1e6], [65504.0, math.inf, -math.inf], True),
+        ("too small", [2.0**-24, 2.0**-25, math.nan], [2.0**-24, 0.0, math.nan], True),
     ]
     d = ConvertFp32ToFp16Descriptor()
-    for name, numbers, expected, tags in rows:
+    for name, numbers, expected, edge in rows:
         x = tensor(data_type, np.array(numbers))
         outputs = [DataType.FLOAT16]
-        yield case(data_type, name, d, [x], expected, outputs=outputs, tolerance=EXACT, tags=tags)
+        yield case(data_type, name, d, [x], expected, outputs=outputs, tolerance=EXACT, edge=edge)
 
 
 @cases(FakeQuantizationDescriptor, types=FLOATS)
@@ -336,16 +307,16 @@ def fake_quantization(data_type: DataType) -> Iterator[LayerCase]:
 
     Some limits differ from the default.
     """
-    rows: list[tuple[str, float, float, list[float], list[float], list[str]]] = [
-        ("defaults", -6.0, 6.0, [-100, 0, 1, 100], [0, 127, 148, 255], [EDGE]),
-        ("limits of its own", -3.0, 5.0, [-1, 0, 1, 5, 6], [63, 95, 127, 254, 255], []),
-        ("low limit only", -3.0, 6.0, [-1, 1, 2], [57, 113, 142], []),
-        ("not a number", -3.0, 5.0, [math.nan], [95], [EDGE]),
+    rows: list[tuple[str, float, float, list[float], list[float], bool]] = [
+        ("defaults", -6.0, 6.0, [-100, 0, 1, 100], [0, 127, 148, 255], True),
+        ("limits of its own", -3.0, 5.0, [-1, 0, 1, 5, 6], [63, 95, 127, 254, 255], False),
+        ("low limit only", -3.0, 6.0, [-1, 1, 2], [57, 113, 142], False),
+        ("not a number", -3.0, 5.0, [math.nan], [95], True),
     ]
-    for name, low, high, numbers, expected, tags in rows:
+    for name, low, high, numbers, expected, edge in rows:
         d = FakeQuantizationDescriptor(min=low, max=high)
         x = tensor(data_type, np.array(numbers, np.float64))
-        yield case(data_type, name, d, [x], expected, tolerance=EXACT, tags=tags)
+        yield case(data_type, name, d, [x], expected, tolerance=EXACT, edge=edge)
 
 
 @cases(DynamicQuantizeDescriptor, types=FLOATS)
@@ -354,16 +325,16 @@ def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
 
     There are both signs and one sign only; halves are rounded to even.
     """
-    rows: list[tuple[str, list[float], list[int], float, int, list[str]]] = [
-        ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, []),
-        ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, []),
-        ("all below zero", [-1.25, -4.0], [175, 0], 4 / 255, 255, [EDGE]),
-        ("halves", [255, 0.5, 1.5, 2.5], [255, 0, 2, 2], 1.0, 0, [EDGE]),
-        ("zeros", [0, 0], [0, 0], 1.0, 0, [EDGE]),
+    rows: list[tuple[str, list[float], list[int], float, int, bool]] = [
+        ("both signs", [0, 2, -3, -2.375, 0.75], [153, 255, 0, 32, 191], 5 / 255, 153, False),
+        ("all above zero", [1.25, 4.0, 2.25], [80, 255, 143], 4 / 255, 0, False),
+        ("all below zero", [-1.25, -4.0], [175, 0], 4 / 255, 255, True),
+        ("halves", [255, 0.5, 1.5, 2.5], [255, 0, 2, 2], 1.0, 0, True),
+        ("zeros", [0, 0], [0, 0], 1.0, 0, True),
         # Zero is 40.26 steps above the lowest number.
-        ("zero between two steps", [-0.1875, 1, 0.5], [0, 255, 147], 1.1875 / 255, 40, []),
+        ("zero between two steps", [-0.1875, 1, 0.5], [0, 255, 147], 1.1875 / 255, 40, False),
     ]
-    for name, numbers, steps, scale, zero, tags in rows:
+    for name, numbers, steps, scale, zero, edge in rows:
         x = tensor(data_type, np.array(numbers, np.float64))
         yield case(
             data_type,
@@ -373,7 +344,7 @@ def dynamic_quantize(data_type: DataType) -> Iterator[LayerCase]:
             (np.array(steps), np.array(scale), np.array(zero)),
             outputs=[DataType.UNSIGNED8, DataType.FLOAT32, DataType.UNSIGNED8],
             tolerance=_SCALE,
-            tags=tags,
+            edge=edge,
         )
 
 
@@ -400,5 +371,5 @@ def bit_cast(data_type: DataType) -> Iterator[LayerCase]:
                 expected,
                 outputs=[target],
                 tolerance=EXACT,
-                tags=[] if name == "matrix" else [EDGE],
+                edge=name != "matrix",
             )

@@ -14,7 +14,7 @@ from armnn.layers.recurrent import (
     UnidirectionalSequenceLstmDescriptor,
 )
 from armnn.types import DataType
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import FLOATS, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def lstm(data_type: DataType) -> Iterator[LayerCase]:
             (scratch, y, cell, y),
             outputs=[None] * 4,
             tolerance=TOLERANCES[data_type],
-            tags=[EDGE] if name == "everything" else [],
+            edge=name == "everything",
             open_outputs=[0],
         )
 
@@ -215,5 +215,5 @@ def unidirectional_sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
                 (h, c, np.stack(outputs, 0 if time_major else 1)),
                 outputs=[None] * 3,
                 tolerance=TOLERANCES[data_type],
-                tags=[EDGE] if steps == 1 else [],
+                edge=steps == 1,
             )

@@ -21,7 +21,7 @@ from armnn.layers.recurrent import (
 )
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
-from armnn_conformance.cases import EDGE, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.cases.recurrent import BIASES, GATES, TOLERANCES, shapes_of, sigmoid, step
 from armnn_conformance.operands import FLOATS, CaseTensor, bias_tensor, tensor, values
 
@@ -88,7 +88,7 @@ def lstm_in_16_bits(data_type: DataType) -> Iterator[LayerCase]:
             (scratch, y, cell, y),
             outputs=[gates, fine, fine, fine],
             tolerance=_STEPWISE,
-            tags=[EDGE] if far else [],
+            edge=far,
             open_outputs=[0],
         )
 
@@ -143,7 +143,7 @@ def _sequence(
         results,
         outputs=[None, long, None],
         tolerance=TOLERANCES.get(data_type),
-        tags=[EDGE],
+        edge=True,
     )
 
 
@@ -203,17 +203,17 @@ def _cell_step(
     return sigmoid(gates["output"]), np.clip(cell, -clip, clip) if clip else cell
 
 
-_Q_LSTM: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
-    ("all gates", {}, []),
-    ("coupled gates", {"cifg_enabled": True}, []),
-    ("a clipped cell", {"cell_clip": 0.25}, []),
-    ("peephole", {"peephole_enabled": True}, []),
-    ("coupled gates with peephole", {"cifg_enabled": True, "peephole_enabled": True}, []),
-    ("a projection", {"projection_enabled": True}, []),
-    ("a clipped projection", {"projection_enabled": True, "projection_clip": 0.2}, []),
-    ("normalised", {"layer_norm_enabled": True}, []),
-    ("coupled gates, normalised", {"cifg_enabled": True, "layer_norm_enabled": True}, []),
-    ("one unit", {"cifg_enabled": True}, [EDGE]),
+_Q_LSTM: tuple[tuple[str, dict[str, Any], bool], ...] = (
+    ("all gates", {}, False),
+    ("coupled gates", {"cifg_enabled": True}, False),
+    ("a clipped cell", {"cell_clip": 0.25}, False),
+    ("peephole", {"peephole_enabled": True}, False),
+    ("coupled gates with peephole", {"cifg_enabled": True, "peephole_enabled": True}, False),
+    ("a projection", {"projection_enabled": True}, False),
+    ("a clipped projection", {"projection_enabled": True, "projection_clip": 0.2}, False),
+    ("normalised", {"layer_norm_enabled": True}, False),
+    ("coupled gates, normalised", {"cifg_enabled": True, "layer_norm_enabled": True}, False),
+    ("one unit", {"cifg_enabled": True}, True),
 )
 
 
@@ -223,7 +223,7 @@ def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
 
     Biases count behind a normalisation only.
     """
-    for name, options, tags in _Q_LSTM:
+    for name, options, edge in _Q_LSTM:
         d = QLstmDescriptor(
             **{"cifg_enabled": False, **options},
             input_intermediate_scale=2.0**-13,
@@ -233,11 +233,11 @@ def q_lstm(data_type: DataType) -> Iterator[LayerCase]:
             hidden_state_scale=2.0**-7,
             hidden_state_zero_point=-100 if "projection_enabled" in options else 3,
         )
-        yield _q_lstm_case(data_type, name, d, 1 if name == "one unit" else _UNITS, tags)
+        yield _q_lstm_case(data_type, name, d, 1 if name == "one unit" else _UNITS, edge)
 
 
 def _q_lstm_case(
-    data_type: DataType, name: str, d: QLstmDescriptor, units: int, tags: list[str]
+    data_type: DataType, name: str, d: QLstmDescriptor, units: int, edge: bool
 ) -> LayerCase:
     hidden = TensorInfo(None, data_type, d.hidden_state_scale, d.hidden_state_zero_point)
     state = TensorInfo(None, data_type, 2.0**-7, -9) if d.projection_enabled else hidden
@@ -280,7 +280,7 @@ def _q_lstm_case(
         (y, cell, y),
         outputs=[state, long, state],
         tolerance=_STEPWISE,
-        tags=tags,
+        edge=edge,
     )
 
 
@@ -323,10 +323,10 @@ def quantized_lstm(data_type: DataType) -> Iterator[LayerCase]:
     state = TensorInfo(None, data_type, 1 / 128, 128)
     long = TensorInfo(None, DataType.QSYMM_S16, 1 / 2048)
     weight = TensorInfo(None, data_type, 1 / 140, 120)
-    for name, batch, units, tags in (
-        ("some units", 2, 4, []),
-        ("a batch of one", 1, 3, [EDGE]),
-        ("one unit", 2, 1, [EDGE]),
+    for name, batch, units, edge in (
+        ("some units", 2, 4, False),
+        ("a batch of one", 1, 3, True),
+        ("one unit", 2, 1, True),
     ):
         x = tensor(data_type, _drawn((batch, 3), 1), info=state)
         h = tensor(data_type, _drawn((batch, units), 2), info=state)
@@ -351,5 +351,5 @@ def quantized_lstm(data_type: DataType) -> Iterator[LayerCase]:
             (cell, show * np.tanh(cell)),
             outputs=[long, state],
             tolerance=_ROUNDED,
-            tags=tags,
+            edge=edge,
         )

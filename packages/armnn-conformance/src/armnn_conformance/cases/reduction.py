@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ from armnn.layers.reduction import (
     ReduceDescriptor,
 )
 from armnn.types import ArgMinMaxFunction, DataType, ReduceOperation
-from armnn_conformance.cases import EDGE, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.cases.convolution import SUMS
-from armnn_conformance.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, tensor, values
+from armnn_conformance.operands import FLOATS, INTEGERS, NUMBERS, SIGNED, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def reduce(data_type: DataType) -> Iterator[LayerCase]:
                 [x],
                 _reduced(function, x.real, axes, kept),
                 tolerance=SUMS.get(data_type),
-                tags=[] if name == "last" else [EDGE],
+                edge=name != "last",
             )
 
 
@@ -98,14 +99,14 @@ def mean(data_type: DataType) -> Iterator[LayerCase]:
         x = _numbers(data_type, seed=9)
         d = MeanDescriptor(axis=axes, keep_dims=kept)
         expected = _reduced(_mean, x.real, axes, kept)
-        tags = [] if name == "last" else [EDGE]
+        edge = name != "last"
         tolerance = SUMS.get(data_type)
-        yield case(data_type, name, d, [x], expected, tolerance=tolerance, tags=tags)
+        yield case(data_type, name, d, [x], expected, tolerance=tolerance, edge=edge)
     if data_type in INTEGERS:
         rows = [[1, 2], [0, 3]] if data_type not in SIGNED else [[-1, -2], [0, 3], [-3, 0]]
         x = tensor(data_type, rows)
         expected = _reduced(_mean, x.real, (1,), False)
-        yield case(data_type, "truncated", MeanDescriptor(axis=(1,)), [x], expected, tags=[EDGE])
+        yield case(data_type, "truncated", MeanDescriptor(axis=(1,)), [x], expected, edge=True)
 
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
@@ -123,8 +124,8 @@ def arg_min_max(data_type: DataType) -> Iterator[LayerCase]:
             d = ArgMinMaxDescriptor(function=function, axis=axis)
             for index_type in (DataType.SIGNED32, DataType.SIGNED64):
                 title = f"{function.arm_name} axis {axis} {index_type.arm_name}"
-                tags = [EDGE] if axis == -1 else []
-                yield case(data_type, title, d, [x], expected, outputs=[index_type], tags=tags)
+                edge = axis == -1
+                yield case(data_type, title, d, [x], expected, outputs=[index_type], edge=edge)
 
 
 @cases(ArgMinMaxDescriptor, types=NUMBERS)
@@ -140,7 +141,7 @@ def arg_min_max_of_equals(data_type: DataType) -> Iterator[LayerCase]:
         yield case(data_type, title, d, [x], places, outputs=[DataType.SIGNED64])
     d = ArgMinMaxDescriptor(function=ArgMinMaxFunction.MAX, axis=0, select_last_index=True)
     one = tensor(data_type, np.array([[2, 1]]))
-    yield case(data_type, "last of one", d, [one], [0, 0], outputs=[DataType.SIGNED32], tags=[EDGE])
+    yield case(data_type, "last of one", d, [one], [0, 0], outputs=[DataType.SIGNED32], edge=True)
 
 
 @cases(ArgMinMaxDescriptor, types=FLOATS)
@@ -151,57 +152,42 @@ def arg_min_max_of_infinities(data_type: DataType) -> Iterator[LayerCase]:
         d = ArgMinMaxDescriptor(function=function)
         title = f"{function.arm_name} of infinities"
         outputs = [DataType.SIGNED32]
-        yield case(data_type, title, d, [x], [place], outputs=outputs, tags=[EDGE])
+        yield case(data_type, title, d, [x], [place], outputs=outputs, edge=True)
+
+
+def _running(
+    row: NDArray[Any], total: Callable[[list[Any]], Any], exclusive: bool, reverse: bool
+) -> list[Any]:
+    numbers = row.tolist()[::-1] if reverse else row.tolist()
+    totals = [total(numbers[: place + (0 if exclusive else 1)]) for place in range(len(numbers))]
+    return totals[::-1] if reverse else totals
+
+
+def _cumulated(
+    data_type: DataType,
+    kind: type[CumSumDescriptor | CumProdDescriptor],
+    total: Callable[[list[Any]], Any],
+    x: CaseTensor,
+) -> Iterator[LayerCase]:
+    """Cover both directions, exclusive and inclusive, each axis."""
+    for axis, exclusive, reverse in itertools.product((0, 1, -1), (False, True), (False, True)):
+        expected = np.apply_along_axis(_running, axis, x.real, total, exclusive, reverse)
+        expected = expected.astype(x.real.dtype)
+        d = kind(axis=axis, exclusive=exclusive, reverse=reverse)
+        title = f"axis {axis}, exclusive {exclusive}, reverse {reverse}"
+        tolerance = SUMS.get(data_type)
+        yield case(data_type, title, d, [x], expected, tolerance=tolerance, edge=axis == -1)
 
 
 @cases(CumSumDescriptor, types=NUMBERS)
 def cum_sum(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover both directions, exclusive and inclusive, each axis."""
+    """Cover running sums of numbers from 0 to 3."""
     x = values(data_type, (2, 3, 4), 0, 3, seed=1)
-    for axis in (0, 1, -1):
-        for exclusive in (False, True):
-            for reverse in (False, True):
-                expected = np.apply_along_axis(_running, axis, x.real, exclusive, reverse)
-                d = CumSumDescriptor(axis=axis, exclusive=exclusive, reverse=reverse)
-                yield case(
-                    data_type,
-                    f"axis {axis}, exclusive {exclusive}, reverse {reverse}",
-                    d,
-                    [x],
-                    expected.astype(x.real.dtype),
-                    tolerance=SUMS.get(data_type),
-                    tags=[EDGE] if axis == -1 else [],
-                )
-
-
-def _running(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
-    numbers = row.tolist()[::-1] if reverse else row.tolist()
-    sums = [sum(numbers[: place + (0 if exclusive else 1)]) for place in range(len(numbers))]
-    return sums[::-1] if reverse else sums
+    return _cumulated(data_type, CumSumDescriptor, sum, x)
 
 
 @cases(CumProdDescriptor, types=NUMBERS)
 def cum_prod(data_type: DataType) -> Iterator[LayerCase]:
-    """Cover both directions, exclusive and inclusive, each axis."""
+    """Cover running products of numbers from 1 to 3."""
     x = values(data_type, (2, 3, 3), 1, 3, seed=1)
-    for axis in (0, 1, -1):
-        for exclusive in (False, True):
-            for reverse in (False, True):
-                expected = np.apply_along_axis(_products, axis, x.real, exclusive, reverse)
-                d = CumProdDescriptor(axis=axis, exclusive=exclusive, reverse=reverse)
-                yield case(
-                    data_type,
-                    f"axis {axis}, exclusive {exclusive}, reverse {reverse}",
-                    d,
-                    [x],
-                    expected.astype(x.real.dtype),
-                    tolerance=SUMS.get(data_type),
-                    tags=[EDGE] if axis == -1 else [],
-                )
-
-
-def _products(row: NDArray[Any], exclusive: bool, reverse: bool) -> list[Any]:
-    numbers = row.tolist()[::-1] if reverse else row.tolist()
-    ends = [place + (0 if exclusive else 1) for place in range(len(numbers))]
-    products = [math.prod(numbers[:end]) for end in ends]
-    return products[::-1] if reverse else products
+    return _cumulated(data_type, CumProdDescriptor, math.prod, x)

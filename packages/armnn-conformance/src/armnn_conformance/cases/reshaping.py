@@ -23,7 +23,7 @@ from armnn.layers.reshaping import (
     TransposeDescriptor,
 )
 from armnn.types import DataLayout, DataType, PaddingMode
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, case, cases
+from armnn_conformance.cases import LayerCase, case, cases
 from armnn_conformance.operands import ANY, QUANTIZED, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ def _moved(x: NDArray[Any], shape: Sequence[int], source: Source) -> NDArray[Any
     return y
 
 
-def _exact(
-    data_type: DataType,
-    name: str,
-    d: Descriptor,
-    x: CaseTensor,
-    expected: NDArray[Any],
-    *others: CaseTensor,
-    edge: bool = False,
-) -> LayerCase:
-    """Make a case whose output stores what the input stores."""
-    tags = [EDGE] if edge else []
-    inputs = [x, *others]
-    return case(data_type, name, d, inputs, expected, outputs=[x.info], tolerance=EXACT, tags=tags)
-
-
 def _picture(data_type: DataType, shape: Sequence[int]) -> CaseTensor:
     return values(data_type, shape, 0, 9, seed=1)
 
@@ -74,11 +59,11 @@ def reshape(data_type: DataType) -> Iterator[LayerCase]:
         x = _picture(data_type, shape)
         expected = np.array(x.real.reshape(-1).tolist(), x.real.dtype).reshape(real)
         d = ReshapeDescriptor(target_shape=target)
-        yield _exact(data_type, name, d, x, expected, edge=shape != (2, 3, 4))
+        yield case(data_type, name, d, [x], expected, like=x, edge=shape != (2, 3, 4))
     x = _picture(data_type, (2, 3, 4))
     expected = np.array(x.real.reshape(-1).tolist(), x.real.dtype).reshape(2, 3, 2, 2)
     d = ReshapeDescriptor(target_shape=(0, 0, 2, -1), zero_copies=True)
-    yield _exact(data_type, "with zeros", d, x, expected)
+    yield case(data_type, "with zeros", d, [x], expected, like=x)
 
 
 @cases(PermuteDescriptor, TransposeDescriptor, types=ANY)
@@ -101,7 +86,7 @@ def transpose(data_type: DataType) -> Iterator[LayerCase]:
 
         name, edge = str(mapping), len(shape) != 4
         d: Descriptor = TransposeDescriptor(dim_mappings=mapping)
-        yield _exact(data_type, name, d, x, _moved(x.real, turned, taken), edge=edge)
+        yield case(data_type, name, d, [x], _moved(x.real, turned, taken), like=x, edge=edge)
         sent = [0] * len(shape)
         for axis, target in enumerate(mapping):
             sent[target] = shape[axis]
@@ -110,7 +95,7 @@ def transpose(data_type: DataType) -> Iterator[LayerCase]:
             return tuple(place[target] for target in mapping)
 
         d = PermuteDescriptor(dim_mappings=mapping)
-        yield _exact(data_type, name, d, x, _moved(x.real, sent, sender), edge=edge)
+        yield case(data_type, name, d, [x], _moved(x.real, sent, sender), like=x, edge=edge)
 
 
 @cases(TransposeDescriptor, types=QUANTIZED)
@@ -121,11 +106,11 @@ def transpose_with_scales_per_axis(data_type: DataType) -> Iterator[LayerCase]:
     x = tensor(data_type, [[1.0, -2.0], [0.25, 0.5], [8.0, 4.0]], axis=0)
     d = TransposeDescriptor(dim_mappings=(1, 0))
     expected = np.array([[x.real[j, i] for j in range(3)] for i in range(2)])
-    yield case(data_type, "scales per axis", d, [x], expected, tags=[EDGE])
+    yield case(data_type, "scales per axis", d, [x], expected, edge=True)
     x = tensor(data_type, [[1.0, -0.5], [0.25, 2.0]], axis=0)
     expected = np.array([[x.real[j, i] for j in range(2)] for i in range(2)])
     name = "scales that stay where they are"
-    yield case(data_type, name, d, [x], expected, outputs=[x.info], tags=[EDGE])
+    yield case(data_type, name, d, [x], expected, outputs=[x.info], edge=True)
 
 
 def _blocks(layout: DataLayout, source: Source) -> Source:
@@ -169,14 +154,14 @@ def space_and_depth(data_type: DataType) -> Iterator[LayerCase]:
             x = _picture(data_type, large)
             d: Descriptor = SpaceToDepthDescriptor(block_size=size, data_layout=layout)
             expected = _moved(x.real, small, _blocks(layout, from_large))
-            yield _exact(data_type, name, d, x, expected, edge=edge)
+            yield case(data_type, name, d, [x], expected, like=x, edge=edge)
             x = _picture(data_type, small)
             d = DepthToSpaceDescriptor(block_size=size, data_layout=layout)
             expected = _moved(x.real, large, _blocks(layout, from_small))
-            yield _exact(data_type, name, d, x, expected, edge=edge)
+            yield case(data_type, name, d, [x], expected, like=x, edge=edge)
             d = DepthToSpaceDescriptor(block_size=size, data_layout=layout, column_row_depth=True)
             expected = _moved(x.real, large, _blocks(layout, from_columns))
-            yield _exact(data_type, f"{name}, columns first", d, x, expected, edge=edge)
+            yield case(data_type, f"{name}, columns first", d, [x], expected, like=x, edge=edge)
 
 
 _BLOCK, _PADS, _CROPS = (2, 3), ((1, 0), (2, 1)), ((0, 1), (2, 1))
@@ -206,7 +191,7 @@ def space_to_batch(data_type: DataType) -> Iterator[LayerCase]:
             y = _moved(padded, out, source)
             expected = y if layout is NHWC else y.transpose(0, 3, 1, 2)
             d = SpaceToBatchNdDescriptor(block_shape=block, pad_list=pads, data_layout=layout)
-            yield _exact(data_type, f"{name} {layout.arm_name}", d, x, expected, edge=True)
+            yield case(data_type, f"{name} {layout.arm_name}", d, [x], expected, like=x, edge=True)
 
 
 @cases(BatchToSpaceNdDescriptor, types=ANY)
@@ -231,7 +216,7 @@ def batch_to_space(data_type: DataType) -> Iterator[LayerCase]:
 
             expected = _moved(x.real, _shape(layout, 2, height, width, 2), _blocks(layout, source))
             d = BatchToSpaceNdDescriptor(block_shape=block, crops=crops, data_layout=layout)
-            yield _exact(data_type, f"{name} {layout.arm_name}", d, x, expected, edge=True)
+            yield case(data_type, f"{name} {layout.arm_name}", d, [x], expected, like=x, edge=True)
 
 
 @cases(ChannelShuffleDescriptor, types=ANY)
@@ -246,7 +231,7 @@ def channel_shuffle(data_type: DataType) -> Iterator[LayerCase]:
         expected = np.moveaxis(np.array([elements[place] for place in order]), 0, axis)
         d = ChannelShuffleDescriptor(num_groups=groups, axis=axis)
         name = f"{groups} groups along {axis}"
-        yield _exact(data_type, name, d, x, expected, edge=axis < 1)
+        yield case(data_type, name, d, [x], expected, like=x, edge=axis < 1)
 
 
 @cases(BroadcastToDescriptor, types=ANY)
@@ -266,7 +251,9 @@ def broadcast_to(data_type: DataType) -> Iterator[LayerCase]:
             return tuple(0 if n == 1 else p for n, p in zip(shape, place[skipped:], strict=True))
 
         d = BroadcastToDescriptor(broadcast_to_shape=target)
-        yield _exact(data_type, name, d, x, _moved(x.real, target, source), edge=skipped > 0)
+        yield case(
+            data_type, name, d, [x], _moved(x.real, target, source), like=x, edge=skipped > 0
+        )
 
 
 @cases(TileDescriptor, types=ANY)
@@ -286,7 +273,7 @@ def tile(data_type: DataType) -> Iterator[LayerCase]:
 
         d = TileDescriptor(multiples=multiples)
         expected = _moved(x.real, target, source)
-        yield _exact(data_type, str(multiples), d, x, expected, edge=len(shape) < 3)
+        yield case(data_type, str(multiples), d, [x], expected, like=x, edge=len(shape) < 3)
 
 
 def _mirror(place: int, size: int, *, repeats: bool) -> int:
@@ -308,20 +295,18 @@ def pad(data_type: DataType) -> Iterator[LayerCase]:
         expected[1:4, 2:6] = x.real
         d = PadDescriptor(pad_list=pads, pad_value=number)
         if data_type in QUANTIZED:
-            yield case(
-                data_type, f"value {number}", d, [x], expected, outputs=[x.info], tags=[EDGE]
-            )
+            yield case(data_type, f"value {number}", d, [x], expected, outputs=[x.info], edge=True)
         else:
-            yield _exact(data_type, f"value {number}", d, x, expected, edge=True)
+            yield case(data_type, f"value {number}", d, [x], expected, like=x, edge=True)
     for mode, repeats in ((PaddingMode.REFLECT, False), (PaddingMode.SYMMETRIC, True)):
 
         def source(i: int, j: int, repeats: bool = repeats) -> tuple[int, ...]:
             return _mirror(i - 1, 3, repeats=repeats), _mirror(j - 2, 4, repeats=repeats)
 
         d = PadDescriptor(pad_list=pads, padding_mode=mode)
-        yield _exact(data_type, mode.arm_name, d, x, _moved(x.real, shape, source))
+        yield case(data_type, mode.arm_name, d, [x], _moved(x.real, shape, source), like=x)
     d = PadDescriptor(pad_list=((0, 0), (0, 0)))
-    yield _exact(data_type, "nothing", d, x, x.real, edge=True)
+    yield case(data_type, "nothing", d, [x], x.real, like=x, edge=True)
 
 
 @cases(ReverseV2Descriptor, types=ANY)
@@ -339,12 +324,12 @@ def reverse(data_type: DataType) -> Iterator[LayerCase]:
             )
 
         expected = _moved(x.real, (2, 3, 4), source)
-        yield _exact(
+        yield case(
             data_type,
             f"axes {axes}",
             ReverseV2Descriptor(),
-            x,
+            [x, named],
             expected,
-            named,
+            like=x,
             edge=len(axes) != 1,
         )

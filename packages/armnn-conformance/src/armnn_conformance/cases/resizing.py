@@ -19,7 +19,7 @@ from armnn.types import (
     ResizeMethod,
     ResizeRounding,
 )
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.cases.convolution import SUMS
 from armnn_conformance.operands import FLOATS, REAL, CaseTensor, tensor, values
 
@@ -100,7 +100,7 @@ def resize(data_type: DataType) -> Iterator[LayerCase]:
                     [x],
                     np.moveaxis(y, 1, channel),
                     tolerance=_TOLERANCES.get(data_type),
-                    tags=[] if name == "larger" else [EDGE],
+                    edge=name != "larger",
                 )
 
 
@@ -133,7 +133,7 @@ def resize_with_rules_of_onnx(data_type: DataType) -> Iterator[LayerCase]:
         )
         expected = np.array([[[image[r][c] for c in columns] for r in rows] for image in x.real[0]])
         name = f"{rounding.arm_name}, half {half}"
-        yield case(data_type, name, d, [x], expected[None], tolerance=EXACT, outputs=[x.info])
+        yield case(data_type, name, d, [x], expected[None], like=x)
     sizes: dict[str, Any] = {"target_height": 5, "target_width": 2}
     for method in (ResizeMethod.BILINEAR, ResizeMethod.CUBIC):
         d = ResizeDescriptor(**sizes, method=method, scale_height=1.3, scale_width=0.7)
@@ -159,7 +159,7 @@ def _onnx_resized(data_type: DataType, name: str, d: ResizeDescriptor, x: CaseTe
         matrices.append(weights / weights.sum(1, keepdims=True))
     expected = np.einsum("ih,jw,nchw->ncij", *matrices, x.real)
     tolerance = _TOLERANCES.get(data_type)
-    return case(data_type, name, d, [x], expected, tolerance=tolerance, tags=[EDGE])
+    return case(data_type, name, d, [x], expected, tolerance=tolerance, edge=True)
 
 
 def _tap(picture: NDArray[Any], at: Sequence[int], d: GridSampleDescriptor) -> float:
@@ -200,12 +200,12 @@ def grid_sample(data_type: DataType) -> Iterator[LayerCase]:
     for method, padding in itertools.product(ResizeMethod, GridPadding):
         d = GridSampleDescriptor(method=method, padding_mode=padding)
         name = f"{method.arm_name}, {padding.arm_name}"
-        yield _sampled(data_type, name, d, (2, 2, 3, 4), [])
+        yield _sampled(data_type, name, d, (2, 2, 3, 4), False)
     for padding in GridPadding:
         d = GridSampleDescriptor(padding_mode=padding, align_corners=True)
         name = f"corners aligned, {padding.arm_name}"
-        yield _sampled(data_type, name, d, (1, 2, 4, 3), [])
-    yield _sampled(data_type, "one pixel", GridSampleDescriptor(), (1, 1, 1, 1), [EDGE])
+        yield _sampled(data_type, name, d, (1, 2, 4, 3), False)
+    yield _sampled(data_type, "one pixel", GridSampleDescriptor(), (1, 1, 1, 1), True)
 
 
 def _sampled(
@@ -213,7 +213,7 @@ def _sampled(
     name: str,
     d: GridSampleDescriptor,
     shape: tuple[int, int, int, int],
-    tags: list[str],
+    edge: bool,
 ) -> LayerCase:
     x = values(data_type, shape, seed=5)
     # Multiples of 1/16 that stay away from the middle between two pixels.
@@ -228,9 +228,8 @@ def _sampled(
         expected[n, c, row, column] = sum(
             wy * wx * _tap(x.real[n, c], (y, x_), d) for y, wy in down for x_, wx in across
         )
-    return case(
-        data_type, name, d, [x, grid], expected, tolerance=_SAMPLED.get(data_type), tags=tags
-    )
+    inputs = [x, grid]
+    return case(data_type, name, d, inputs, expected, tolerance=_SAMPLED.get(data_type), edge=edge)
 
 
 _SAMPLED = {
@@ -246,14 +245,14 @@ def roi_align(data_type: DataType) -> Iterator[LayerCase]:
 
     Sample counts are given and derived.
     """
-    rows: list[tuple[str, dict[str, Any], list[str]]] = [
-        ("average", {"sampling_ratio": 2}, []),
-        ("maximum", {"sampling_ratio": 2, "pool_type": PoolingAlgorithm.MAX}, []),
-        ("a sample a pixel", {}, []),
-        ("scaled", {"spatial_scale": 0.5, "sampling_ratio": 1}, []),
-        ("pixels begin at whole numbers", {"half_pixel_centers": False}, [EDGE]),
+    rows: list[tuple[str, dict[str, Any], bool]] = [
+        ("average", {"sampling_ratio": 2}, False),
+        ("maximum", {"sampling_ratio": 2, "pool_type": PoolingAlgorithm.MAX}, False),
+        ("a sample a pixel", {}, False),
+        ("scaled", {"spatial_scale": 0.5, "sampling_ratio": 1}, False),
+        ("pixels begin at whole numbers", {"half_pixel_centers": False}, True),
     ]
-    for name, options, tags in rows:
+    for name, options, edge in rows:
         d = RoiAlignDescriptor(output_height=2, output_width=3, **options)
         x = values(data_type, (2, 2, 5, 6), seed=7)
         boxes = tensor(
@@ -265,7 +264,7 @@ def roi_align(data_type: DataType) -> Iterator[LayerCase]:
         )
         operands = [x, boxes, images]
         tolerance = _SAMPLED.get(data_type)
-        yield case(data_type, name, d, operands, expected, tolerance=tolerance, tags=tags)
+        yield case(data_type, name, d, operands, expected, tolerance=tolerance, edge=edge)
 
 
 def _align(d: RoiAlignDescriptor, image: NDArray[Any], box: NDArray[Any]) -> NDArray[np.float64]:

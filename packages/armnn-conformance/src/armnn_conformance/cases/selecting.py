@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from armnn.layers.selecting import (
     UniqueDescriptor,
 )
 from armnn.types import DataType, ScatterNdFunction
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases.indexing import COMBINE
 from armnn_conformance.operands import (
     ANY,
     INTEGERS,
@@ -58,21 +59,21 @@ def _distinct(data_type: DataType, *shape: int) -> CaseTensor:
 def top_k(data_type: DataType) -> Iterator[LayerCase]:
     """Largest and smallest along each axis, ties, all and none."""
     x = _distinct(data_type, 3, 5)
-    for index, (name, k, axis, largest, tags) in enumerate(
+    for index, (name, k, axis, largest, edge) in enumerate(
         (
-            ("the largest of a row", 2, -1, True, []),
-            ("the smallest of a column", 2, 0, False, []),
-            ("all", 5, 1, True, [EDGE]),
-            ("none", 0, 1, True, [EDGE]),
+            ("the largest of a row", 2, -1, True, False),
+            ("the smallest of a column", 2, 0, False, False),
+            ("all", 5, 1, True, True),
+            ("none", 0, 1, True, True),
         )
     ):
         d = TopKDescriptor(k=k, axis=axis, largest=largest)
-        yield _top(data_type, name, d, x, _INDEX_TYPES[index % 2], tags)
+        yield _top(data_type, name, d, x, _INDEX_TYPES[index % 2], edge)
     d = TopKDescriptor(k=1, axis=1, sorted=False)
-    yield _top(data_type, "one, in any order", d, x, DataType.SIGNED64, [EDGE])
+    yield _top(data_type, "one, in any order", d, x, DataType.SIGNED64, True)
     ties = tensor(data_type, np.array([[2, 3, 3, 2, 3]]))
     d = TopKDescriptor(k=4, axis=1)
-    yield _top(data_type, "ties go to the lower index", d, ties, DataType.SIGNED64, [EDGE])
+    yield _top(data_type, "ties go to the lower index", d, ties, DataType.SIGNED64, True)
 
 
 def _top(
@@ -81,7 +82,7 @@ def _top(
     d: TopKDescriptor,
     x: CaseTensor,
     index_type: DataType,
-    tags: list[str],
+    edge: bool,
 ) -> LayerCase:
     lines = np.moveaxis(x.real, d.axis, -1)
     numbers = np.zeros((*lines.shape[:-1], d.k), lines.dtype)
@@ -92,15 +93,9 @@ def _top(
         order = sorted(range(len(ranks)), key=ranks.__getitem__)
         places[line] = order[: d.k]
         numbers[line] = [lines[line][i] for i in order[: d.k]]
+    expected = (np.moveaxis(numbers, -1, d.axis), np.moveaxis(places, -1, d.axis))
     return case(
-        data_type,
-        name,
-        d,
-        [x],
-        (np.moveaxis(numbers, -1, d.axis), np.moveaxis(places, -1, d.axis)),
-        outputs=[x.info, index_type],
-        tolerance=EXACT,
-        tags=tags,
+        data_type, name, d, [x], expected, outputs=[x.info, index_type], tolerance=EXACT, edge=edge
     )
 
 
@@ -110,12 +105,12 @@ def one_hot(data_type: DataType) -> Iterator[LayerCase]:
     off_on = _distinct(data_type, 2)
     if data_type is DataType.BOOLEAN:
         off_on = tensor(data_type, np.array([False, True]))
-    for name, places, depth, axis, wrap, tags in (
-        ("the last axis", [2, 0, 1], 3, -1, True, []),
-        ("the first axis", [[2, 0], [1, 1]], 4, 0, True, []),
-        ("from the end", [-1, 3, 1], 4, -1, True, [EDGE]),
-        ("negative ones are outside", [-1, 3, 1], 4, -1, False, [EDGE]),
-        ("outside", [5, -6, 1], 3, -1, True, [EDGE]),
+    for name, places, depth, axis, wrap, edge in (
+        ("the last axis", [2, 0, 1], 3, -1, True, False),
+        ("the first axis", [[2, 0], [1, 1]], 4, 0, True, False),
+        ("from the end", [-1, 3, 1], 4, -1, True, True),
+        ("negative ones are outside", [-1, 3, 1], 4, -1, False, True),
+        ("outside", [5, -6, 1], 3, -1, True, True),
     ):
         array = np.array(places)
         expected = np.full((*array.shape, depth), off_on.real[0])
@@ -123,27 +118,20 @@ def one_hot(data_type: DataType) -> Iterator[LayerCase]:
             index = int(array[at]) + (depth if wrap and array[at] < 0 else 0)
             if 0 <= index < depth:
                 expected[(*at, index)] = off_on.real[1]
-        yield case(
-            data_type,
-            name,
-            OneHotDescriptor(depth=depth, axis=axis, wrap_negative=wrap),
-            [_indices(places), off_on],
-            np.moveaxis(expected, -1, axis),
-            outputs=[off_on.info],
-            tolerance=EXACT,
-            tags=tags,
-        )
+        d = OneHotDescriptor(depth=depth, axis=axis, wrap_negative=wrap)
+        expected = np.moveaxis(expected, -1, axis)
+        yield case(data_type, name, d, [_indices(places), off_on], expected, like=off_on, edge=edge)
 
 
 @cases(TriluDescriptor, types=ANY)
 def triangle(data_type: DataType) -> Iterator[LayerCase]:
     """Cover both triangles, shifted diagonals, a batch of flat matrices."""
-    for name, shape, upper, k, tags in (
-        ("upper", (3, 4), True, 0, []),
-        ("lower", (4, 3), False, 0, []),
-        ("above the diagonal", (3, 4), True, 1, []),
-        ("up to below the diagonal", (3, 4), False, -1, []),
-        ("a batch of rows", (2, 1, 5), True, 2, [EDGE]),
+    for name, shape, upper, k, edge in (
+        ("upper", (3, 4), True, 0, False),
+        ("lower", (4, 3), False, 0, False),
+        ("above the diagonal", (3, 4), True, 1, False),
+        ("up to below the diagonal", (3, 4), False, -1, False),
+        ("a batch of rows", (2, 1, 5), True, 2, True),
     ):
         x = _distinct(data_type, *shape)
         expected = x.real.copy()
@@ -152,19 +140,19 @@ def triangle(data_type: DataType) -> Iterator[LayerCase]:
             if not inside:
                 expected[at] = 0
         d = TriluDescriptor(upper=upper, k=k)
-        yield case(data_type, name, d, [x], expected, outputs=[x.info], tolerance=EXACT, tags=tags)
+        yield case(data_type, name, d, [x], expected, like=x, edge=edge)
 
 
 @cases(GatherElementsDescriptor, types=ANY)
 def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each axis, negative, few and no indices."""
     x = _distinct(data_type, 3, 4)
-    for index, (name, places, axis, tags) in enumerate(
+    for index, (name, places, axis, edge) in enumerate(
         (
-            ("rows", [[0, 2, 1, 0], [2, 2, 0, 1]], 0, []),
-            ("columns, from the end", [[3, -1], [0, -4], [1, 2]], -1, []),
-            ("a corner", [[2]], 0, [EDGE]),
-            ("no index", np.zeros((0, 4), np.int64), 0, [EDGE]),
+            ("rows", [[0, 2, 1, 0], [2, 2, 0, 1]], 0, False),
+            ("columns, from the end", [[3, -1], [0, -4], [1, 2]], -1, False),
+            ("a corner", [[2]], 0, True),
+            ("no index", np.zeros((0, 4), np.int64), 0, True),
         )
     ):
         array = np.array(places)
@@ -173,26 +161,9 @@ def gather_elements(data_type: DataType) -> Iterator[LayerCase]:
             source = list(at)
             source[axis] = int(array[at])
             expected[at] = x.real[tuple(source)]
-        yield case(
-            data_type,
-            name,
-            GatherElementsDescriptor(axis=axis),
-            [x, _indices(array, _INDEX_TYPES[index % 2])],
-            expected,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=tags,
-        )
-
-
-_COMBINE: dict[ScatterNdFunction, Callable[[Any, Any], Any]] = {
-    ScatterNdFunction.UPDATE: lambda _, new: new,
-    ScatterNdFunction.ADD: lambda old, new: old + new,
-    ScatterNdFunction.SUB: lambda old, new: old - new,
-    ScatterNdFunction.MAX: max,
-    ScatterNdFunction.MIN: min,
-    ScatterNdFunction.MUL: lambda old, new: old * new,
-}
+        d = GatherElementsDescriptor(axis=axis)
+        inputs = [x, _indices(array, _INDEX_TYPES[index % 2])]
+        yield case(data_type, name, d, inputs, expected, like=x, edge=edge)
 
 
 @cases(ScatterElementsDescriptor, types=NUMBERS)
@@ -205,11 +176,11 @@ def scatter_elements(data_type: DataType) -> Iterator[LayerCase]:
     for function in ScatterNdFunction:
         places = [[0, 0, 1], [1, 0, 0]]
         updates = tensor(data_type, np.array([[1, 2, 1], [2, 1, 3]]))
-        yield _scattered(data_type, function.arm_name, function, 0, x, places, updates, [])
+        yield _scattered(data_type, function.arm_name, function, 0, x, places, updates, False)
     places = [[-1], [0]]
     updates = tensor(data_type, np.array([[1], [2]]))
     function = ScatterNdFunction.UPDATE
-    yield _scattered(data_type, "from the end", function, 1, x, places, updates, [EDGE])
+    yield _scattered(data_type, "from the end", function, 1, x, places, updates, True)
 
 
 def _scattered(
@@ -220,14 +191,14 @@ def _scattered(
     x: CaseTensor,
     places: list[list[int]],
     updates: CaseTensor,
-    tags: list[str],
+    edge: bool,
 ) -> LayerCase:
     expected: NDArray[Any] = x.real.copy()
     for at in np.ndindex(*updates.real.shape):
         target = list(at)
         target[axis] = places[at[0]][at[1]]
         old, new = expected[tuple(target)], updates.real[at]
-        expected[tuple(target)] = _COMBINE[function](old, new)
+        expected[tuple(target)] = COMBINE[function](old, new)
     rounded = Tolerance("each update may be rounded by itself", rtol=1e-2, atol=1e-2, steps=2)
     return case(
         data_type,
@@ -236,7 +207,7 @@ def _scattered(
         [x, _indices(places), updates],
         expected,
         tolerance=None if data_type in INTEGERS else rounded,
-        tags=tags,
+        edge=edge,
     )
 
 
@@ -244,24 +215,17 @@ def _scattered(
 def compress(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each axis, a short condition, and no result."""
     x = _distinct(data_type, 3, 4)
-    for name, condition, axis, tags in (
-        ("columns", [True, False, True, True], 1, []),
-        ("rows, from the end", [False, True, True], -2, []),
-        ("a condition that ends early", [True, True], 1, [EDGE]),
-        ("nothing left", [False, False, False], 0, [EDGE]),
+    for name, condition, axis, edge in (
+        ("columns", [True, False, True, True], 1, False),
+        ("rows, from the end", [False, True, True], -2, False),
+        ("a condition that ends early", [True, True], 1, True),
+        ("nothing left", [False, False, False], 0, True),
     ):
         kept = [index for index, holds in enumerate(condition) if holds]
         expected = np.moveaxis(np.moveaxis(x.real, axis, 0)[kept], 0, axis)
-        yield case(
-            data_type,
-            name,
-            CompressDescriptor(axis=axis),
-            [x, tensor(DataType.BOOLEAN, np.array(condition))],
-            expected,
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=tags,
-        )
+        d = CompressDescriptor(axis=axis)
+        inputs = [x, tensor(DataType.BOOLEAN, np.array(condition))]
+        yield case(data_type, name, d, inputs, expected, like=x, edge=edge)
 
 
 @cases(UniqueDescriptor, types=ANY)
@@ -291,7 +255,7 @@ def unique(data_type: DataType) -> Iterator[LayerCase]:
                     _uniques(x.real, axis, ordered),
                     outputs=[x.info, places, places, places],
                     tolerance=EXACT,
-                    tags=[] if name == "a list" else [EDGE],
+                    edge=name != "a list",
                 )
 
 

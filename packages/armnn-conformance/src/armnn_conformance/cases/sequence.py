@@ -16,7 +16,7 @@ from armnn.layers.sequence import (
     SequenceLstmDescriptor,
 )
 from armnn.types import ActivationFunction, DataType, SequenceDirection
-from armnn_conformance.cases import EDGE, EXACT, LayerCase, Tolerance, case, cases
+from armnn_conformance.cases import LayerCase, Tolerance, case, cases
 from armnn_conformance.operands import ANY, FLOATS, CaseTensor, tensor, values
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _case(
     d: Any,
     sizes: tuple[int, int, int, int],
     optional: tuple[str, ...],
-    tags: list[str],
+    edge: bool,
 ) -> LayerCase:
     """Make a case of steps, items, inputs and units."""
     steps, batch, width, units = sizes
@@ -180,30 +180,30 @@ def _case(
         expected[:count],
         outputs=(None,) * count,
         tolerance=_COARSE[data_type],
-        tags=tags,
+        edge=edge,
     )
 
 
-_COMMON: list[tuple[str, dict[str, Any], tuple[int, int, int, int], tuple[str, ...], list[str]]] = [
-    ("forward", {}, (3, 2, 4, 3), ("bias",), []),
-    ("time first", {"time_major": True}, (3, 2, 4, 3), ("bias", "output_state_in"), []),
-    ("reverse", {"direction": SequenceDirection.REVERSE}, (3, 2, 2, 3), (), []),
-    ("both ways", {"direction": _BOTH}, (3, 2, 2, 3), ("bias", "output_state_in"), []),
-    ("ends earlier", {"direction": _BOTH}, (4, 3, 2, 2), ("bias", "sequence_lengths"), [EDGE]),
-    ("clipped", {"clip": 0.25}, (3, 2, 4, 3), ("bias",), []),
-    ("one of everything", {}, (1, 1, 1, 1), ("bias", "output_state_in"), [EDGE]),
+_COMMON: list[tuple[str, dict[str, Any], tuple[int, int, int, int], tuple[str, ...], bool]] = [
+    ("forward", {}, (3, 2, 4, 3), ("bias",), False),
+    ("time first", {"time_major": True}, (3, 2, 4, 3), ("bias", "output_state_in"), False),
+    ("reverse", {"direction": SequenceDirection.REVERSE}, (3, 2, 2, 3), (), False),
+    ("both ways", {"direction": _BOTH}, (3, 2, 2, 3), ("bias", "output_state_in"), False),
+    ("ends earlier", {"direction": _BOTH}, (4, 3, 2, 2), ("bias", "sequence_lengths"), True),
+    ("clipped", {"clip": 0.25}, (3, 2, 4, 3), ("bias",), False),
+    ("one of everything", {}, (1, 1, 1, 1), ("bias", "output_state_in"), True),
 ]
 
 
 @cases(RnnDescriptor, types=FLOATS)
 def rnn(data_type: DataType) -> Iterator[LayerCase]:
     """Cover the common options, and other activations."""
-    for name, options, sizes, optional, tags in _COMMON:
-        yield _case(data_type, name, RnnDescriptor(**options), sizes, optional, tags)
+    for name, options, sizes, optional, edge in _COMMON:
+        yield _case(data_type, name, RnnDescriptor(**options), sizes, optional, edge)
     d = RnnDescriptor(
         direction=_BOTH, activations=(_HARD, _RELU), activation_a=(0.5, 0), activation_b=(-0.25, 0)
     )
-    yield _case(data_type, "another activation each way", d, (3, 2, 2, 3), ("bias",), [])
+    yield _case(data_type, "another activation each way", d, (3, 2, 2, 3), ("bias",), False)
 
 
 @cases(GruDescriptor, types=FLOATS)
@@ -212,49 +212,43 @@ def gru(data_type: DataType) -> Iterator[LayerCase]:
 
     A late reset is one after the product.
     """
-    for name, options, sizes, optional, tags in _COMMON:
-        yield _case(data_type, name, GruDescriptor(**options), sizes, optional, tags)
+    for name, options, sizes, optional, edge in _COMMON:
+        yield _case(data_type, name, GruDescriptor(**options), sizes, optional, edge)
     d = GruDescriptor(linear_before_reset=True)
-    yield _case(data_type, "reset after", d, (3, 2, 4, 3), ("bias", "output_state_in"), [])
+    yield _case(data_type, "reset after", d, (3, 2, 4, 3), ("bias", "output_state_in"), False)
     d = GruDescriptor(activations=(_HARD, _TANH), activation_a=(1, 0.5), activation_b=(0, 2))
-    yield _case(data_type, "other activations", d, (3, 2, 4, 3), ("bias",), [])
+    yield _case(data_type, "other activations", d, (3, 2, 4, 3), ("bias",), False)
 
 
 @cases(SequenceLstmDescriptor, types=FLOATS)
 def sequence_lstm(data_type: DataType) -> Iterator[LayerCase]:
     """Cover common options, peepholes, coupled gates, initial cells."""
-    for name, options, sizes, optional, tags in _COMMON:
-        yield _case(data_type, name, SequenceLstmDescriptor(**options), sizes, optional, tags)
+    for name, options, sizes, optional, edge in _COMMON:
+        yield _case(data_type, name, SequenceLstmDescriptor(**options), sizes, optional, edge)
     full = ("bias", "output_state_in", "cell_state_in", "peephole_weights")
-    yield _case(data_type, "peepholes", SequenceLstmDescriptor(), (3, 2, 4, 3), full, [])
+    yield _case(data_type, "peepholes", SequenceLstmDescriptor(), (3, 2, 4, 3), full, False)
     d = SequenceLstmDescriptor(direction=_BOTH, time_major=True, input_forget=True)
-    yield _case(data_type, "coupled gates both ways", d, (3, 2, 2, 3), full, [])
+    yield _case(data_type, "coupled gates both ways", d, (3, 2, 2, 3), full, False)
     d = SequenceLstmDescriptor(
         activations=(_HARD, _TANH, _RELU), activation_a=(1, 0.5, 0), activation_b=(0, 2, 0)
     )
-    yield _case(data_type, "other activations", d, (3, 2, 4, 3), full, [])
+    yield _case(data_type, "other activations", d, (3, 2, 4, 3), full, False)
 
 
 @cases(ReverseSequenceDescriptor, types=ANY)
 def reverse_sequence(data_type: DataType) -> Iterator[LayerCase]:
     """Cover both axis orders, more axes, shortest and longest lengths."""
-    for name, shape, lengths, batch_axis, time_axis, tags in (
-        ("time first", (4, 3), [4, 1, 3], 1, 0, []),
-        ("batch first", (3, 4), [2, 4, 1], 0, 1, []),
-        ("axes from the end", (2, 2, 3), [3, 2], -2, -1, []),
-        ("one step", (1, 2), [1, 1], 1, 0, [EDGE]),
+    for name, shape, lengths, batch_axis, time_axis, edge in (
+        ("time first", (4, 3), [4, 1, 3], 1, 0, False),
+        ("batch first", (3, 4), [2, 4, 1], 0, 1, False),
+        ("axes from the end", (2, 2, 3), [3, 2], -2, -1, False),
+        ("one step", (1, 2), [1, 1], 1, 0, True),
     ):
         x = values(data_type, shape, seed=3)
         lines = np.moveaxis(x.real, (batch_axis, time_axis), (0, 1)).copy()
         for item, length in enumerate(lengths):
             lines[item, :length] = lines[item, :length][::-1].copy()
-        yield case(
-            data_type,
-            name,
-            ReverseSequenceDescriptor(batch_axis=batch_axis, time_axis=time_axis),
-            [x, tensor(DataType.SIGNED64, np.array(lengths))],
-            np.moveaxis(lines, (0, 1), (batch_axis, time_axis)),
-            outputs=[x.info],
-            tolerance=EXACT,
-            tags=tags,
-        )
+        d = ReverseSequenceDescriptor(batch_axis=batch_axis, time_axis=time_axis)
+        inputs = [x, tensor(DataType.SIGNED64, np.array(lengths))]
+        expected = np.moveaxis(lines, (0, 1), (batch_axis, time_axis))
+        yield case(data_type, name, d, inputs, expected, like=x, edge=edge)
