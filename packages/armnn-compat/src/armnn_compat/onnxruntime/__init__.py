@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# ruff: noqa: F401 - programs import these names from here
 """A drop-in for the part of ``onnxruntime`` that runs models.
 
 Use it under its own name, or put it in the place of the other one before that is imported::
@@ -22,67 +23,10 @@ from armnn_compat.onnxruntime.capi import (
     onnxruntime_inference_collection,
     onnxruntime_pybind11_state,
 )
-from armnn_compat.onnxruntime.memory import (
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtCompileApiFlags,
-    OrtDeviceMemoryType,
-    OrtDeviceVendorId,
-    OrtExecutionProviderDevicePolicy,
-    OrtHardwareDeviceType,
-    OrtMemoryInfo,
-    OrtMemoryInfoDeviceType,
-    OrtMemType,
-    OrtSparseFormat,
-    copy_tensors,
-    create_and_register_allocator,
-    create_and_register_allocator_v2,
-)
-from armnn_compat.onnxruntime.model import ModelMetadata, NodeArg
-from armnn_compat.onnxruntime.options import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    RunOptions,
-    SessionOptions,
-)
-from armnn_compat.onnxruntime.process import (
-    VERSION,
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_all_providers,
-    get_build_info,
-    get_device,
-    get_ep_devices,
-    get_version_string,
-    has_collective_ops,
-    preload_dlls,
-    print_debug_info,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_global_thread_pool_sizes,
-    set_seed,
-)
-from armnn_compat.onnxruntime.providers import get_available_providers
-from armnn_compat.onnxruntime.refused import (
-    AdapterFormat,
-    LoraAdapter,
-    ModelCompiler,
-    OrtEpAssignedNode,
-    OrtEpAssignedSubgraph,
-    OrtEpContextData,
-    OrtEpContextDataBuffer,
-    OrtEpDevice,
-    OrtExternalInitializerInfo,
-    OrtHardwareDevice,
-    OrtSyncStream,
-    SessionIOBinding,
-    SparseTensor,
-    register_execution_provider_library,
-    unregister_execution_provider_library,
-)
+from armnn_compat.onnxruntime.memory import OrtDeviceVendorId
+from armnn_compat.onnxruntime.names import *  # noqa: F403  # the list of names is there
+from armnn_compat.onnxruntime.process import VERSION, preload_dlls, print_debug_info
 from armnn_compat.onnxruntime.session import InferenceSession
-from armnn_compat.onnxruntime.values import OrtDevice, OrtValue
 from armnn_compat.standing_in import AlreadyImportedError, StandIn, withdraw
 
 __version__ = version = VERSION
@@ -114,70 +58,3 @@ def _modules() -> dict[str, ModuleType]:
         "onnxruntime.capi.onnxruntime_pybind11_state": onnxruntime_pybind11_state,
         "onnxruntime.capi.onnxruntime_inference_collection": onnxruntime_inference_collection,
     }
-
-
-__all__ = [
-    "AdapterFormat",
-    "AlreadyImportedError",
-    "ExecutionMode",
-    "ExecutionOrder",
-    "GraphOptimizationLevel",
-    "IOBinding",
-    "InferenceSession",
-    "LoraAdapter",
-    "ModelCompiler",
-    "ModelMetadata",
-    "NodeArg",
-    "OrtAllocatorType",
-    "OrtArenaCfg",
-    "OrtCompileApiFlags",
-    "OrtDevice",
-    "OrtDeviceMemoryType",
-    "OrtDeviceVendorId",
-    "OrtEpAssignedNode",
-    "OrtEpAssignedSubgraph",
-    "OrtEpContextData",
-    "OrtEpContextDataBuffer",
-    "OrtEpDevice",
-    "OrtExecutionProviderDevicePolicy",
-    "OrtExternalInitializerInfo",
-    "OrtHardwareDevice",
-    "OrtHardwareDeviceType",
-    "OrtMemType",
-    "OrtMemoryInfo",
-    "OrtMemoryInfoDeviceType",
-    "OrtSparseFormat",
-    "OrtSyncStream",
-    "OrtValue",
-    "RunOptions",
-    "SessionIOBinding",
-    "SessionOptions",
-    "SparseTensor",
-    "__version__",
-    "capi",
-    "copy_tensors",
-    "create_and_register_allocator",
-    "create_and_register_allocator_v2",
-    "cuda_version",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_build_info",
-    "get_device",
-    "get_ep_devices",
-    "get_version_string",
-    "has_collective_ops",
-    "install",
-    "package_name",
-    "preload_dlls",
-    "print_debug_info",
-    "register_execution_provider_library",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_global_thread_pool_sizes",
-    "set_seed",
-    "uninstall",
-    "unregister_execution_provider_library",
-    "version",
-]
