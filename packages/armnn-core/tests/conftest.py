@@ -288,6 +288,9 @@ _MEANINGS: dict[str, Callable[..., Array]] = {
     "BatchMatMul": lambda _, x, y: x @ y,
     "BatchToSpaceNd": _batch_to_space,
     "BatchNormalization": _batch_normalization,
+    "Cast": lambda _, x: x,
+    "ConvertFp16ToFp32": lambda _, x: x,
+    "ConvertFp32ToFp16": lambda _, x: x,
     "BroadcastTo": lambda layer, x: np.broadcast_to(
         x, np.broadcast_shapes(x.shape, layer.descriptor.broadcast_to_shape)
     ),

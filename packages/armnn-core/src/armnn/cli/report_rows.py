@@ -24,7 +24,9 @@ def folded_rows(rows: Iterable[ReportRow]) -> list[tuple[str, ...]]:
     compiled from.
     """
     shown: list[tuple[str, ...]] = []
-    for (part, *_), group in groupby(rows, lambda r: (r.compiled_into, r.backend, r.reason)):
+    for (part, *_), group in groupby(
+        rows, lambda r: (r.compiled_into, r.backend, r.reason, r.conversion)
+    ):
         members = list(group)
         if part and len(members) > 1:
             shown.append(_folded(members))
@@ -52,4 +54,4 @@ def _folded(members: Sequence[ReportRow]) -> tuple[str, ...]:
 
 def _remarks(row: ReportRow, part: str = "") -> str:
     parts = [f"compiled into {part or repr(row.compiled_into)}"] if row.compiled_into else []
-    return "; ".join([*parts, row.reason] if row.is_fallback else parts)
+    return "; ".join([*parts, *(each for each in (row.conversion, row.reason) if each)])

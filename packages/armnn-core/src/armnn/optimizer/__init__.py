@@ -13,7 +13,8 @@ from armnn.optimizer.options import (
     ShapeInferenceMethod,
     checked_options,
 )
-from armnn.optimizer.phases import Participants, Prepared, phase
+from armnn.optimizer.participants import Participants
+from armnn.optimizer.phases import Prepared, phase
 from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
 
 __all__ = [

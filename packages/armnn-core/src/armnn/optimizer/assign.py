@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armnn._installing import BACKENDS, REFERENCE
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, OptimizationError
+from armnn.optimizer.conversions import probe
 from armnn.optimizer.report import Refusal
+from armnn.types import DataType
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
     from armnn.optimizer.candidates import Candidate, NetworkAnswers
+    from armnn.optimizer.conversions import Conversions
     from armnn.optimizer.options import OptimizerOptions
+    from armnn.tensor import TensorInfo
+
+HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
+"""The types that a backend may lack where it has Float32."""
 
 UNASSIGNED = ("Input", "Output", "Constant", "MemCopy", "MemImport")
 """Layers that the runtime itself takes care of."""
@@ -25,17 +32,27 @@ UNASSIGNED = ("Input", "Output", "Constant", "MemCopy", "MemImport")
 class Assignment:
     """Which backends refused which layers; the choice itself is ``layer.backend``.
 
+    A layer that a backend runs in Float32 only is replaced by one in Float32 between conversions.
+
     Attributes:
         answers: The backends' answers about the layers.
         candidates: The backends that may be chosen by preference, in order.
         named: The backends that may be chosen by name only.
+        conversions: Those of the network.
         refusals: Per layer, the backends that refused it before the chosen one.
+        converted: Why a layer computes in Float32.
+        successors: What stands in the place of a layer, in running order.
     """
 
     answers: NetworkAnswers
+    conversions: Conversions
     candidates: tuple[Candidate, ...]
     named: tuple[Candidate, ...] = ()
     refusals: dict[Layer, list[Refusal]] = field(default_factory=dict)
+    converted: dict[Layer, str] = field(default_factory=dict)
+    successors: dict[Layer, tuple[Layer, ...]] = field(default_factory=dict)
+    _placed: dict[Layer, None] = field(default_factory=dict)
+    _removed: dict[Layer, None] = field(default_factory=dict)
 
     def by_id(self, backend_id: str) -> Candidate | None:
         """Return the candidate of that id, if it takes part."""
@@ -44,9 +61,47 @@ class Assignment:
                 return candidate
         return None
 
+    def converter(self, info: TensorInfo, to: DataType, first: str) -> str | None:
+        """Return the backend that converts to a type, None without one.
+
+        Args:
+            info: What is converted.
+            to: The type.
+            first: The backend that is asked before the others.
+        """
+        question = probe(self.conversions.kind(info, to), info, to)
+        order = sorted(self.candidates, key=lambda candidate: candidate.id != first)
+        named = [each for each in self.named if each.id == first]
+        return next((each.id for each in (*named, *order) if each.supports(question)), None)
+
     def refuse(self, layer: Layer, backend_id: str, reason: str) -> None:
         """Record a refusal; the backend is not asked again."""
         self.refusals.setdefault(layer, []).append(Refusal(backend_id, reason or "gave no reason"))
+
+    def final(self, layers: Iterable[Layer]) -> Iterator[Layer]:
+        """Yield layers, or what stands in their place."""
+        for layer in layers:
+            if layer in self.successors:
+                yield from self.final(self.successors[layer])
+            elif layer not in self._removed:
+                yield layer
+
+    def clean_conversions(self) -> None:
+        """Remove conversions that are not needed any more."""
+        self._removed.update(dict.fromkeys(self.conversions.clean()))
+
+    def replace(self, layer: Layer, successors: Sequence[Layer], heir: Layer) -> None:
+        """Record what stands in a layer's place.
+
+        Args:
+            layer: The layer.
+            successors: Some of which may be in another's place, too.
+            heir: The one to which the layer's refusals apply.
+        """
+        self.successors[layer] = tuple(each for each in successors if each not in self._placed)
+        self._placed.update(dict.fromkeys(successors))
+        if layer in self.refusals:
+            self.refusals[heir] = self.refusals.pop(layer)
 
     def refused_by(self, layer: Layer) -> tuple[str, ...]:
         """Return the ids of the backends that refused a layer."""
@@ -88,9 +143,12 @@ def assign_backends(
         if chosen is None:
             unsupported.append(layer)
             continue
-        layer.backend = chosen
+        layer.backend = chosen.backend
         if options.strict and layer in assignment.refusals:
             fallbacks.append(layer)
+        if chosen.reason:
+            convert_layer(layer, assignment, chosen.reason)
+    assignment.clean_conversions()
     if unsupported:
         asked = [candidate.id for candidate in assignment.candidates]
         raise OptimizationError(
@@ -108,7 +166,15 @@ def assign_backends(
         )
 
 
-def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A backend; and why it takes the layer in Float32 only, if so."""
+
+    backend: str
+    reason: str = ""
+
+
+def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> _Choice | None:
     refused = assignment.refused_by(layer)
     for backend_id, candidate in _order(layer, assignment, options):
         if backend_id in refused:
@@ -122,9 +188,53 @@ def _choose(layer: Layer, assignment: Assignment, options: OptimizerOptions) -> 
             continue
         answer = assignment.answers.of(candidate, layer)
         if answer:
-            return backend_id
+            return _Choice(backend_id)
+        if runs_converted(layer, candidate, assignment):
+            return _Choice(backend_id, answer.reason or "gave no reason")
         assignment.refuse(layer, backend_id, answer.reason)
     return None
+
+
+def runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -> bool:
+    """Return whether conversions let a backend run a layer.
+
+    They do if it takes the layer in Float32, and some backend converts.
+    """
+    infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
+    halves = {info.data_type: info for info in infos if info.data_type in HALVES}
+    if not halves:
+        return False
+    twin = assignment.conversions.twin(layer, HALVES, DataType.FLOAT32)
+    if twin is None or not candidate.supports(twin):
+        return False
+    float32 = DataType.FLOAT32
+    ways = [(info, float32) for info in halves.values()]
+    ways += [(info.with_data_type(float32), half) for half, info in halves.items()]
+    return all(assignment.converter(info, to, candidate.id) is not None for info, to in ways)
+
+
+def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:
+    """Let a layer compute in Float32 between conversions.
+
+    (Arm NN does so in AssignBackends.) They run on the layer's backend if it converts, else on the
+    first that does.
+    """
+    backend = layer.backend or ""
+    new = assignment.conversions.compute_in(layer, HALVES, DataType.FLOAT32)
+    if new is None:
+        return
+    before, after = assignment.conversions.around(new)
+    for each in (*before, *after):
+        if each.backend is None:
+            (info,) = each.input_infos
+            to = each.output.info.data_type
+            each.backend = None if info is None else assignment.converter(info, to, backend)
+    halves = dict.fromkeys(
+        info.data_type.arm_name for info in layer.output_infos if info.data_type in HALVES
+    )
+    types = " and ".join(halves) or "16 bits"
+    assignment.converted[new] = f"computes in Float32: {backend} refuses {types}: {reason}"
+    assignment.replace(layer, (*before, new, *after), new)
 
 
 def _order(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.graph.text import layer_lines
 from armnn.optimizer.phases import (
-    Participants,
     Prepared,
     prepare_network,
     prepare_specialisation,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from armnn.graph import Network
     from armnn.optimizer.options import OptimizerOptions
+    from armnn.optimizer.participants import Participants
 
 
 class OptimizedNetwork:

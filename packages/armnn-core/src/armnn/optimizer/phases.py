@@ -7,9 +7,9 @@ The first three happen once per network, the others once per set of input shapes
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import trim_memory
@@ -17,7 +17,8 @@ from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
-from armnn.optimizer.candidates import Candidate, Evaluator, FoldPermission, NetworkAnswers
+from armnn.optimizer.candidates import Evaluator, NetworkAnswers
+from armnn.optimizer.conversions import Conversions, reduce_floats
 from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.infer import demand_shapes, infer_shapes
 from armnn.optimizer.report import Report, ReportRow
@@ -29,47 +30,12 @@ from armnn.optimizer.substitute import optimize_subgraphs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import ProfilingSink, TensorHandleFactories
+    from armnn.backends import ProfilingSink
     from armnn.graph import Layer, Network
     from armnn.optimizer.options import OptimizerOptions
+    from armnn.optimizer.participants import Participants
     from armnn.optimizer.sharing import SharedConstants
     from armnn.tensor import Shape
-    from armnn.types import QuantizedArithmetic
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Participants:
-    """Who takes part in preparing a network.
-
-    Attributes:
-        candidates: The backends to choose from, in the order of preference.
-        named: Further backends that only a layer's own choice or hint can reach.
-        evaluators: The backends that compute constant layers, the first that can does.
-        factories: The tensor-handle factories of all of them.
-        profiler: Where the phases are recorded, if anywhere.
-        refused_folds: The layers on stored values that backends refused.
-    """
-
-    candidates: tuple[Candidate, ...]
-    named: tuple[Candidate, ...]
-    evaluators: tuple[Candidate, ...]
-    factories: TensorHandleFactories
-    profiler: ProfilingSink | None = None
-    refused_folds: set[Hashable] = field(default_factory=set)
-
-    @property
-    def all(self) -> tuple[Candidate, ...]:
-        """Every backend that a layer may end up on."""
-        return (*self.candidates, *self.named)
-
-    def fold_permission(self) -> FoldPermission:
-        """Return who decides about layers on stored values."""
-        return FoldPermission(self.candidates, self.named, self.refused_folds)
-
-    def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
-        """Tell every backend how the network's quantised layers round."""
-        for candidate in (*self.all, *self.evaluators):
-            candidate.model.quantized_arithmetic = arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,14 +126,14 @@ def prepare_specialisation(
         network.clear()
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
-        _rewrite_head(segments, participants, options)
+        conversions = _rewrite_head(segments, participants, options)
         for part in (head, segments.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
         layers = head.topological_order()
         answers = NetworkAnswers(head, (each for each in layers if each.type not in UNASSIGNED))
-        assignment = Assignment(answers, participants.candidates, participants.named)
+        assignment = Assignment(answers, conversions, participants.candidates, participants.named)
         assign_backends(layers, assignment, options)
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
@@ -214,10 +180,14 @@ def _cut(
 
 def _rewrite_head(
     segments: Segments, participants: Participants, options: OptimizerOptions
-) -> None:
+) -> Conversions:
+    """Rewrite the head; return the conversions that it has got."""
     if options.rewrite:
         accepts = participants.fold_permission()
         rewrite(segments.head, Evaluator(participants.evaluators), accepts)
+    conversions = Conversions(segments.head, participants.preferred)
+    reduce_floats(conversions, options)
+    return conversions
 
 
 def _hint(network: Network, options: OptimizerOptions) -> None:
@@ -295,8 +265,9 @@ def _report(
                 replaced[layer].name if layer in replaced else "",
                 label,
                 _footprint_of(replaced.get(layer)),
+                assignment.converted.get(layer, ""),
             )
-            for layer in layers
+            for layer in assignment.final(layers)
             if layer.backend is not None
         )
     )

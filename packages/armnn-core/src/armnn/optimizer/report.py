@@ -39,6 +39,7 @@ class ReportRow:
         compiled_into: The name of the layer that a backend put in its place, if it did.
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
         footprint: The memory of what it was compiled into, None if the backend does not say.
+        conversion: Why it computes in Float32 between conversions; "" if it does not.
     """
 
     layer: str
@@ -48,6 +49,7 @@ class ReportRow:
     compiled_into: str = ""
     specialisation: str = ""
     footprint: Footprint | None = None
+    conversion: str = ""
 
     @property
     def is_fallback(self) -> bool:
@@ -61,7 +63,7 @@ class ReportRow:
 
     def __str__(self) -> str:
         notes = [f"compiled into {self.compiled_into!r}"] if self.compiled_into else []
-        notes += [self.reason] if self.refusals else []
+        notes += [each for each in (self.conversion, self.reason) if each]
         ending = f"  ({'; '.join(notes)})" if notes else ""
         return f"{self.layer}: {self.type} on {self.backend}{ending}"
 
@@ -75,6 +77,7 @@ class ReportRow:
             "compiled_into": self.compiled_into,
             "specialisation": self.specialisation,
             "footprint": None if self.footprint is None else self.footprint.as_dict(),
+            "conversion": self.conversion,
         }
 
 

@@ -229,4 +229,5 @@ def _decoded_row(row: dict[str, Any]) -> ReportRow:
         row["compiled_into"],
         row["specialisation"],
         None if row["footprint"] is None else Footprint(**row["footprint"]),
+        row["conversion"],
     )

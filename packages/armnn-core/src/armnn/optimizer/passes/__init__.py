@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from armnn.optimizer.passes.cancel_inverse_conversions import cancel_inverse_conversions
 from armnn.optimizer.passes.cancel_inverse_permutes import cancel_inverse_permutes
+from armnn.optimizer.passes.convert_constants import convert_constants
 from armnn.optimizer.passes.delete_broadcast_to import delete_broadcast_to
 from armnn.optimizer.passes.fold_batch_normalization import fold_batch_normalization
 from armnn.optimizer.passes.fold_channel_arithmetic import fold_channel_arithmetic
@@ -43,6 +45,8 @@ Pass: TypeAlias = "Callable[[Network], int]"
 
 PASSES: tuple[Pass, ...] = (
     squash_equal_siblings,
+    cancel_inverse_conversions,
+    convert_constants,
     move_permute_down,
     cancel_inverse_permutes,
     permute_batch_to_space_as_depth_to_space,
@@ -106,7 +110,9 @@ __all__ = [
     "MAX_ROUNDS",
     "PASSES",
     "Pass",
+    "cancel_inverse_conversions",
     "cancel_inverse_permutes",
+    "convert_constants",
     "delete_broadcast_to",
     "fold_batch_normalization",
     "fold_channel_arithmetic",

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""Layers that compute in another floating point type, between conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from armnn.errors import InvalidArgumentError
+from armnn.graph import Network
+from armnn.optimizer.passes._conversion import (
+    FLOATS,
+    conversion_between,
+    converted_data,
+    is_conversion,
+)
+from armnn.tensor import TensorInfo
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer, Value
+    from armnn.layers import Requested
+    from armnn.optimizer.options import OptimizerOptions
+
+Preferred: TypeAlias = Callable[[Sequence["Layer"]], "Layer | None"]
+"""Returns which of some layers the most preferred backend runs, if any."""
+
+
+class Conversions:
+    """The conversions of one network, each made once.
+
+    A conversion of what was converted before is never made: its reader gets the source. So inverse
+    pairs do not arise.
+
+    Attributes:
+        network: The network.
+    """
+
+    def __init__(self, network: Network, preferred: Preferred) -> None:
+        """Begin without conversions.
+
+        Args:
+            network: Is changed in place.
+            preferred: Decides between Arm NN's type of conversion and Cast.
+        """
+        self.network = network
+        self._preferred = preferred
+        self._known: dict[tuple[Value, DataType], Value] = {}
+        self._made: dict[Value, None] = {}
+        self._kinds: dict[tuple[DataType, DataType], str] = {}
+        self._data: dict[tuple[Value, DataType], NDArray[Any]] = {}
+
+    def compute_in(
+        self, layer: Layer, sources: Collection[DataType], target: DataType
+    ) -> Layer | None:
+        """Let a layer compute in another type.
+
+        Constants are converted in place, other inputs and the outputs by layers around it.
+
+        Args:
+            layer: The layer; another one takes its name and its hint.
+            sources: The types that become the target.
+            target: The type to compute in.
+
+        Returns:
+            The layer in its place; None if its type or its outputs do not allow it.
+        """
+        if not may_convert(layer, sources):
+            return None
+        network, name = self.network, layer.name
+        inputs = [self._input(layer, index, sources, target) for index in range(len(layer.inputs))]
+        new = _added(network, layer, inputs, sources, target)
+        if new is None:
+            self.clean()
+            return None
+        new.backend, new.backend_hint = layer.backend, layer.backend_hint
+        new.origin = layer.origin
+        for index, (old, made) in enumerate(zip(layer.outputs, new.outputs, strict=True)):
+            source = self._converted(made, old.info.data_type, f"{index}-{name}")
+            network.replace_uses(old, source)
+        network.remove(layer)
+        network.rename(new, name)
+        return new
+
+    def twin(self, layer: Layer, sources: Collection[DataType], target: DataType) -> Layer | None:
+        """Return a layer as it would be in another type.
+
+        It is in a network of its own, for questions to backends; None as in :meth:`compute_in`.
+        """
+        if not may_convert(layer, sources):
+            return None
+        scratch = Network()
+        inputs: list[Value | None] = []
+        for index, value in enumerate(layer.inputs):
+            if value is None:
+                inputs.append(None)
+            elif not _is_converted(layer, index, sources):
+                inputs.append(_copied(scratch, value, index))
+            elif value.constant is None:
+                inputs.append(scratch.add_input(str(index), value.info.with_data_type(target)))
+            else:
+                inputs.append(scratch.add_constant(self._constant(value, target)))
+        new = _added(scratch, layer, inputs, sources, target)
+        if new is not None:
+            new.backend_hint = layer.backend_hint
+            scratch.rename(new, layer.name)
+        return new
+
+    def around(self, layer: Layer) -> tuple[list[Layer], list[Layer]]:
+        """Return the conversions that a layer reads, and those that read it."""
+        before = [v.producer for v in layer.inputs if v is not None and v in self._made]
+        after = [reader for value in layer.outputs for reader in value.consumers]
+        return before, [each for each in after if each.outputs and each.outputs[0] in self._made]
+
+    def clean(self) -> list[Layer]:
+        """Remove conversions that undo others or that nothing reads.
+
+        Returns:
+            Those that were removed.
+        """
+        for value in self._made:
+            source = self._source(value)
+            before = None if source is None else self._source(source)
+            if before is not None and before.info == value.info:
+                self.network.replace_uses(value, before)
+        removed = []
+        for value in reversed(self._made):
+            if value.producer in self.network and not value.uses:
+                self.network.remove(value.producer)
+                removed.append(value.producer)
+        return removed
+
+    def _source(self, value: Value) -> Value | None:
+        """Return what was converted to a value, None if nothing was."""
+        if value not in self._made or value.producer not in self.network:
+            return None
+        return value.producer.inputs[0]
+
+    def _input(
+        self, layer: Layer, index: int, sources: Collection[DataType], target: DataType
+    ) -> Value | None:
+        value = layer.inputs[index]
+        if value is None or not _is_converted(layer, index, sources):
+            return value
+        return self._converted(value, target, f"{index}-{layer.name}")
+
+    def _converted(self, value: Value, target: DataType, place: str) -> Value:
+        """Return a value in a type, by a conversion if it has another."""
+        if value.info.data_type is target:
+            return value
+        source = self._source(value)
+        if source is not None and source.info.data_type is target:
+            return source
+        known = self._known.get((value, target))
+        if known is not None and known.producer in self.network:
+            return known
+        if value.constant is None:
+            made = self._conversion(value, target, place).output
+            self._made[made] = None
+        else:
+            name = self.network.unique_name(value.producer.name)
+            made = self.network.add_constant(self._constant(value, target), name=name)
+        self._known[value, target] = made
+        return made
+
+    def _conversion(self, value: Value, target: DataType, place: str) -> Layer:
+        source = value.info.data_type
+        name = self.network.unique_name(f"convert_{FLOATS[source]}_to_{FLOATS[target]}-{place}")
+        return self.network.add(self.kind(value.info, target), [value], name=name, outputs=[target])
+
+    def kind(self, info: TensorInfo, target: DataType) -> str:
+        """Return the layer type of conversions.
+
+        It is Cast if the most preferred backend runs that and not Arm NN's type.
+        """
+        key = (info.data_type, target)
+        if key not in self._kinds:
+            own = conversion_between(*key)
+            choices = [probe(kind, info, target) for kind in dict.fromkeys((own, "Cast"))]
+            chosen = self._preferred(choices) if len(choices) > 1 else None
+            self._kinds[key] = own if chosen is None else chosen.type
+        return self._kinds[key]
+
+    def _constant(self, value: Value, target: DataType) -> NDArray[Any]:
+        key = (value, target)
+        if key not in self._data:
+            self._data[key] = converted_data(np.asarray(value.constant), target, saturate=True)
+        return self._data[key]
+
+
+def probe(kind: str, info: TensorInfo, target: DataType) -> Layer:
+    """Return a conversion in a network of its own, to ask about."""
+    network = Network()
+    return network.add(kind, [network.add_input("x", info)], outputs=[target])
+
+
+def may_convert(layer: Layer, sources: Collection[DataType]) -> bool:
+    """Return whether a layer computes on values of some types."""
+    if layer.spec.no_kernel or layer.type in ("Cast", "BitCast", "Debug") or is_conversion(layer):
+        return False
+    infos = (*layer.input_infos, *layer.output_infos)
+    return any(info is not None and info.data_type in sources for info in infos)
+
+
+def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
+    """Let all Float32 layers compute in 16 bits, if the options say so.
+
+    (Arm NN: Fp32NetworkToFp16Converter, Fp32NetworkToBf16Converter, ConvertConstantsFloatToHalf.)
+    Inputs and outputs of the network keep their types. Constants that the type cannot hold become
+    its largest numbers.
+
+    Returns:
+        How many layers compute in the type.
+    """
+    if options.reduce_fp32_to_fp16:
+        target = DataType.FLOAT16
+    elif options.reduce_fp32_to_bf16:
+        target = DataType.BFLOAT16
+    else:
+        return 0
+    layers = conversions.network.topological_order()
+    changed = [conversions.compute_in(layer, (DataType.FLOAT32,), target) for layer in layers]
+    conversions.clean()
+    conversions.network.remove_unused()
+    return sum(layer is not None for layer in changed)
+
+
+def _is_converted(layer: Layer, index: int, sources: Collection[DataType]) -> bool:
+    value = layer.inputs[index]
+    slot = layer.spec.input_slot(index)
+    return value is not None and value.info.data_type in sources and not slot.shapes_output
+
+
+def _added(
+    network: Network,
+    layer: Layer,
+    inputs: Sequence[Value | None],
+    sources: Collection[DataType],
+    target: DataType,
+) -> Layer | None:
+    """Add a layer in another type, None if its outputs do not fit."""
+    requested = [_request(each, sources, target) for each in layer.requested]
+    name = network.unique_name(layer.name)
+    try:
+        new = network.add(layer.type, inputs, layer.descriptor, name=name, outputs=requested)
+    except InvalidArgumentError:
+        return None
+    for old, made in zip(layer.output_infos, new.output_infos, strict=True):
+        fits = (old, old.with_data_type(target)) if old.data_type in sources else (old,)
+        if made not in fits:
+            network.remove(new)
+            return None
+    return new
+
+
+def _request(requested: Requested, sources: Collection[DataType], target: DataType) -> Requested:
+    if isinstance(requested, TensorInfo):
+        return requested.with_data_type(target) if requested.data_type in sources else requested
+    return target if requested in sources else requested
+
+
+def _copied(scratch: Network, value: Value, index: int) -> Value:
+    if value.constant is not None:
+        return scratch.add_constant(value.constant, value.info)
+    return scratch.add_input(str(index), value.info)

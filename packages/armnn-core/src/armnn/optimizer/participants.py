@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The backends that take part in preparing one network."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from armnn.optimizer.candidates import Candidate, FoldPermission
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingSink, TensorHandleFactories
+    from armnn.graph import Layer
+    from armnn.types import QuantizedArithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Participants:
+    """Who takes part in preparing a network.
+
+    Attributes:
+        candidates: The backends to choose from, in the order of preference.
+        named: Further backends that only a layer's own choice or hint can reach.
+        evaluators: The backends that compute constant layers, the first that can does.
+        factories: The tensor-handle factories of all of them.
+        profiler: Where the phases are recorded, if anywhere.
+        refused_folds: The layers on stored values that backends refused.
+    """
+
+    candidates: tuple[Candidate, ...]
+    named: tuple[Candidate, ...]
+    evaluators: tuple[Candidate, ...]
+    factories: TensorHandleFactories
+    profiler: ProfilingSink | None = None
+    refused_folds: set[Hashable] = field(default_factory=set)
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """Every backend that a layer may end up on."""
+        return (*self.candidates, *self.named)
+
+    def fold_permission(self) -> FoldPermission:
+        """Return who decides about layers on stored values."""
+        return FoldPermission(self.candidates, self.named, self.refused_folds)
+
+    def preferred(self, layers: Sequence[Layer]) -> Layer | None:
+        """Return the first layer that the most preferred backend runs.
+
+        Backends that run none of them are passed over; None if all are.
+        """
+        runs = (layer for each in self.all for layer in layers if each.supports(layer))
+        return next(runs, None)
+
+    def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
+        """Tell every backend how the network's quantised layers round."""
+        for candidate in (*self.all, *self.evaluators):
+            candidate.model.quantized_arithmetic = arithmetic

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Conversions between floating point types: layers and data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.graph import Layer
+
+FLOATS = {DataType.FLOAT32: "fp32", DataType.FLOAT16: "fp16", DataType.BFLOAT16: "bf16"}
+"""The types that are converted into each other, with Arm NN's short names."""
+
+_KINDS = {
+    (DataType.FLOAT16, DataType.FLOAT32): "ConvertFp16ToFp32",
+    (DataType.FLOAT32, DataType.FLOAT16): "ConvertFp32ToFp16",
+}
+
+
+def conversion_between(source: DataType, target: DataType) -> str:
+    """Return the layer type that converts from one type to another."""
+    return _KINDS.get((source, target), "Cast")
+
+
+def is_conversion(layer: Layer) -> bool:
+    """Return whether a layer converts between types of FLOATS."""
+    if layer.type not in ("ConvertFp16ToFp32", "ConvertFp32ToFp16", "Cast"):
+        return False
+    (info,) = layer.input_infos
+    return info is not None and {info.data_type, layer.output.info.data_type} <= FLOATS.keys()
+
+
+def converted_data(data: NDArray[Any], target: DataType, *, saturate: bool) -> NDArray[Any]:
+    """Return an array in another floating point type.
+
+    Args:
+        data: The array.
+        target: One of FLOATS.
+        saturate: Whether a finite number beyond the type becomes its largest one, else infinity.
+    """
+    with np.errstate(over="ignore"):
+        made = data.astype(target.numpy_dtype)
+    lost = np.isinf(made) & np.isfinite(data) if saturate else None
+    if lost is not None and lost.any():
+        made[lost] = np.nextafter(made[lost], made.dtype.type(0))
+    return made
