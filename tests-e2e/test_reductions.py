@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks in 16 bits come close to their results in float32."""
+"""Networks in 16 bits come close to their float32 results."""
 
 from __future__ import annotations
 

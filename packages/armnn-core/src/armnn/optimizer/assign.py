@@ -62,7 +62,7 @@ class Assignment:
         return None
 
     def converter(self, info: TensorInfo, to: DataType, first: str) -> str | None:
-        """Return the backend that converts to a type, None without one.
+        """Return the backend that converts to a type.
 
         Args:
             info: What is converted.
@@ -168,7 +168,7 @@ def assign_backends(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A backend; and why it takes the layer in Float32 only, if so."""
+    """A backend, and why it demands Float32."""
 
     backend: str
     reason: str = ""

@@ -111,7 +111,7 @@ class Conversions:
         return new
 
     def around(self, layer: Layer) -> tuple[list[Layer], list[Layer]]:
-        """Return the conversions that a layer reads, and those that read it."""
+        """Return the conversions before and behind a layer."""
         before = [v.producer for v in layer.inputs if v is not None and v in self._made]
         after = [reader for value in layer.outputs for reader in value.consumers]
         return before, [each for each in after if each.outputs and each.outputs[0] in self._made]
@@ -135,7 +135,7 @@ class Conversions:
         return removed
 
     def _source(self, value: Value) -> Value | None:
-        """Return what was converted to a value, None if nothing was."""
+        """Return a conversion's source, None for another value."""
         if value not in self._made or value.producer not in self.network:
             return None
         return value.producer.inputs[0]
@@ -149,7 +149,7 @@ class Conversions:
         return self._converted(value, target, f"{index}-{layer.name}")
 
     def _converted(self, value: Value, target: DataType, place: str) -> Value:
-        """Return a value in a type, by a conversion if it has another."""
+        """Return a value in a type, converted where needed."""
         if value.info.data_type is target:
             return value
         source = self._source(value)
@@ -193,7 +193,7 @@ class Conversions:
 
 
 def probe(kind: str, info: TensorInfo, target: DataType) -> Layer:
-    """Return a conversion in a network of its own, to ask about."""
+    """Return a conversion in a network of its own."""
     network = Network()
     return network.add(kind, [network.add_input("x", info)], outputs=[target])
 
@@ -207,7 +207,7 @@ def may_convert(layer: Layer, sources: Collection[DataType]) -> bool:
 
 
 def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
-    """Let all Float32 layers compute in 16 bits, if the options say so.
+    """Let Float32 layers compute in the options' 16 bits.
 
     (Arm NN: Fp32NetworkToFp16Converter, Fp32NetworkToBf16Converter, ConvertConstantsFloatToHalf.)
     Inputs and outputs of the network keep their types. Constants that the type cannot hold become
@@ -242,7 +242,7 @@ def _added(
     sources: Collection[DataType],
     target: DataType,
 ) -> Layer | None:
-    """Add a layer in another type, None if its outputs do not fit."""
+    """Add a layer in another type, if its outputs fit."""
     requested = [_request(each, sources, target) for each in layer.requested]
     name = network.unique_name(layer.name)
     try:

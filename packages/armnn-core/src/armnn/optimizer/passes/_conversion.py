@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def conversion_between(source: DataType, target: DataType) -> str:
-    """Return the layer type that converts from one type to another."""
+    """Return the layer type of a conversion."""
     return _KINDS.get((source, target), "Cast")
 
 
