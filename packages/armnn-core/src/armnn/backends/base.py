@@ -22,7 +22,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
-    from armnn.backends.cache import ProgramCache
+    from armnn.backends.cache import CachedProgram, ProgramCache
     from armnn.backends.control import ProfilingContext, ProfilingSink
     from armnn.backends.memory import TensorHandleFactories
     from armnn.backends.options import CreationOptions, OptionValue
@@ -263,4 +263,16 @@ class NetworkBackend(Backend):
 
         Raises:
             ArmnnError: The backend failed instead of answering.
+        """
+
+
+class CachingBackend(Backend):
+    """A backend that finds compiled programs in the network's cache."""
+
+    @abstractmethod
+    def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+        """Return the program of a :attr:`CachedProgram.cache_key`.
+
+        Raises:
+            StaleEntryError: It is not there, or does not fit any more.
         """

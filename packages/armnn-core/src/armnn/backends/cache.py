@@ -47,3 +47,17 @@ class ProgramCache(ABC):
     @abstractmethod
     def note(self, backend_id: str, layers: str, outcome: str, start_ns: int) -> None:
         """Record the outcome for an entry in log and profile."""
+
+
+class CachedProgram(ABC):
+    """A compiled program that may be in the network's cache."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def cache_key(self) -> Sequence[Any]:
+        """Its key for :meth:`CachingBackend.cached_program`, as JSON.
+
+        It is empty if the program is not in the cache.
+        """

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armnn.backends.cache import StaleEntryError
+from armnn.backends.base import CachingBackend
+from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
 from armnn.graph import Network
@@ -104,11 +105,10 @@ def _encoded_layer(
         stored["data"] = len(arrays)
         arrays.append(layer.data)
     if layer.compiled is not None:
-        from armnn.backends.native.program import NativeProgram  # late: it is loaded by now, or not
-
-        if not isinstance(layer.compiled, NativeProgram) or not layer.compiled.fingerprint:
+        key = layer.compiled.cache_key if isinstance(layer.compiled, CachedProgram) else ()
+        if not key:
             raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
-        stored["program"] = [layer.compiled.fingerprint, layer.compiled.names]
+        stored["program"] = key
     if layer.type in ("MemCopy", "MemImport"):
         raise UnstorableError("its tensors lie in several kinds of memory")
     return stored
@@ -207,14 +207,11 @@ def _typed(enumeration: type[ArmnnEnum] | None, value: Any) -> Any:
 
 
 def _program(row: dict[str, Any], participants: Participants) -> object:
-    from armnn.backends.native.backend import NativeBackend  # late: few models are stored
-
     (candidate,) = [each for each in participants.all if each.id == row["backend"]]
-    if not isinstance(candidate.backend, NativeBackend):
-        raise StaleEntryError(f"the backend {candidate.id!r} is no native one any more")
-    fingerprint, names = row["program"]
+    if not isinstance(candidate.backend, CachingBackend):
+        raise StaleEntryError(f"the backend {candidate.id!r} finds no programs in caches any more")
     try:
-        return candidate.backend.stored_program(fingerprint, tuple(names), candidate.model)
+        return candidate.backend.cached_program(row["program"], candidate.model)
     except StaleEntryError as error:
         raise StaleEntryError(f"of its program {row['name']!r}, {error}") from error
 

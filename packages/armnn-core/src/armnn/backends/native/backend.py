@@ -6,10 +6,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from armnn.backends.base import BackendContext, ModelContext, NetworkBackend
+from armnn.backends.base import BackendContext, CachingBackend, ModelContext, NetworkBackend
 from armnn.backends.ffi.errors import attempt, call
 from armnn.backends.ffi.library import NativeLoadError, extension_address, extension_table
 from armnn.backends.ffi.values import option_array
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from armnn.graph import Layer
 
 
-class NativeBackend(NetworkBackend):
+class NativeBackend(NetworkBackend, CachingBackend):
     """A backend in C.
 
     Each runtime has its own, even of the same library; ``copy.copy`` makes another one, without
@@ -208,15 +208,14 @@ class NativeBackend(NetworkBackend):
         """
         return compile_view(self.start(), self.api_version, view, _own(model))
 
-    def stored_program(
-        self, fingerprint: str, names: tuple[str, ...], model: ModelContext
-    ) -> NativeProgram:
+    def cached_program(self, key: Sequence[Any], model: ModelContext) -> NativeProgram:
         """Return a program that the network's cache has; see ``blobs.stored_program``.
 
         Raises:
             StaleEntryError: It is not there, or does not fit any more.
         """
-        return stored_program(self.start(), _own(model), fingerprint, names)
+        fingerprint, names = key
+        return stored_program(self.start(), _own(model), fingerprint, tuple(names))
 
     def create_context(self, options: CreationOptions) -> BackendContext:
         """Create the C backend with the runtime's options and allocator.

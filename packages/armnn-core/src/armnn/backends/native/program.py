@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from armnn.backends.cache import CachedProgram
 from armnn.backends.ffi.calls import is_late, raise_stored
 from armnn.backends.ffi.errors import Failure, call
 from armnn.backends.native.lifetimes import NativeObject
@@ -14,11 +15,13 @@ from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import reset_error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armnn.backends.ffi.library import Library
     from armnn.backends.footprint import Footprint
 
 
-class NativeProgram(NativeObject):
+class NativeProgram(NativeObject, CachedProgram):
     """A compiled graph.
 
     Attributes:
@@ -52,6 +55,11 @@ class NativeProgram(NativeObject):
         self.names = names
         self.fingerprint = ""
         self.footprint = footprint
+
+    @property
+    def cache_key(self) -> Sequence[Any]:
+        """Its graph's fingerprint, and the names of its layers."""
+        return (self.fingerprint, self.names) if self.fingerprint else ()
 
     @property
     def title(self) -> str:

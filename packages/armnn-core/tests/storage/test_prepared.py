@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Prepared networks as JSON and arrays, with any backend's programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from armnn import Network, TensorInfo
+from armnn.backends.base import CachingBackend
+from armnn.backends.cache import CachedProgram, StaleEntryError
+from armnn.layers.plumbing import PreCompiledDescriptor
+from armnn.optimizer import OptimizerOptions, Participants, Prepared, Report
+from armnn.optimizer.boundaries import place_tensors
+from armnn.optimizer.segments import Segments
+from armnn.storage.prepared import UnstorableError, decoded, encoded
+
+if TYPE_CHECKING:
+    from armnn.backends import ModelContext
+
+
+class Program(CachedProgram):
+    def __init__(self, *key: object) -> None:
+        self.key = key
+
+    @property
+    def cache_key(self) -> Sequence[Any]:
+        return self.key
+
+
+def prepared(compiled: object, participants: Participants) -> Prepared:
+    """Return a network of one layer, compiled by Keeper."""
+    network, info = Network("compiled"), TensorInfo((2,))
+    x = network.add_input("x", info)
+    descriptor = PreCompiledDescriptor(num_output_slots=1)
+    layer = network.add("PreCompiled", [x], descriptor, name="all", outputs=[info])
+    layer.backend, layer.compiled = "Keeper", compiled
+    network.add_output("y", layer.output)
+    placement = place_tensors(network, {}, participants.factories, OptimizerOptions())
+    return Prepared(network, placement, Report(()), Segments(network, None))
+
+
+def stored(made: Prepared) -> tuple[dict[str, Any], list[memoryview]]:
+    header, arrays = encoded(made)
+    assert arrays == []
+    return json.loads(json.dumps(header)), []
+
+
+@pytest.fixture
+def keeper(make_backend) -> type[Any]:
+    class Keeper(make_backend("Keeper"), CachingBackend):
+        def cached_program(self, key: Sequence[Any], model: ModelContext) -> CachedProgram:
+            if key[0] == "old":
+                raise StaleEntryError("it is too old")
+            return Program(*key)
+
+    return Keeper
+
+
+def test_a_backend_finds_its_program_by_the_key_of_the_program(keeper, participants) -> None:
+    parties = participants(keeper)
+    entry = stored(prepared(Program("abc", [1, 2]), parties))
+    found = decoded(*entry, parties, OptimizerOptions()).network.find("all")
+    assert isinstance(found.compiled, Program)
+    assert (found.backend, found.compiled.key) == ("Keeper", ("abc", [1, 2]))
+
+
+@pytest.mark.parametrize("compiled", [Program(), object()], ids=["no key", "no program"])
+def test_what_no_cache_has_is_not_stored(compiled, keeper, participants) -> None:
+    with pytest.raises(UnstorableError, match="Keeper compiled 'all' to what is not stored"):
+        encoded(prepared(compiled, participants(keeper)))
+
+
+def test_a_program_that_does_not_fit_makes_the_network_stale(keeper, participants) -> None:
+    parties = participants(keeper)
+    entry = stored(prepared(Program("old"), parties))
+    with pytest.raises(StaleEntryError, match="of its program 'all', it is too old"):
+        decoded(*entry, parties, OptimizerOptions())
+
+
+def test_a_backend_without_programs_makes_the_network_stale(
+    keeper, make_backend, participants
+) -> None:
+    entry = stored(prepared(Program("abc"), participants(keeper)))
+    others = participants(make_backend("Keeper"))
+    with pytest.raises(StaleEntryError, match="'Keeper' finds no programs in caches any more"):
+        decoded(*entry, others, OptimizerOptions())
