@@ -65,8 +65,8 @@ class OpenVinoBackend(Backend):
         given = sorted(options.backend_options.get(self.id, {}))
         if given:
             raise InvalidArgumentError(
-                f"backend 'OpenVino' has no options for a runtime: got {', '.join(given)}; those of "
-                f"a model are {', '.join(OPTIONS)}."
+                f"backend 'OpenVino' has no options for a runtime: got {', '.join(given)}; those "
+                f"of a model are {', '.join(OPTIONS)}."
             )
         return CoreUser()
 

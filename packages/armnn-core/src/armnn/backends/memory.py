@@ -77,8 +77,8 @@ class TensorHandle(ABC):
     def copy_from(self, array: NDArray[Any]) -> None:
         """Copy an array of host memory into the tensor.
 
-        Arm NN: ``CopyInFrom``. Since Backend API 1.2. A tensor that the host cannot reach copies here what :meth:`map`
-        would copy twice.
+        Arm NN: ``CopyInFrom``. Since Backend API 1.2. A tensor that the host cannot reach copies
+        here what :meth:`map` would copy twice.
         """
         try:
             np.copyto(self.map(), array)

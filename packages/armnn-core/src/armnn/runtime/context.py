@@ -10,6 +10,8 @@ from dataclasses import replace
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
@@ -17,7 +19,6 @@ from armnn.runtime.closing import Closing
 from armnn.runtime.outputs import check_shapes
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, TensorHandle
