@@ -95,7 +95,10 @@ def test_what_is_no_short_text_is_no_id(name: bytes | None, reason: str) -> None
     [
         ("", "GetBackendId answers '', expected letters and digits"),
         ("A b", "GetBackendId answers 'A b', expected letters and digits"),
-        ("Unknown", "GetBackendId answers 'Unknown', which names no backend"),
+        (
+            "Unknown",
+            "GetBackendId answers 'Unknown', expected another id, as 'Unknown' names no backend",
+        ),
     ],
 )
 def test_other_texts_are_no_ids(text: str, reason: str) -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from armnn_backend_api.names import EXPORTS, UNDEFINED_ID, VALID_ID
+from armnn_backend_api.names import EXPORTS, fault_of_id
 from armnn_backend_api.table import TableError, read_table, read_text, read_zero_terminated
 from armnn_backend_api.version import BackendVersion
 
@@ -133,12 +133,9 @@ def check_id(backend_id: str) -> None:
     Raises:
         LibraryError: It has other characters than letters and digits, or names no backend.
     """
-    if not VALID_ID.fullmatch(backend_id):
-        reason = f"GetBackendId answers {backend_id!r}, expected letters and digits"
-        raise LibraryError("id", reason)
-    if backend_id == UNDEFINED_ID:
-        reason = f"GetBackendId answers {backend_id!r}, which names no backend"
-        raise LibraryError("id", reason)
+    fault = fault_of_id(backend_id)
+    if fault:
+        raise LibraryError("id", f"GetBackendId answers {backend_id!r}, {fault}")
 
 
 def _typed(function: Any, result: Any, *arguments: Any) -> Any:

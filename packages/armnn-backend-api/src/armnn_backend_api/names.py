@@ -14,6 +14,7 @@ __all__ = [
     "SHARED_MEMORY",
     "UNDEFINED_ID",
     "VALID_ID",
+    "fault_of_id",
 ]
 
 VALID_ID: Final = re.compile(r"[A-Za-z0-9]+")
@@ -36,3 +37,16 @@ DEVICE_MEMORY: Final = "armnn.device/1"
 
 HOST_PYTHON: Final = "armnn.host.python/1"
 """The extension of a host by which Python classes serve files whose table is static C."""
+
+
+def fault_of_id(backend_id: object) -> str:
+    """Return what was expected of an id, "" if it is valid.
+
+    The rule is the same for backends of every origin: the entry point of a distribution, a shared
+    library, a registration by the program.
+    """
+    if not isinstance(backend_id, str) or not VALID_ID.fullmatch(backend_id):
+        return "expected letters and digits"
+    if backend_id == UNDEFINED_ID:
+        return f"expected another id, as {UNDEFINED_ID!r} names no backend"
+    return ""

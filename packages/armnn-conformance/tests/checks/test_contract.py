@@ -106,6 +106,7 @@ def test_a_wrong_description_is_caught(
     [
         ("id", "two words", "the id is 'two words': expected letters and digits"),
         ("id", 7, "the id is 7"),
+        ("id", "Unknown", "the id is 'Unknown': expected another id, as 'Unknown' names no"),
         ("api_version", (1, 0), "api_version is \\(1, 0\\): expected a BackendVersion up to"),
     ],
 )

@@ -135,6 +135,14 @@ def test_an_id_is_letters_and_digits(tmp_path: Path, name: str) -> None:
     assert "has no valid id: expected letters and digits" in found.entry.message
 
 
+def test_the_word_for_no_backend_is_no_id(tmp_path: Path) -> None:
+    """Files that call themselves so are refused, too."""
+    with installed(tmp_path, backend_plugin("Unknown"), alone=True):
+        (found,) = static_backends(BACKEND_API_VERSION)
+    assert found.entry.state is BackendState.FAILED
+    assert "has no valid id: expected another id, as 'Unknown' names no b" in found.entry.message
+
+
 def test_stale_metadata_is_told_with_its_folder(tmp_path: Path) -> None:
     with installed(tmp_path, backend_plugin("Acme"), alone=True):
         (tmp_path / "armnn_backend_acme.py").unlink()

@@ -95,6 +95,14 @@ def test_static_backends_can_be_switched_off(tmp_path: Path) -> None:
             registry.get("Acme")
 
 
+def test_the_word_for_no_backend_is_no_id_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", "CpuRef,-Unknown")
+    with pytest.raises(InvalidArgumentError, match="is not a list of ids: got '-Unknown', expect"):
+        BackendRegistry()
+
+
 def test_a_text_is_no_list_of_allowed_backends() -> None:
     with pytest.raises(
         InvalidArgumentError,

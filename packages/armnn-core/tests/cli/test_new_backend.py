@@ -112,9 +112,14 @@ def test_the_backend_adds_and_refuses_the_rest(
 @pytest.mark.parametrize(
     ("vendor", "backend_id", "message"),
     [
-        ("Acme Inc.", "Npu", "The vendor of a backend is letters and digits.*got 'Acme Inc.'"),
-        ("Acme", "../Npu", "The id of a backend is letters and digits.*got '../Npu'"),
-        ("Acme", "", "The id of a backend is letters and digits.*got ''"),
+        (
+            "Acme Inc.",
+            "Npu",
+            "The vendor of a backend becomes.*got 'Acme Inc.', expected letters",
+        ),
+        ("Acme", "../Npu", "The id of a backend becomes part of.*got '../Npu', expected letters"),
+        ("Acme", "", "The id of a backend becomes part of file names: got '', expected le"),
+        ("Acme", "Unknown", "got 'Unknown', expected another id, as 'Unknown' names no backend"),
     ],
 )
 def test_names_that_cannot_be_part_of_a_file_name_are_refused(

@@ -7,7 +7,6 @@ Each check is a function that raises :class:`~armnn_conformance.running.Nonconfo
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from armnn.graph import Layer, Network
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
 from armnn.single_layer import foreign_layer
 from armnn.tensor import TensorInfo
+from armnn_backend_api.names import fault_of_id
 from armnn_conformance.checks.correctness import answer_of
 from armnn_conformance.running import LAYER, BoundCase, NonconformityError, layer_of
 
@@ -50,8 +50,9 @@ def check_identity(subject: Subject) -> None:
         NonconformityError: One of them is not.
     """
     backend = subject.backend
-    if not isinstance(backend.id, str) or not re.fullmatch("[A-Za-z0-9]+", backend.id):
-        raise NonconformityError(f"the id is {backend.id!r}: expected letters and digits")
+    fault = fault_of_id(backend.id)
+    if fault:
+        raise NonconformityError(f"the id is {backend.id!r}: {fault}")
     version = backend.api_version
     if not isinstance(version, BackendVersion) or not is_compatible(version, BACKEND_API_VERSION):
         raise NonconformityError(

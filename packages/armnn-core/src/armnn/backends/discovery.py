@@ -19,7 +19,7 @@ from armnn.backends.ranges import DeclaredRange, declared_range
 from armnn.backends.sources import FoundSource, SourceRecord, sources_for
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, __version__, is_compatible
-from armnn_backend_api.names import VALID_ID
+from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from armnn.backends.locking import Lock
@@ -89,10 +89,11 @@ def _verdict(
 ) -> tuple[BackendState, str, str]:
     """Return state, reason and remedy, known without an import."""
     distribution = entry_point.distribution
-    if not VALID_ID.fullmatch(entry_point.name):
+    fault = fault_of_id(entry_point.name)
+    if fault:
         return (
             BackendState.FAILED,
-            "has no valid id: expected letters and digits",
+            f"has no valid id: {fault}",
             f"tell the authors of {distribution.name}",
         )
     if entry_point.is_stale:
@@ -192,13 +193,9 @@ def _verdict_on_file(
     """Return state, stage, reason and remedy of an unopened file."""
     if record.reason:
         return BackendState.FAILED, record.stage, record.reason, record.remedy
-    if not VALID_ID.fullmatch(record.id):
-        return (
-            BackendState.FAILED,
-            "id",
-            "has no valid id: expected letters and digits",
-            "tell its authors",
-        )
+    fault = fault_of_id(record.id)
+    if fault:
+        return BackendState.FAILED, "id", f"has no valid id: {fault}", "tell its authors"
     needed = record.api_version
     if needed is not None and not is_compatible(needed, api_version):
         reason, remedy = incompatibility(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError
-from armnn_backend_api.names import VALID_ID
+from armnn_backend_api.names import fault_of_id
 
 if TYPE_CHECKING:
     from armnn.backends.entries import BackendEntry
@@ -79,7 +79,7 @@ class Selection:
         text = environment(VARIABLE) or ""
         words = [word.strip() for word in text.split(",") if word.strip()]
         for word in words:
-            if not VALID_ID.fullmatch(word.removeprefix("-")):
+            if fault_of_id(word.removeprefix("-")):
                 raise InvalidArgumentError(
                     f"the environment variable {VARIABLE}={text!r} is not a list of ids: got "
                     f"{word!r}, expected for example '{REFERENCE},{FAST}' or '-{FAST}'"

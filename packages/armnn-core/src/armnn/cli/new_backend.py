@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from armnn._installing import FIND_LINKS, WHEELHOUSE
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION
-from armnn_backend_api.names import VALID_ID
+from armnn_backend_api.names import fault_of_id
 
 TEMPLATES = files("armnn.cli") / "templates"
 SUFFIX = ".template"
@@ -84,13 +84,13 @@ def write_backend(vendor: str, backend_id: str, output: Path, kind: Kind = "pyth
         The distribution's folder.
 
     Raises:
-        InvalidArgumentError: The vendor or the id is not letters and digits, or the folder exists.
+        InvalidArgumentError: The vendor or the id is none, or the folder exists.
     """
     for name, text in (("vendor", vendor), ("id", backend_id)):
-        if not VALID_ID.fullmatch(text):
+        fault = fault_of_id(text)
+        if fault:
             raise InvalidArgumentError(
-                f"The {name} of a backend is letters and digits, as it becomes part of file names: "
-                f"got {text!r}."
+                f"The {name} of a backend becomes part of file names: got {text!r}, {fault}."
             )
     values = _values(vendor, backend_id)
     folder = output / values["distribution"]

@@ -60,7 +60,7 @@ REFUSED = [
     ('-DMOCK_GET_ID="A b"', "id", "GetBackendId answers 'A b', expected letters and digits"),
     ('-DMOCK_GET_ID="\\xff"', "id", r"GetBackendId is b'\xff', expected UTF-8"),
     ('-DMOCK_GET_ID="A\\n"', "id", r"GetBackendId is 'A\n', expected printable characters"),
-    ('-DMOCK_GET_ID="Unknown"', "id", "answers 'Unknown', which names no backend"),
+    ('-DMOCK_GET_ID="Unknown"', "id", "answers 'Unknown', expected another id, as"),
     (
         '-DMOCK_GET_ID="' + "x" * 300 + '"',
         "id",
