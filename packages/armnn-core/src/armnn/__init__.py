@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from armnn.__about__ import __version__
 from armnn.backends import CreationOptions
+from armnn.backends.registration import register_backend, unregister_backend
 from armnn.errors import ArmnnError
 from armnn.graph import Layer, Network, Value
 from armnn.layers import LayerType
@@ -110,4 +111,6 @@ __all__ = [
     "load_model",
     "optimize",
     "parse",
+    "register_backend",
+    "unregister_backend",
 ]

@@ -84,6 +84,11 @@ class BackendEntry:
         return not self.source
 
     @property
+    def is_registered(self) -> bool:
+        """Whether the program registered it, without a package."""
+        return not (self.source or self.distribution or self.location)
+
+    @property
     def owner(self) -> str:
         """The distribution with version, or the origin without one."""
         return f"{self.distribution} {self.version}" if self.distribution else self.origin

@@ -42,6 +42,7 @@ class FoundBackend:
         obtain: Callable[[], object],
         api_version: BackendVersion,
         audited: tuple[str | None, str, str | None],
+        again: Callable[[], object] | None = None,
     ) -> None:
         """Note what was found; nothing is loaded yet.
 
@@ -50,12 +51,14 @@ class FoundBackend:
             obtain: Imports or opens it and returns the class or the instance.
             api_version: The Backend API version that the core provides.
             audited: The arguments of the audit event.
+            again: What makes a further backend after one that ``obtain`` made.
         """
         self.may_load = entry.state is BackendState.KNOWN
         self.entry = entry
         self._obtain = obtain
         self._api_version = api_version
         self._audited = audited
+        self._again = again
         self._found: _BackendOrClass | None = None
         self._first: Backend | None = None
         self._made: WeakKeyDictionary[object, Backend] = WeakKeyDictionary()
@@ -107,10 +110,8 @@ class FoundBackend:
             )
         self._is_loading = True
         try:
-            found = self._checked_type(self._import())
-            self._check_id(found)
-            self._check_version(found)
-            self._first = self._made_of(found)
+            found = self._checked(self._import())
+            self._first = self._made_of(found, is_first=True)
         except _RefusedError as refused:
             self._cause = refused.__cause__
             self.entry = replace(
@@ -135,12 +136,18 @@ class FoundBackend:
             entry = replace(self.entry, reason=refused.reason, remedy=refused.remedy)
             raise entry.error() from refused.__cause__
 
-    def _made_of(self, found: _BackendOrClass) -> Backend:
+    def _made_of(self, found: _BackendOrClass, *, is_first: bool = False) -> Backend:
         try:
             if not isinstance(found, Backend):
                 return found()
+            if self._again is not None:
+                return (
+                    found
+                    if is_first
+                    else self._made_of(self._checked(self._again()), is_first=True)
+                )
             return copy.copy(found) if hasattr(type(found), "__copy__") else found
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, _RefusedError):
             raise
         except BaseException as error:
             raise self._failed(f"cannot be made: {describe_error(error)}") from error
@@ -153,7 +160,8 @@ class FoundBackend:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit too: a plug-in must not end the process
-            what = "imported" if self.entry.is_static else "opened"
+            what = "made" if self.entry.is_registered else "imported"
+            what = what if self.entry.is_static else "opened"
             is_ours = isinstance(error, BackendUnavailableError)
             reason = (
                 f"cannot be {what}: {str(error).rstrip('.') if is_ours else describe_error(error)}"
@@ -163,6 +171,12 @@ class FoundBackend:
             raise self._failed(reason, *words) from error
         self.entry = replace(self.entry, import_seconds=time.perf_counter() - start)
         return found
+
+    def _checked(self, found: object) -> _BackendOrClass:
+        backend = self._checked_type(found)
+        self._check_id(backend)
+        self._check_version(backend)
+        return backend
 
     def _checked_type(self, found: object) -> _BackendOrClass:
         if isinstance(found, Backend) or (isinstance(found, type) and issubclass(found, Backend)):

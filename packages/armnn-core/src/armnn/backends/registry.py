@@ -15,6 +15,7 @@ from armnn.backends.discovery import dynamic_backends, static_backends
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
+from armnn.backends.registration import registered_backends
 from armnn.backends.selection import Selection
 from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
@@ -33,9 +34,9 @@ class BackendRegistry:
     """One entry per found backend, and the loaded backends.
 
     A static backend is imported once per process; each registry makes its own of it. Of several
-    backends of one id the first wins that may be loaded: static before dynamic, static ones by
-    normalised distribution name, dynamic ones in the order in which their source found them. Safe
-    to be used by several threads.
+    backends of one id the first wins that may be loaded: registered before installed before dynamic
+    ones; installed ones by normalised distribution name, dynamic ones in the order in which their
+    source found them. Safe to be used by several threads.
     """
 
     def __init__(
@@ -155,7 +156,9 @@ class BackendRegistry:
     def _rows(self) -> Iterator[tuple[FoundBackend, BackendEntry]]:
         """Yield found backends with entries as this registry sees them."""
         winners: dict[str, BackendEntry] = {}
-        for found in (*static_backends(self._api_version), *self._dynamic_backends()):
+        api = self._api_version
+        every = (*registered_backends(api), *static_backends(api), *self._dynamic_backends())
+        for found in every:
             entry = found.entry
             refusal = self._selection.refusal(entry) or self._lock_refusal(entry)
             if refusal is not None:
@@ -176,6 +179,10 @@ class BackendRegistry:
         """
         if self._locked is None or not entry.is_static:
             return None
+        if entry.is_registered:
+            return "is registered by the program, and a lock file admits packages and files only", (
+                "install it as a package and lock it"
+            )
         refusal = self._locked.refusal_of_distribution(entry.distribution, entry.location)
         return refusal if any(refusal) else None
 

@@ -224,7 +224,7 @@ def _findings(entries: Sequence[BackendEntry]) -> list[Finding]:
             is_problem=False,
         )
         for entry in entries
-        if entry.is_static and not entry.declared_range
+        if entry.is_static and not (entry.declared_range or entry.is_registered)
     ]
     if not entries:
         found.append(Finding(f"No backend is installed. The usual ones: {install_command(USUAL)}."))
