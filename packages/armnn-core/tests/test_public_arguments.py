@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,8 +211,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "info_of": (info_of, {"array": np.zeros(3)}),
     "CreationOptions": (
         armnn.CreationOptions, {f.name: f.default for f in fields(armnn.CreationOptions)
-                                if f.name not in ("backend_options", "custom_allocators")}
-        | {"backend_options": {}, "custom_allocators": {}},
+                                if f.default is not MISSING}
+        | {"backend_options": {}, "custom_allocators": {}, "memory_strategies": {}},
     ),
     "quantize": (quantization.quantize, {"values": np.zeros((2, 3)), "info": INFO}),
     "dequantize": (quantization.dequantize, {"stored": np.zeros((2, 3), np.int8), "info": INFO}),
@@ -328,12 +328,20 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     network.add_output("copy", x)
     model = runtime.load_model(network, ["Fake"], quantize=quantize)
     array = np.zeros((1, 1), np.float32 if quantize and scales else x.info.data_type.numpy_dtype)
-    good = {"inputs": {"x": array}, "timeout": 10.0, "cancel": None, "profiler": None}
+    arrays = {"inputs": {"x": array}, "outputs": {"copy": np.empty_like(array)}}
+    good = {**arrays, "timeout": 10.0, "cancel": None, "profiler": None}
     assert set(good) == set(inspect.signature(model.run).parameters)
     model.run(**good)
     assert failures(model.run, good) == []
     assert failures(lambda inputs: model.run(inputs), {"inputs": {"x": array}}) == []  # again
     assert failures(lambda x: model.run({"x": x}), {"x": array}) == []
+    assert failures(lambda y: model.run({"x": array}, {"copy": y}), {"y": array}) == []
+    bound = {**arrays, "states": None}
+    assert set(bound) == set(inspect.signature(model.bind).parameters)
+    assert failures(model.bind, bound) == []
+    assert failures(lambda x: model.bind({"x": x}), {"x": array}) == []
+    assert failures(lambda y: model.bind({"x": array}, {"copy": y}), {"y": array}) == []
+    assert failures(lambda s: model.bind({"x": array}, states={"x": s}), {"s": "copy"}) == []
     assert failures(model.prepare, {"shapes": {"x": (1, 1)}}) == []
     assert failures(lambda x: model.prepare({"x": x}), {"x": (1, 1)}) == []
     assert failures(lambda dim: model.prepare({"x": (dim, 1)}), {"dim": 1}) == []

@@ -109,9 +109,14 @@ class Events(BackendContext):
         self.log.append("close")
 
 
-@pytest.mark.parametrize("option", ["backend_options", "custom_allocators"])
+@pytest.mark.parametrize("option", ["backend_options", "custom_allocators", "memory_strategies"])
 def test_what_the_options_name_must_exist(make_backend, make_runtime, option: str) -> None:
-    value = {} if option == "backend_options" else HostAllocator()
+    values = {
+        "backend_options": {},
+        "custom_allocators": HostAllocator(),
+        "memory_strategies": "StrategyValidator",
+    }
+    value = values[option]
     with pytest.raises(
         UnknownBackendError, match=r"no backend 'fake' \(known here: Fake\); did you mean 'Fake'\?"
     ):

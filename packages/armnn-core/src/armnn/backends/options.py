@@ -33,8 +33,13 @@ class CreationOptions:
         allowed_backends: If given, only these ids may be loaded.
         backend_options: Options for the contexts of backends, by backend id.
         custom_allocators: Where the working memory of a backend comes from, by backend id.
-        memory_strategy: The name of the memory planner's strategy.
+        memory_strategy: The memory planner's strategy: "ConstantMemoryStrategy",
+            "SingleAxisPriorityList", "StrategyValidator" or "StrategyValidator(NAME)", which check
+            each layout, or the name of an entry point of ``armnn.memory_strategies``.
         plan_limit: How many specialisations of a network with dynamic shapes are kept.
+        memory_strategies: Other strategies, by backend id, or by "*" for all backends without one:
+            names as above, or functions from a list of ``armnn.runtime.Block`` to an
+            ``armnn.runtime.Layout``.
     """
 
     dynamic_backends_path: str | None = None
@@ -49,6 +54,7 @@ class CreationOptions:
     custom_allocators: Mapping[str, Allocator] = field(default_factory=dict)
     memory_strategy: str = "SingleAxisPriorityList"
     plan_limit: int = 16
+    memory_strategies: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for options of a wrong kind."""
@@ -94,6 +100,18 @@ def _allocators(value: object, what: str) -> Mapping[str, Any]:
     return mapping(value, what)
 
 
+def _strategy(value: object, what: str) -> object:
+    if not isinstance(value, str) and (isinstance(value, type) or not callable(value)):
+        raise refused(what, value, "the name of a strategy, or a function of blocks")
+    return value
+
+
+def _strategies(value: object, what: str) -> Mapping[str, Any]:
+    for name, strategy in _by_id(value, what).items():
+        _strategy(strategy, f"{what} for {name!r}")
+    return mapping(value, what)
+
+
 def _options_by_id(value: object, what: str) -> Mapping[str, Any]:
     for name, options in _by_id(value, what).items():
         mapping(options, f"{what} for {name!r}")
@@ -112,6 +130,7 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "backend_options": _options_by_id,
     "custom_allocators": _allocators,
     "memory_strategy": text,
+    "memory_strategies": _strategies,
     "plan_limit": integer,
 }
 """What makes a value of each field of CreationOptions."""

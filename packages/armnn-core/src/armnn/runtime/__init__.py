@@ -5,6 +5,18 @@ from __future__ import annotations
 
 from armnn.runtime.default import default_runtime, load_model, optimize
 from armnn.runtime.loaded_network import LoadedNetwork
+from armnn.runtime.memory import Block, Layout, MemoryValidationError
 from armnn.runtime.runtime import Runtime
+from armnn.runtime.strategies import StrategyValidator
 
-__all__ = ["LoadedNetwork", "Runtime", "default_runtime", "load_model", "optimize"]
+__all__ = [
+    "Block",
+    "Layout",
+    "LoadedNetwork",
+    "MemoryValidationError",
+    "Runtime",
+    "StrategyValidator",
+    "default_runtime",
+    "load_model",
+    "optimize",
+]

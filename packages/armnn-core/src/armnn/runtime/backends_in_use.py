@@ -22,6 +22,7 @@ from armnn.errors import (
 )
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime.closing import Closing
+from armnn.runtime.strategies import ANY_BACKEND
 
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions, ProfilingSink
@@ -46,7 +47,8 @@ class BackendsInUse:
         """Find the backends; open those that the options name.
 
         Raises:
-            UnknownBackendError: Options or an allocator are for a backend that does not exist.
+            UnknownBackendError: Options, an allocator or a strategy are for a backend that does not
+                exist.
             BackendUnavailableError: One that is named cannot be used.
             InvalidArgumentError: One does not take its options or its allocator.
         """
@@ -55,7 +57,12 @@ class BackendsInUse:
         self._lock = threading.RLock()
         self._opened: list[tuple[Backend, BackendContext | None]] = []
         try:
-            for backend_id in dict.fromkeys((*options.backend_options, *options.custom_allocators)):
+            named = (
+                *options.backend_options,
+                *options.custom_allocators,
+                *(each for each in options.memory_strategies if each != ANY_BACKEND),
+            )
+            for backend_id in dict.fromkeys(named):
                 self._named(backend_id)
         except BaseException as error:
             self._undo(error)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.backends import ArrayHandle, TensorHandle
-from armnn.runtime.handles import CopyWorkload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def steps_after(
         if handle is not None:
             target = ArrayHandle(handle.info, arrays[layer.name])
             if not stands_on(handle, target):
-                steps.append((layer, CopyWorkload().bind([handle], [target])))
+                steps.append((layer, partial(handle.copy_to, arrays[layer.name])))
     return steps
 
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armnn.backends import ArrayHandle, ProfilingSink
 from armnn.backends.control import current_control
 from armnn.errors import CancelledError, DeadlineExceededError, ExecutionError
@@ -19,6 +17,7 @@ from armnn.runtime.closing import Closing
 from armnn.runtime.outputs import check_shapes
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import Allocator, MemoryManager, OptionValue, Step, TensorHandle
@@ -235,12 +234,9 @@ def _copy_out(handle: TensorHandle) -> NDArray[Any]:
 
 
 def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray[Any]:
-    try:
-        made = handle.map()
-        check_shapes({name: target}, {name: made.shape})
-        np.copyto(target, made)
-    finally:
-        handle.unmap()
+    if not handle.info.is_static:
+        check_shapes({name: target}, {name: handle.map().shape})
+    handle.copy_to(target)
     return target
 
 

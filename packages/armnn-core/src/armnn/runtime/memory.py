@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from armnn.backends import ALIGNMENT
-from armnn.errors import ArmnnError, InvalidArgumentError
+from armnn.errors import ArmnnError
 
 
 class MemoryValidationError(ArmnnError, RuntimeError):
@@ -47,6 +47,7 @@ class Layout:
 
 
 Strategy: TypeAlias = Callable[[Sequence[Block]], Layout]
+"""A function from lifetimes to offsets; it must depend on nothing else."""
 
 
 def constant_memory(blocks: Sequence[Block]) -> Layout:
@@ -90,35 +91,17 @@ def single_axis_priority_list(blocks: Sequence[Block]) -> Layout:
     return Layout(tuple(offsets), size)
 
 
-STRATEGIES: dict[str, Strategy] = {
-    "ConstantMemoryStrategy": constant_memory,
-    "SingleAxisPriorityList": single_axis_priority_list,
-}
-"""The strategies that ``CreationOptions.memory_strategy`` can name."""
-
-
-def plan_memory(blocks: Sequence[Block], strategy: str) -> Layout:
-    """Place blocks by the strategy of that name.
-
-    Raises:
-        InvalidArgumentError: There is no such strategy.
-    """
-    try:
-        chosen = STRATEGIES[strategy]
-    except KeyError:
-        raise InvalidArgumentError(
-            f"there is no memory strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}"
-        ) from None
-    return chosen(blocks)
-
-
 def validate_layout(blocks: Sequence[Block], layout: Layout) -> None:
-    """Check a layout (Arm NN: ``StrategyValidator``).
+    """Check a layout.
 
     Raises:
-        MemoryValidationError: Two blocks that live at the same time overlap, or one leaves the
-            arena or is not aligned.
+        MemoryValidationError: Two blocks that live at the same time overlap, one leaves the arena
+            or is not aligned, or one has no offset.
     """
+    if len(layout.offsets) != len(blocks):
+        raise MemoryValidationError(
+            f"there are {len(layout.offsets)} offsets for {len(blocks)} blocks"
+        )
     for index, block in enumerate(blocks):
         start = layout.offsets[index]
         if start % ALIGNMENT or start < 0 or start + block.size > layout.size:

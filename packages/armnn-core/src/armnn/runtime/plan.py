@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import (
@@ -22,7 +23,7 @@ from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
 from armnn.runtime.handles import ComputedHandle, CopyWorkload, constant_handle, handle_at
 from armnn.runtime.lifetimes import lifetimes
-from armnn.runtime.memory import Block, Layout, plan_memory
+from armnn.runtime.memory import Block, Layout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, Step
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
+    from armnn.runtime.strategies import MemoryStrategies
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
@@ -65,7 +67,7 @@ class Plan:
         prepared: Prepared,
         participants: Participants,
         allocators: Mapping[str, Allocator],
-        memory_strategy: str,
+        strategies: MemoryStrategies,
     ) -> None:
         self.prepared = prepared
         self._participants = participants
@@ -76,7 +78,7 @@ class Plan:
         }
         self._constants = self._place_constants()
         self._lifetimes = lifetimes(self._order)
-        self.arenas = self._plan_arenas(allocators, memory_strategy)
+        self.arenas = self._plan_arenas(allocators, strategies)
         self._pool: deque[ExecutionContext] = deque()
         self._closed = False
 
@@ -169,7 +171,9 @@ class Plan:
         preferences = self.prepared.placement.preferences(layer)
         return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
 
-    def _plan_arenas(self, allocators: Mapping[str, Allocator], strategy: str) -> dict[str, Arena]:
+    def _plan_arenas(
+        self, allocators: Mapping[str, Allocator], strategies: MemoryStrategies
+    ) -> dict[str, Arena]:
         """Lay out the host tensors, in one arena per backend."""
         owned: dict[str, list[Value]] = {}
         for value in self._lifetimes:
@@ -178,7 +182,7 @@ class Plan:
         arenas: dict[str, Arena] = {}
         for backend_id, values in owned.items():
             blocks = [Block(*self._lifetimes[value], value.info.size_bytes) for value in values]
-            layout = plan_memory(blocks, strategy)
+            layout = strategies.place(backend_id, blocks)
             arenas[backend_id] = Arena(
                 tuple(values), layout, self._allocator(backend_id, allocators)
             )
@@ -244,13 +248,13 @@ class Plan:
         managers: Mapping[str, MemoryManager],
     ) -> list[tuple[Layer, Step]]:
         """Return steps that copy a caller's arrays into inputs."""
-        steps = []
+        steps: list[tuple[Layer, Step]] = []
         for layer in self.prepared.network.inputs:
             self._make_handles(layer, handles, managers)
             handle = handles[layer.output]
             given = ArrayHandle(layer.output.info, arrays[layer.name])
             if not stands_on(handle, given):
-                steps.append((layer, CopyWorkload().bind([given], [handle])))
+                steps.append((layer, partial(handle.copy_from, arrays[layer.name])))
         return steps
 
     def _make_handles(

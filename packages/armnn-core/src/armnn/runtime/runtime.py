@@ -24,6 +24,7 @@ from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
 from armnn.runtime.request import LoadRequest, check_profiler, checked_request
+from armnn.runtime.strategies import MemoryStrategies
 from armnn.storage.source import ModelSource
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class Runtime(NetworkOwner):
         """
         self.options = (
             CreationOptions() if options is None else instance(options, CreationOptions, "options")
+        )
+        self._strategies = MemoryStrategies(
+            self.options.memory_strategy, self.options.memory_strategies
         )
         self._backends = BackendsInUse(self.options)
         self._gate = Gate("the runtime")
@@ -297,7 +301,7 @@ class Runtime(NetworkOwner):
                     prepared,
                     participants,
                     self.options.custom_allocators,
-                    self.options.memory_strategy,
+                    self._strategies,
                 )
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
