@@ -14,9 +14,7 @@ a probe time-out of 1 s, and warm, with the verdicts of before. gcc builds the f
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import os
 import runpy
 import statistics
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from armnn_backend_api import get_include
+from benchmarks.overhead import command
 from tools import ROOT
 
 TESTS = ROOT / "packages" / "armnn-dynamic-loader" / "tests"
@@ -90,18 +89,5 @@ def line(row: dict[str, Any]) -> str:
     )
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    row = measure(arguments.rounds)
-    print(json.dumps(row) if arguments.json else line(row))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(__doc__, measure, line, "--rounds", 5))

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -21,6 +19,7 @@ import numpy as np
 
 from armnn import Network, Runtime, TensorInfo
 from armnn_conformance import backend_plugin, installed
+from benchmarks.overhead import command
 
 ROUNDS = 2000
 
@@ -66,18 +65,5 @@ def line(row: dict[str, Any]) -> str:
     )
 
 
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--layers", type=int, default=100)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    row = measure(arguments.layers)
-    print(json.dumps(row) if arguments.json else line(row))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.run(__doc__, measure, line, "--layers", 100))
