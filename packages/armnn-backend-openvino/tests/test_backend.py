@@ -88,6 +88,27 @@ def test_open_shapes_are_compiled_for_each_shape(runtime: armnn.Runtime) -> None
         )
 
 
+def test_a_profiler_learns_the_layers_inside(runtime: armnn.Runtime) -> None:
+    loaded = runtime.load_network(runtime.optimize(classifier(), backends=["OpenVino"]))
+    x = np.ones((1, 3, 8, 8), np.float32)
+    for _ in range(2):
+        recorder = armnn.profiling.Recorder()
+        loaded.run({"x": x}, profiler=recorder)
+        kernels = [e for e in recorder.events if e.details["category"] == "kernel"]
+        # OpenVINO computes the sigmoid in the convolution; a mean is one node, and so is a softmax.
+        known = {e.name: e.details["type"] for e in kernels}
+        assert known.items() >= {"conv": "Convolution2d", "softmax": "Softmax"}.items()
+        assert {event.details["backend"] for event in kernels} == {"OpenVino"}
+        (part,) = (e for e in recorder.events if e.details["category"] == "layer")
+        assert part.start_ns <= kernels[0].start_ns
+        assert sum(event.duration_ns for event in kernels) <= part.duration_ns
+        loaded.run({"x": x})  # reports nothing
+        assert len(recorder.events) == len(kernels) + 2
+    times = armnn.profiling.layer_times(recorder.events, loaded.report)
+    counted = {time.layer: time.multiply_adds for time in times}
+    assert counted["conv"] == 3 * 3 * 4 * 27  # 3x3 places of 4 channels sum 3x3x3 products
+
+
 def test_threads_run_one_network_at_once(runtime: armnn.Runtime) -> None:
     loaded = runtime.load_network(runtime.optimize(classifier(), backends=["OpenVino"]))
     inputs = np.random.default_rng(2).standard_normal((8, 1, 3, 8, 8), np.float32)

@@ -23,10 +23,12 @@ from armnn.errors import BackendError, InvalidArgumentError
 from armnn.graph import Network
 from armnn_backend_openvino.compiled import CompiledSubgraph, CompiledWorkload
 from armnn_backend_openvino.devices import OPTIONS, CoreUser, core, device_of
+from armnn_backend_openvino.kernel_times import KernelTimes
 from armnn_backend_openvino.support import support_of
 from armnn_parser_onnx.export import NotExportableError
 
 if TYPE_CHECKING:
+    from armnn.backends import ProfilingContext, ProfilingSink
     from armnn.graph import Layer
 
 
@@ -84,6 +86,10 @@ class OpenVinoBackend(Backend):
             )
         device_of(options)
         return ModelContext(options)
+
+    def create_profiling_context(self, sink: ProfilingSink) -> ProfilingContext:
+        """Return what reports the times of OpenVINO's nodes."""
+        return KernelTimes(sink)
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Replace a subgraph by one PreCompiled layer, or fail it."""

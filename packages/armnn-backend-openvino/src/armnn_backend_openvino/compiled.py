@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import functools
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from armnn.backends import Step, TensorHandle, Workload
 from armnn.errors import BackendError, InvalidArgumentError
 from armnn_backend_openvino.devices import core, device_of, properties_of
+from armnn_backend_openvino.kernel_times import CURRENT, layers_of_nodes, report
 from armnn_backend_openvino.library import openvino
 from armnn_parser_onnx.export import to_onnx
 
@@ -24,6 +25,7 @@ class CompiledSubgraph:
 
     Attributes:
         model: OpenVINO's compiled model. Threads share it; each has a request of its own.
+        layers: The name and type of the layer that an executed node came from, by the node's name.
     """
 
     def __init__(self, view: SubgraphView, context: ModelContext) -> None:
@@ -42,6 +44,8 @@ class CompiledSubgraph:
                 f"OpenVINO cannot compile {len(view.layers)} layers from "
                 f"{view.layers[0].name!r} on for {device}: {_first_line(error)}"
             ) from error
+        types = {layer.name: str(layer.type) for layer in view.layers}
+        self.layers = layers_of_nodes(self.model, types)
 
 
 class CompiledWorkload(Workload):
@@ -70,8 +74,15 @@ class CompiledWorkload(Workload):
             )
         for index, handle in enumerate(outputs):
             request.set_output_tensor(index, _tensor(handle))
-        # The results are in the outputs' memory already; sharing them would save no copy.
-        return functools.partial(request.infer, share_outputs=True)
+
+        def step() -> None:
+            sink, began_ns = CURRENT.sink, time.perf_counter_ns()
+            # The results are in the outputs' memory already; sharing them would save no copy.
+            request.infer(share_outputs=True)
+            if sink is not None:
+                report(sink, request, began_ns, self._compiled.layers)
+
+        return step
 
 
 def _tensor(handle: TensorHandle) -> openvino.Tensor:

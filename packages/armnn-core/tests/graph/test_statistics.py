@@ -10,17 +10,24 @@ import numpy as np
 import pytest
 
 from armnn import DataLayout, DataType, Network, TensorInfo
-from armnn.graph.statistics import multiply_adds_of, statistics_of
+from armnn.graph.statistics import _MULTIPLY_ADDS, multiply_adds_of, statistics_of
 from armnn.layers import LAYERS
 from armnn.layers.convolution import (
     Convolution2dDescriptor,
     Convolution3dDescriptor,
+    ConvolutionIntegerDescriptor,
     DepthwiseConvolution2dDescriptor,
     TransposeConvolution2dDescriptor,
 )
-from armnn.layers.matmul import BatchMatMulDescriptor, FullyConnectedDescriptor
+from armnn.layers.matmul import (
+    BatchMatMulDescriptor,
+    EinsumDescriptor,
+    FullyConnectedDescriptor,
+)
 from armnn.layers.recurrent import UnidirectionalSequenceLstmDescriptor
 from armnn.layers.reshaping import ReshapeDescriptor
+from armnn.layers.sequence import RnnDescriptor
+from armnn.types import SequenceDirection
 
 if TYPE_CHECKING:
     from armnn.layers import Descriptor
@@ -39,9 +46,11 @@ def of_one_layer(
     Its constants follow the input.
     """
     network = Network()
-    x = network.add_input("x", TensorInfo(shape, DataType.FLOAT32))
-    constants = [network.add_constant(np.zeros(each, np.float32)) for each in weights]
-    network.add_output("y", network.add(layer_type, [x, *constants], descriptor).output)
+    integers = layer_type.endswith("Integer")
+    x = network.add_input("x", TensorInfo(shape, "Signed8" if integers else DataType.FLOAT32))
+    dtype = np.int8 if integers else np.float32
+    constants = [network.add_constant(np.zeros(each, dtype)) for each in weights]
+    network.add_output("y", network.add(layer_type, [x, *constants], descriptor).outputs[0])
     statistics = statistics_of(network)
     (only,) = statistics.layers
     assert (only.parameters, only.multiply_adds) == (
@@ -94,6 +103,29 @@ CASES = [
         "BatchMatMul", (2, 4, 3), [(2, 4, 5)], BatchMatMulDescriptor(transpose_x=True),
         40, 2 * 3 * 4 * 5,
     ),
+    # 6x6 positions for 7 channels, each of a 3x3x5 window.
+    (
+        "ConvolutionInteger", (1, 8, 8, 5), [(7, 3, 3, 5)],
+        ConvolutionIntegerDescriptor(data_layout=DataLayout.NHWC), 315, 6 * 6 * 7 * 45,
+    ),
+    ("MatMulInteger", (2, 3, 4), [(4, 5)], None, 20, 2 * 3 * 5 * 4),
+    ("Einsum", (3, 4), [(4, 5)], EinsumDescriptor(equation="ij,jk->ik"), 20, 3 * 5 * 4),
+    # The batch of 2 broadcasts; without an output axis all is summed into one number.
+    ("Einsum", (2, 3, 4), [(1, 4, 5)], EinsumDescriptor(equation="...ij,...jk->...ik"), 20, 120),
+    ("Einsum", (3, 4), [(3, 4)], EinsumDescriptor(equation="ij,ij->"), 12, 3 * 4),
+    # Three factors take two products for each of the 3*4*5 numbers.
+    ("Einsum", (3,), [(4,), (5,)], EinsumDescriptor(equation="i,j,k->ijk"), 9, 2 * 3 * 4 * 5),
+    ("Einsum", (3, 3), [], EinsumDescriptor(equation="ii->i"), 0, 0),
+    # 2 items, 4 heads, 3 queries see 5 keys (2 heads of them) of 8 numbers, values of 6.
+    ("Attention", (2, 4, 3, 8), [(2, 2, 5, 8), (2, 2, 5, 6)], None, 280, 2 * 4 * 3 * 5 * (8 + 6)),
+    # Three gates of 4 units see 3 numbers and 4 units, in 2x5 steps.
+    ("Gru", (2, 5, 3), [(1, 12, 3), (1, 12, 4)], None, 84, 2 * 5 * (12 * 3 + 12 * 4)),
+    (
+        "Rnn", (5, 2, 3), [(2, 4, 3), (2, 4, 4)],
+        RnnDescriptor(direction=SequenceDirection.BIDIRECTIONAL, time_major=True),
+        56, 2 * 5 * 2 * (4 * 3 + 4 * 4),
+    ),
+    ("SequenceLstm", (2, 5, 3), [(1, 16, 3), (1, 16, 4)], None, 112, 2 * 5 * (16 * 3 + 16 * 4)),
     ("Multiplication", (2, 3), [(3,)], None, 3, 0),
     ("Activation", (2, 3), [], None, 0, 0),
 ]  # fmt: skip
@@ -197,3 +229,29 @@ def test_a_constant_that_several_layers_compute_with_is_counted_once() -> None:
     assert (found.parameters, found.parameter_bytes) == (16, 64)
     assert [row.parameters for row in found.layers] == [16, 16, 16]
     assert [row.own_parameters for row in found.layers] == [16, 0, 0]
+
+
+def test_peepholes_of_a_sequence_are_counted() -> None:
+    network = Network()
+    operands = [
+        network.add_input(slot.name, TensorInfo(shape))
+        if (shape := {
+            "input": (2, 5, 3), "weights": (1, 16, 3), "recurrent_weights": (1, 16, 4),
+            "peephole_weights": (1, 12),
+        }.get(slot.name)) is not None
+        else None
+        for slot in LAYERS["SequenceLstm"].inputs
+    ]  # fmt: skip
+    layer = network.add("SequenceLstm", operands)
+    assert multiply_adds_of(layer) == 2 * 5 * (16 * 3 + 16 * 4 + 12)
+
+
+def test_every_family_of_products_is_counted() -> None:
+    families = ("attention", "convolution", "matmul", "recurrent", "sequence")
+    without_products = {"Determinant", "ReverseSequence", "RotaryEmbedding"}
+    summing = {
+        name
+        for name, spec in LAYERS.items()
+        if spec.descriptor.__module__.rpartition(".")[2] in families
+    }
+    assert summing - without_products == set(_MULTIPLY_ADDS)

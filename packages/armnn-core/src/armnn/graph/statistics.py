@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from armnn.layers.matmul import ELLIPSIS
+
 if TYPE_CHECKING:
     from armnn.graph.layer import Layer, Value
     from armnn.graph.network import Network
     from armnn.layers.convolution import TransposeConvolution2dDescriptor
+    from armnn.layers.matmul import EinsumDescriptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class LayerStatistics:
         own_parameters: Those of them that no layer before it computes with.
         multiply_adds: The multiplications whose products it adds up, None where a shape that they
             depend on is not known. Only layers that sum products (convolutions, matrix products,
-            recurrent layers) have any; zero padding counts as data, as is usual.
+            attention, recurrent layers) have any; zero padding counts as data, as is usual.
     """
 
     layer: Layer
@@ -177,15 +180,65 @@ def _recurrent(layer: Layer) -> int:
     return math.prod(_shape(layer, "input")[:-1]) * sum(weights)
 
 
+def _mat_mul_integer(layer: Layer) -> int:
+    """Count multiply-adds: the output's elements times K."""
+    return layer.output.info.num_elements * _shape(layer, "input")[-1]
+
+
+def _einsum(layer: Layer) -> int:
+    """Count multiply-adds: each element sums over the other labels.
+
+    A term after the second one takes one more product per number that is summed.
+    """
+    descriptor = cast("EinsumDescriptor", layer.descriptor)
+    terms, output = descriptor.terms()
+    summed: dict[str, int] = {}
+    for term, info in zip(terms, layer.input_infos, strict=True):
+        before, _, after = term.partition(ELLIPSIS)
+        shape = () if info is None else info.static_shape
+        ends = shape[: len(before)] + shape[len(shape) - len(after) :]
+        for label, size in zip(before + after, ends, strict=True):
+            if label not in output:
+                summed[label] = max(size, summed.get(label, 0))
+    products = layer.output.info.num_elements * math.prod(summed.values())
+    return products * (len(terms) - 1)
+
+
+def _attention(layer: Layer) -> int:
+    """Count multiply-adds: each query with every key and value."""
+    *heads, queries, size = _shape(layer, "query")
+    keys, values = _shape(layer, "value")[-2:]
+    return math.prod(heads) * queries * keys * (size + values)
+
+
+def _sequence(layer: Layer) -> int:
+    """Count multiply-adds: each step takes every matrix once.
+
+    The matrices of both directions are in one input.
+    """
+    weights = (_shape(layer, name) for name in ("weights", "recurrent_weights"))
+    peepholes = "peephole_weights" in (slot.name for slot in layer.spec.inputs)
+    numbers = sum(map(math.prod, weights))
+    numbers += math.prod(_shape(layer, "peephole_weights")) if peepholes else 0
+    return math.prod(_shape(layer, "input")[:2]) * numbers
+
+
 _MULTIPLY_ADDS: dict[str, Callable[[Layer], int]] = {
     "Convolution2d": _convolution,
     "DepthwiseConvolution2d": _depthwise,
     "TransposeConvolution2d": _transpose_convolution,
     "Convolution3d": _convolution3d,
+    "ConvolutionInteger": _convolution,
     "FullyConnected": _fully_connected,
     "BatchMatMul": _batch_matmul,
+    "Einsum": _einsum,
+    "MatMulInteger": _mat_mul_integer,
+    "Attention": _attention,
     "Lstm": _recurrent,
     "QLstm": _recurrent,
     "QuantizedLstm": _recurrent,
     "UnidirectionalSequenceLstm": _recurrent,
+    "Rnn": _sequence,
+    "Gru": _sequence,
+    "SequenceLstm": _sequence,
 }

@@ -7,7 +7,7 @@ The first three happen once per network, the others once per set of input shapes
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from armnn._process_memory import trim_memory
 from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
+from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
 from armnn.optimizer.boundaries import Placement, place_tensors
 from armnn.optimizer.candidates import Evaluator, NetworkAnswers
@@ -135,6 +136,7 @@ def prepare_specialisation(
         answers = NetworkAnswers(head, (each for each in layers if each.type not in UNASSIGNED))
         assignment = Assignment(answers, conversions, participants.candidates, participants.named)
         assign_backends(layers, assignment, options)
+        multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
         replaced = optimize_subgraphs(head, assignment, options)
@@ -142,7 +144,7 @@ def prepare_specialisation(
     with phase(sink, "place tensors"):
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
         placement = place_tensors(head, preferences, participants.factories, options)
-    report = _report(layers, assignment, replaced, label)
+    report = _report(assignment.final(layers), multiply_adds, assignment, replaced, label)
     return Prepared(head, placement, report, replace(segments, head=head))
 
 
@@ -250,7 +252,8 @@ def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) ->
 
 
 def _report(
-    layers: Sequence[Layer],
+    layers: Iterable[Layer],
+    multiply_adds: Mapping[Layer, int | None],
     assignment: Assignment,
     replaced: Mapping[Layer, Layer],
     label: str,
@@ -266,8 +269,9 @@ def _report(
                 label,
                 _footprint_of(replaced.get(layer)),
                 assignment.converted.get(layer, ""),
+                multiply_adds.get(layer),
             )
-            for layer in assignment.final(layers)
+            for layer in layers
             if layer.backend is not None
         )
     )

@@ -40,6 +40,8 @@ class ReportRow:
         specialisation: The shapes of the inputs for which this holds; "" if they are fixed.
         footprint: The memory of what it was compiled into, None if the backend does not say.
         conversion: Why it computes in Float32 between conversions; "" if it does not.
+        multiply_adds: The multiplications whose products it adds up; None where they depend on a
+            shape that only a run knows.
     """
 
     layer: str
@@ -50,6 +52,7 @@ class ReportRow:
     specialisation: str = ""
     footprint: Footprint | None = None
     conversion: str = ""
+    multiply_adds: int | None = None
 
     @property
     def is_fallback(self) -> bool:
@@ -78,6 +81,7 @@ class ReportRow:
             "specialisation": self.specialisation,
             "footprint": None if self.footprint is None else self.footprint.as_dict(),
             "conversion": self.conversion,
+            "multiply_adds": self.multiply_adds,
         }
 
 

@@ -227,4 +227,5 @@ def _decoded_row(row: dict[str, Any]) -> ReportRow:
         row["specialisation"],
         None if row["footprint"] is None else Footprint(**row["footprint"]),
         row["conversion"],
+        row["multiply_adds"],
     )

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""The time of each layer, with share and throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from armnn._arguments import instance
+from armnn.optimizer import Report
+from armnn.profiling.timed_runs import TimedLayer, timed_runs
+
+if TYPE_CHECKING:
+    from armnn.profiling.events import Event
+
+Key = tuple[str, str, str]
+"""Name, type and backend of a layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """The time of a layer, or of what its backend computes as one.
+
+    Attributes:
+        layer: Its name; of fused layers that of the first.
+        type: Its type; "PreCompiled" for the time in a compiled part that no layer accounts for.
+        backend: The id of the backend.
+        milliseconds: The mean over the runs.
+        share: Its part of the time of all runs, from 0 to 1.
+        multiply_adds: Those of one run; None where they are not known.
+    """
+
+    layer: str
+    type: str
+    backend: str
+    milliseconds: float
+    share: float
+    multiply_adds: int | None
+
+    @property
+    def gflops(self) -> float | None:
+        """Billions of operations a second; a multiply-add is two."""
+        if not self.multiply_adds or not self.milliseconds:
+            return None
+        return 2 * self.multiply_adds / self.milliseconds / 1e6
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {**asdict(self), "gflops": self.gflops}
+
+
+def layer_times(events: Iterable[Event], report: Report) -> list[LayerTime]:
+    """Return the layers of recorded runs, the slowest first.
+
+    Args:
+        events: Of a :class:`Recorder` that was the profiler of runs.
+        report: The report of the network, for the multiply-adds.
+    """
+    instance(report, Report, "the report", "; it is loaded.report")
+    runs = timed_runs(events)
+    total_ns = sum(run.event.duration_ns for run in runs)
+    nanoseconds: dict[Key, int] = {}
+    for run in runs:
+        for layer in run.layers:
+            for key, duration in _parts(layer).items():
+                nanoseconds[key] = nanoseconds.get(key, 0) + duration
+    counts = _multiply_adds(report, nanoseconds)
+    times = [
+        LayerTime(*key, spent / len(runs) / 1e6, spent / total_ns if total_ns else 0.0, counts[key])
+        for key, spent in nanoseconds.items()
+    ]
+    return sorted(times, key=lambda time: -time.milliseconds)
+
+
+def _parts(layer: TimedLayer) -> dict[Key, int]:
+    """Return a layer's time in nanoseconds, kernel by kernel."""
+    rest = _key_of(layer.event)
+    spent: dict[Key, int] = {rest: layer.event.duration_ns}
+    for kernel in layer.kernels:
+        key = _key_of(kernel, rest)
+        if key != rest:
+            spent[key] = spent.get(key, 0) + kernel.duration_ns
+            spent[rest] -= kernel.duration_ns
+    spent[rest] = max(spent[rest], 0)  # kernels of several threads may overlap
+    return spent
+
+
+def _key_of(event: Event, outer: Key = ("", "", "")) -> Key:
+    details = event.details
+    kind = str(details.get("type", details.get("category", "")))
+    return event.name, kind, str(details.get("backend", outer[2]))
+
+
+def _multiply_adds(report: Report, keys: Iterable[Key]) -> Mapping[Key, int | None]:
+    """Return the multiply-adds behind each key of a time.
+
+    Those of layers in a compiled part that have no time of their own are the part's.
+    """
+    counts: dict[Key, int | None] = dict.fromkeys(keys, 0)
+    for row in {(row.layer, row.type, row.backend): row for row in report}.values():
+        own = (row.layer, row.type, row.backend)
+        part = (row.compiled_into, "PreCompiled", row.backend)
+        key = own if own in counts else part
+        if key in counts:
+            known = counts[key]
+            both = known is not None and row.multiply_adds is not None
+            counts[key] = (known or 0) + (row.multiply_adds or 0) if both else None
+    return counts
