@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from armnn.cli.measuring import Latency
 from armnn.cli.report_rows import all_rows, folded_rows
-from armnn.cli.run_result import Latency, RunResult
+from armnn.cli.run_result import RunResult, SetResult
 from armnn.optimizer.report import Refusal, Report, ReportRow
 
 
@@ -72,9 +73,8 @@ def test_the_command_shows_either_and_its_json_has_every_layer(
     result = RunResult(
         model="m.onnx",
         load_seconds=1.0,
-        feeds=(),
+        sets=(SetResult((), None),),
         output_infos={},
-        outputs=None,
         labels=None,
         top_k=None,
         latency=Latency((1.0,), 0),

@@ -294,7 +294,12 @@ def test_several_inputs_come_out_of_one_npz(
         (["model.toy", "--output", "out_x=y.txt"], "expected a file ending in .npy"),
         (["model.toy", "--output", "none/y.npy"], "'none/y.npy', which cannot be written"),
         (["model.toy", "--profile", "none/t.json"], "'none/t.json', which cannot be written"),
-        (["model.toy", "--profile", "folder.toy"], "'folder.toy', which cannot be written"),
+        (["model.toy", "--profile", "folder.json"], "'folder.json', which cannot be written"),
+        (
+            ["model.toy", "--event-based-profiling", "none/p.json"],
+            "--event-based-profiling got 'none/p.json', which cannot be written",
+        ),
+        (["model.toy", "--output-network-details"], "adds to the profile of --event-based-prof"),
         (["model.toy", "--labels", "none.txt"], "cannot read the labels 'none.txt': No such"),
         (["model.toy", "--labels", "two.txt"], "'two.txt' has 2 labels, expected as many as"),
         (["model.toy", "--labels", "words.npy"], "the labels 'words.npy' are no UTF-8 text"),
@@ -307,6 +312,7 @@ def test_bad_input_gets_a_clear_error(
 ) -> None:
     model()
     Path("folder.toy").mkdir()
+    Path("folder.json").mkdir()
     Path("model.abc").write_text("")
     Path("bad.toy").write_text("nonsense")
     Path("unsupported.toy").write_text('{"operator": "Magic"}')

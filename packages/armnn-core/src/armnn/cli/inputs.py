@@ -19,6 +19,7 @@ from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
 from armnn.errors import InvalidArgumentError
 from armnn.graph.aliases import Aliased, aliases_of
+from armnn.quantization import quantize
 from armnn.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
@@ -61,12 +62,14 @@ class InputOptions:
         shapes: The values of ``--shape``: NAME=1x3x224x224, or the shape alone.
         seed: Of the random values.
         pictures: How pictures become tensors.
+        quantize: Whether real numbers in files are quantised for quantised inputs.
     """
 
     sources: Sequence[str] = ()
     shapes: Sequence[str] = ()
     seed: int = 0
     pictures: PictureOptions = field(default_factory=PictureOptions)
+    quantize: bool = False
 
 
 def make_feeds(
@@ -229,6 +232,8 @@ def _given(name: str, source: str, info: TensorInfo, options: InputOptions) -> F
         array, said = read_picture(path, info, options.pictures)
     elif suffix in ARRAY_SUFFIXES:
         data = read_npy(path) if suffix == ".npy" else read_npz(path, name)
+        if options.quantize and info.is_quantized and data.dtype.kind == "f":
+            data = quantize(data, info)
         array, said = fitted(data, info, f"the input {name!r} from {source!r}")
     else:
         raise InvalidArgumentError(

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from armnn._installing import FAST, REFERENCE
-from armnn.cli.inputs import Feed, make_feeds, split_named
+from armnn.cli.comparing import comparisons
+from armnn.cli.input_sets import input_sets
+from armnn.cli.inputs import Feed, make_feeds
+from armnn.cli.measuring import Latency, measure
 from armnn.cli.model_options import (
     add_model_arguments,
     backend_options,
@@ -26,16 +25,21 @@ from armnn.cli.model_options import (
 from armnn.cli.open_shapes import explaining_open_shapes
 from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
 from armnn.cli.output import print_json, progress
+from armnn.cli.profiles import recorder_of, times_of, write_profiles
 from armnn.cli.results import Labels, check_labels, class_counts, labels_in_metadata, read_labels
+from armnn.cli.run_files import output_files, write_outputs
 from armnn.cli.run_options import add_run_arguments, input_options
-from armnn.cli.run_result import Latency, RunResult
-from armnn.errors import InvalidArgumentError
-from armnn.profiling import Recorder, write_chrome_trace
+from armnn.cli.run_result import RunResult, SetResult
+from armnn.optimizer.phases import layers_before_backends
+from armnn.parsing import parse
 from armnn.runtime import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.debugging import Comparison
+    from armnn.graph import Network
+    from armnn.profiling import Recorder
     from armnn.runtime import LoadedNetwork
 
 _EXAMPLES = f"""\
@@ -45,6 +49,8 @@ examples:
   armnn run model.tflite --input picture.png --report
   armnn run model.onnx --input audio=clip.npy --input sampling_rate=16000
   armnn run model.onnx --backends {FAST},{REFERENCE} --report --iterations 20 --profile trace.json
+  armnn run model.onnx --input x=pictures --compare-with onnxruntime
+  armnn run model.onnx --backends {FAST} --compare-output-with-backend {REFERENCE}
 """
 
 
@@ -66,54 +72,63 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Run a model as the command line says.
 
-    Return the exit status.
+    Return the exit status: 1 if an output differs from what it is compared with, or a run takes
+    too long.
 
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable.
     """
     labels = None if arguments.labels is None else read_labels(Path(arguments.labels))
-    recorder = None if arguments.profile is None else Recorder()
-    if arguments.profile is not None:
-        _check_writable("--profile", Path(arguments.profile))
+    recorder = recorder_of(arguments)
     with Runtime(creation_options(arguments)) as runtime:
         start = time.perf_counter()
         with progress(f"Loading {arguments.model}"):
-            loaded = _load(runtime, arguments, recorder)
+            loaded = _load(runtime, arguments, arguments.backends, recorder)
         load_seconds = time.perf_counter() - start
-        targets = _targets(arguments, loaded)
-        feeds = make_feeds(loaded.inputs, input_options(arguments), loaded.metadata, loaded.prepare)
-        with explaining_open_shapes(feeds):
-            outputs, latency = _measure(loaded, feeds, arguments, recorder)
-        labels = _labels(labels, loaded, outputs)
+        sets = [
+            make_feeds(loaded.inputs, options, loaded.metadata, loaded.prepare)
+            for options in input_sets(input_options(arguments))
+        ]
+        files = output_files(arguments.output, loaded, len(sets))
+        outputs, latency = _measured(loaded, sets, arguments, recorder)
+        compared = _compared(runtime, loaded, sets, outputs, arguments)
         result = RunResult(
             model=arguments.model,
             load_seconds=load_seconds,
-            feeds=tuple(feeds),
+            sets=tuple(
+                SetResult(tuple(feeds), None if arguments.no_print_output else made, tuple(rows))
+                for feeds, made, rows in zip(sets, outputs, compared, strict=True)
+            ),
             output_infos=loaded.outputs,
-            outputs=None if arguments.no_print_output else outputs,
-            labels=labels,
+            labels=_labels(labels, loaded, outputs[0]),
             top_k=arguments.top_k,
             latency=latency,
             report=loaded.report,
             show_report=arguments.report or arguments.report_all,
             all_layers=arguments.report_all,
             peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            files=_write_files(targets, outputs, arguments.profile, recorder),
+            files=write_outputs(files, outputs, loaded, as_real_values=arguments.dequantize_output)
+            | _profiles(runtime, sets[0], arguments, recorder),
+            layer_times=times_of(arguments, recorder, loaded.report),
         )
     if arguments.json:
         print_json(result.as_dict())
     else:
         result.show()
-    return 0
+    return 0 if result.is_good else 1
 
 
 def _load(
-    runtime: Runtime, arguments: argparse.Namespace, recorder: Recorder | None
+    runtime: Runtime,
+    arguments: argparse.Namespace,
+    backends: Sequence[str] | None,
+    recorder: Recorder | None = None,
 ) -> LoadedNetwork:
+    options = backend_options(arguments.option)
     return runtime.load_model(
         arguments.model,
-        arguments.backends,
-        backend_options=backend_options(arguments.option),
+        backends,
+        backend_options=options,
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
         **optimizer_options(arguments),
@@ -123,26 +138,63 @@ def _load(
     )
 
 
-def _measure(
+def _measured(
     loaded: LoadedNetwork,
-    feeds: list[Feed],
+    sets: Sequence[Sequence[Feed]],
     arguments: argparse.Namespace,
     recorder: Recorder | None,
-) -> tuple[dict[str, NDArray[Any]], Latency]:
-    """Run the network; return the last outputs and measured times."""
-    arrays = {feed.name: feed.array for feed in feeds}
-    seconds = []
-    outputs: dict[str, NDArray[Any]] = {}
-    with progress("Running", arguments.warmup + arguments.iterations) as advance:
-        for _ in range(arguments.warmup):
-            loaded.run(arrays)
-            advance()
-        for _ in range(arguments.iterations):
-            start = time.perf_counter()
-            outputs = loaded.run(arrays, profiler=recorder)
-            seconds.append(time.perf_counter() - start)
-            advance()
-    return outputs, Latency(tuple(seconds), arguments.warmup)
+) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
+    with explaining_open_shapes(sets[0]):
+        return measure(
+            loaded,
+            [_arrays(feeds) for feeds in sets],
+            warmup=arguments.warmup,
+            iterations=arguments.iterations,
+            threads=arguments.concurrent,
+            limit_ms=arguments.threshold_time,
+            profiler=recorder,
+        )
+
+
+def _compared(
+    runtime: Runtime,
+    loaded: LoadedNetwork,
+    sets: Sequence[Sequence[Feed]],
+    outputs: Sequence[Mapping[str, NDArray[Any]]],
+    arguments: argparse.Namespace,
+) -> list[list[Comparison]]:
+    def load_on(backends: Sequence[str]) -> LoadedNetwork:
+        return runtime.load_model(
+            arguments.model, backends, parser_options=parser_options(arguments)
+        )
+
+    both = [(_arrays(feeds), made) for feeds, made in zip(sets, outputs, strict=True)]
+    return comparisons(arguments, loaded, both, load_on)
+
+
+def _profiles(
+    runtime: Runtime,
+    feeds: Sequence[Feed],
+    arguments: argparse.Namespace,
+    recorder: Recorder | None,
+) -> dict[str, str]:
+    if recorder is None:
+        return {}
+
+    def layers() -> Network:
+        """Return the layers that were profiled, before backends replaced them."""
+        network = parse(arguments.model, parser_options=parser_options(arguments))
+        optimized = runtime.optimize(network, arguments.backends)
+        shapes = {feed.name: feed.array.shape for feed in feeds}
+        return layers_before_backends(
+            network, shapes, optimized.participants, optimized.options
+        ).head
+
+    return write_profiles(arguments, recorder, layers)
+
+
+def _arrays(feeds: Sequence[Feed]) -> dict[str, NDArray[Any]]:
+    return {feed.name: feed.array for feed in feeds}
 
 
 def _labels(
@@ -153,56 +205,3 @@ def _labels(
         return labels_in_metadata(loaded.metadata, list(counts.values()))
     check_labels(given, counts)
     return given
-
-
-def _targets(arguments: argparse.Namespace, loaded: LoadedNetwork) -> dict[str, Path]:
-    """Return each output's target file, checked to be writable."""
-    named = split_named(arguments.output, loaded.outputs, "--output")
-    targets = {name: Path(text) for name, text in named.items()}
-    for name, path in targets.items():
-        if path.suffix != ".npy":
-            raise InvalidArgumentError(
-                f"--output got {str(path)!r} for {name!r}, expected a file ending in .npy"
-            )
-        _check_writable("--output", path)
-    return targets
-
-
-def _check_writable(option: str, path: Path) -> None:
-    """Raise InvalidArgumentError before a run for unwritable files."""
-    place = path if path.exists() else path.parent
-    if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
-        raise InvalidArgumentError(
-            f"{option} got {str(path)!r}, which cannot be written; expected a file in a folder "
-            "that exists and is yours to write"
-        )
-
-
-def _write_files(
-    targets: Mapping[str, Path],
-    outputs: Mapping[str, NDArray[Any]],
-    profile: str | None,
-    recorder: Recorder | None,
-) -> dict[str, str]:
-    """Write the requested files; return their paths by content."""
-    written: dict[str, str] = {}
-    for name, path in targets.items():
-        with _writing(path):
-            np.save(path, outputs[name])
-        written[f"output {name}"] = str(path)
-    if profile is not None and recorder is not None:
-        with _writing(Path(profile)):
-            write_chrome_trace(recorder.events, profile)
-        written["profile"] = profile
-    return written
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Say which file could not be written."""
-    try:
-        yield
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"cannot write {str(path)!r}: {error.strerror or error}"
-        ) from error

@@ -6,8 +6,10 @@ from __future__ import annotations
 import argparse
 
 from armnn.cli.arguments import divisors, natural_number, number, numbers, positive_number
+from armnn.cli.comparing import add_comparing_arguments
 from armnn.cli.inputs import InputOptions
 from armnn.cli.pictures import PictureOptions
+from armnn.cli.profiles import add_profile_arguments
 from armnn.cli.resizing import Resize
 
 
@@ -16,6 +18,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     _add_input_arguments(parser.add_argument_group("inputs"))
     _add_picture_arguments(parser.add_argument_group("pictures"))
     _add_output_arguments(parser.add_argument_group("outputs"))
+    add_comparing_arguments(parser.add_argument_group("comparing"))
     _add_measuring_arguments(parser.add_argument_group("measuring"))
 
 
@@ -33,7 +36,9 @@ def input_options(arguments: argparse.Namespace) -> InputOptions:
         scale=arguments.scale,
         color=arguments.color,
     )
-    return InputOptions(arguments.input, arguments.shape, arguments.seed, pictures)
+    return InputOptions(
+        arguments.input, arguments.shape, arguments.seed, pictures, arguments.quantize_input
+    )
 
 
 def add_shape_argument(group: argparse._ActionsContainer) -> None:
@@ -54,8 +59,13 @@ def _add_input_arguments(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         help="the data of an input: a .npy, .npz, .png or .jpg file, numbers as in sr=16000 or "
-        "axes=0,1, or the word random or zeros (may be repeated; NAME= may be left out if there is "
-        "one input; what is not given is random)",
+        "axes=0,1, the word random or zeros, or a folder with a file for each set of inputs (may "
+        "be repeated; NAME= may be left out if there is one input; what is not given is random)",
+    )
+    group.add_argument(
+        "--quantize-input",
+        action="store_true",
+        help="take real numbers in files for quantised inputs, too",
     )
     add_shape_argument(group)
     group.add_argument(
@@ -91,7 +101,13 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="NAME=FILE.npy",
         action="append",
         default=[],
-        help="write an output to a file (may be repeated)",
+        help="write an output to a file, or of several sets of inputs to files with a number "
+        "(may be repeated)",
+    )
+    group.add_argument(
+        "--dequantize-output",
+        action="store_true",
+        help="write the real values of quantised outputs",
     )
     group.add_argument(
         "--top-k",
@@ -141,7 +157,16 @@ def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
         "prepare a model whose shapes are open)",
     )
     group.add_argument(
-        "--profile",
-        metavar="FILE.json",
-        help="write a Chrome trace with an event per phase and layer (open it in Perfetto)",
+        "--concurrent",
+        type=positive_number,
+        default=1,
+        metavar="N",
+        help="how many threads run the model at once, each all iterations (default: 1)",
     )
+    group.add_argument(
+        "--threshold-time",
+        type=number,
+        metavar="MS",
+        help="fail with exit code 1 if a measured run takes more milliseconds",
+    )
+    add_profile_arguments(group)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from armnn.cli.comparing import show_comparison
 from armnn.cli.output import print_table, printable
+from armnn.cli.profiles import show_slowest
 from armnn.cli.report_rows import COLUMNS, all_rows, folded_rows
 from armnn.cli.results import (
     Labels,
@@ -24,39 +25,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.cli.inputs import Feed
+    from armnn.cli.measuring import Latency
+    from armnn.debugging import Comparison
     from armnn.optimizer import CompiledPart, Report
+    from armnn.profiling import LayerTime
     from armnn.tensor import TensorInfo
 
 DEFAULT_TOP_K = 5
 """Best classes shown where there are labels and no number is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """How long the measured runs took.
+@dataclass(frozen=True, slots=True, eq=False)
+class SetResult:
+    """The results of one set of inputs.
 
     Attributes:
-        seconds: One entry per measured run.
-        warmup: The runs before, which were not measured.
+        feeds: The inputs.
+        outputs: The last run's outputs as stored, None if they are not asked for.
+        comparisons: What they were compared with.
     """
 
-    seconds: tuple[float, ...]
-    warmup: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it, times in milliseconds."""
-        return {
-            "median_ms": statistics.median(self.seconds) * 1e3,
-            "min_ms": min(self.seconds) * 1e3,
-            "iterations": len(self.seconds),
-            "warmup": self.warmup,
-        }
-
-    def __str__(self) -> str:
-        median, least = statistics.median(self.seconds) * 1e3, min(self.seconds) * 1e3
-        runs = f"{len(self.seconds)} run{'s' if len(self.seconds) > 1 else ''}"
-        before = f" after {self.warmup} to warm up" if self.warmup else ""
-        return f"median {median:.3f} ms, min {least:.3f} ms ({runs}{before})"
+    feeds: tuple[Feed, ...]
+    outputs: Mapping[str, NDArray[Any]] | None
+    comparisons: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +57,8 @@ class RunResult:
     Attributes:
         model: The path of the model.
         load_seconds: The time to parse, optimise and load it.
-        feeds: What it was run on.
+        sets: One entry per set of inputs.
         output_infos: Of all outputs.
-        outputs: The last run's outputs as stored, None if they are not asked for.
         labels: The names of classes, if there are any.
         top_k: How many of the best classes are asked for, None if that was not said.
         latency: Of the measured runs.
@@ -77,13 +67,13 @@ class RunResult:
         all_layers: Whether the report shall have a row for every layer.
         peak_memory_mb: The most memory that the process ever used, in MiB.
         files: What was written, by what it is.
+        layer_times: The time of each layer, None if not asked for.
     """
 
     model: str
     load_seconds: float
-    feeds: tuple[Feed, ...]
+    sets: tuple[SetResult, ...]
     output_infos: Mapping[str, TensorInfo]
-    outputs: Mapping[str, NDArray[Any]] | None
     labels: Labels | None
     top_k: int | None
     latency: Latency
@@ -92,16 +82,22 @@ class RunResult:
     all_layers: bool
     peak_memory_mb: float
     files: Mapping[str, str]
+    layer_times: Sequence[LayerTime] | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all comparisons agree, within the threshold of time."""
+        compared = (one for each in self.sets for one in each.comparisons)
+        return all(one.agrees for one in compared) and not self.latency.is_too_long
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON can hold it."""
         found: dict[str, Any] = {
             "model": self.model,
             "load_ms": self.load_seconds * 1e3,
-            "inputs": [_input_as_dict(feed) for feed in self.feeds],
         }
-        if self.outputs is not None:
-            found["outputs"] = [self._output_as_dict(name) for name in self.outputs]
+        sets = [self._set_as_dict(each) for each in self.sets]
+        found |= sets[0] if len(sets) == 1 else {"sets": sets}
         if self.labels is not None:
             found["labels"] = self.labels.source
         found["latency"] = self.latency.as_dict()
@@ -110,35 +106,53 @@ class RunResult:
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]
             found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
+        if self.layer_times is not None:
+            found["layer_times"] = [time.as_dict() for time in self.layer_times]
         found["files"] = dict(self.files)
         return found
 
     def show(self) -> None:
         """Print all of it."""
-        for feed in self.feeds:
-            said = "; ".join((feed.source, *feed.notes))
-            info = feed.info.with_shape(feed.array.shape)
-            print(printable(f"Input {feed.name}: {info} from {said}"))
+        several = len(self.sets) > 1
+        if not several:
+            _show_inputs(self.sets[0])
         if self.show_report:
             self._show_report()
-        for name in self.outputs or ():
-            self._show_output(name)
+        for number, each in enumerate(self.sets):
+            if several:
+                print(f"Set {number}:")
+                _show_inputs(each)
+            self._show_outputs(each)
+        if self.layer_times is not None:
+            show_slowest(self.layer_times)
         counts = self.report.layers_by_backend.items()
         print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
         print(f"Latency: {self.latency}; loaded in {self.load_seconds:.2f} s")
+        if self.latency.is_too_long:
+            slowest = max(self.latency.seconds) * 1e3
+            print(f"Too slow: a run took {slowest:.3f} ms, expected {self.latency.limit_ms:g} ms")
         for what, path in self.files.items():
             print(printable(f"Wrote {what} to {path}"))
 
-    def _values(self, name: str) -> NDArray[Any]:
-        array = (self.outputs or {})[name]
-        return real_values(array, self._info(name))
+    def _set_as_dict(self, one: SetResult) -> dict[str, Any]:
+        found: dict[str, Any] = {"inputs": [_input_as_dict(feed) for feed in one.feeds]}
+        if one.outputs is not None:
+            found["outputs"] = [self._output_as_dict(*item) for item in one.outputs.items()]
+        if one.comparisons:
+            found["comparisons"] = [comparison.as_dict() for comparison in one.comparisons]
+        return found
 
-    def _info(self, name: str) -> TensorInfo:
-        return self.output_infos[name].with_shape((self.outputs or {})[name].shape)
+    def _show_outputs(self, one: SetResult) -> None:
+        for name, array in (one.outputs or {}).items():
+            self._show_output(name, array)
+        for comparison in one.comparisons:
+            show_comparison(comparison)
 
-    def _best(self, name: str) -> list[RankedClass]:
+    def _info(self, name: str, array: NDArray[Any]) -> TensorInfo:
+        return self.output_infos[name].with_shape(array.shape)
+
+    def _best(self, name: str, values: NDArray[Any]) -> list[RankedClass]:
         """Return an output's best classes, if requested or labelled."""
-        values = self._values(name)
         count = class_counts({name: values}).get(name, 0)
         labels = self.labels if self.labels and len(self.labels.names) == count else None
         wanted = self.top_k
@@ -146,21 +160,24 @@ class RunResult:
             wanted = DEFAULT_TOP_K if labels else 0
         return best_classes(values, wanted, labels) if count and wanted else []
 
-    def _output_as_dict(self, name: str) -> dict[str, Any]:
-        info = self._info(name)
+    def _output_as_dict(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
+        info = self._info(name, array)
+        values = real_values(array, info)
         found = {
             "name": name,
             "data_type": info.data_type.arm_name,
             "shape": list(info.static_shape),
-            **summary(self._values(name)),
+            **summary(values),
         }
-        best = self._best(name)
+        best = self._best(name, values)
         return {**found, "top": [one.as_dict() for one in best]} if best else found
 
-    def _show_output(self, name: str) -> None:
-        print(printable(f"Output {name}: {self._info(name)}"))
-        print(written(self._values(name)))
-        best = self._best(name)
+    def _show_output(self, name: str, array: NDArray[Any]) -> None:
+        info = self._info(name, array)
+        values = real_values(array, info)
+        print(printable(f"Output {name}: {info}"))
+        print(written(values))
+        best = self._best(name, values)
         if not best:
             return
         several = best[-1].row > 0
@@ -191,6 +208,13 @@ def _memory_of(part: CompiledPart) -> tuple[str, ...]:
     sizes = (memory.arena_bytes, memory.scratch_bytes, memory.weight_bytes)
     kibibytes = (f"{size / 1024:.1f}" for size in sizes)
     return (part.name, part.backend, str(part.layers), *kibibytes)
+
+
+def _show_inputs(one: SetResult) -> None:
+    for feed in one.feeds:
+        said = "; ".join((feed.source, *feed.notes))
+        info = feed.info.with_shape(feed.array.shape)
+        print(printable(f"Input {feed.name}: {info} from {said}"))
 
 
 def _input_as_dict(feed: Feed) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The measured runs of ``armnn run``: times and last outputs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armnn.cli.output import progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.backends import ProfilingSink
+    from armnn.runtime import LoadedNetwork
+
+Arrays = Mapping[str, "NDArray[Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the measured runs took.
+
+    Attributes:
+        seconds: One entry per measured run.
+        warmup: The runs before, which were not measured.
+        threads: How many ran at once.
+        total_seconds: From the start of the first to the end of the last one.
+        limit_ms: What no run may exceed, None without limit.
+    """
+
+    seconds: tuple[float, ...]
+    warmup: int
+    threads: int = 1
+    total_seconds: float = 0.0
+    limit_ms: float | None = None
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether a run took longer than the limit."""
+        return self.limit_ms is not None and max(self.seconds) * 1e3 > self.limit_ms
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, times in milliseconds."""
+        found: dict[str, Any] = {
+            "median_ms": statistics.median(self.seconds) * 1e3,
+            "min_ms": min(self.seconds) * 1e3,
+            "max_ms": max(self.seconds) * 1e3,
+            "iterations": len(self.seconds),
+            "warmup": self.warmup,
+        }
+        if self.threads > 1:
+            found |= {"concurrent": self.threads, "runs_per_second": self._rate}
+        if self.limit_ms is not None:
+            found |= {"threshold_ms": self.limit_ms, "exceeds_threshold": self.is_too_long}
+        return found
+
+    @property
+    def _rate(self) -> float:
+        return len(self.seconds) / self.total_seconds
+
+    def __str__(self) -> str:
+        median, least = statistics.median(self.seconds) * 1e3, min(self.seconds) * 1e3
+        runs = f"{len(self.seconds)} run{'s' if len(self.seconds) > 1 else ''}"
+        if self.threads > 1:
+            runs += f", {self.threads} at once, {self._rate:.1f} per second"
+        before = f" after {self.warmup} to warm up" if self.warmup else ""
+        return f"median {median:.3f} ms, min {least:.3f} ms ({runs}{before})"
+
+
+def measure(
+    loaded: LoadedNetwork,
+    sets: Sequence[Arrays],
+    *,
+    warmup: int,
+    iterations: int,
+    threads: int,
+    limit_ms: float | None,
+    profiler: ProfilingSink | None,
+) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
+    """Run the network on each set of inputs.
+
+    Each thread makes all of the measured runs.
+
+    Args:
+        loaded: The network.
+        sets: The arrays of each set.
+        warmup: Runs on each set that are not measured.
+        iterations: Measured runs on each set.
+        threads: How many run at once.
+        limit_ms: See :class:`Latency`.
+        profiler: Gets the events of the measured runs.
+
+    Returns:
+        The last outputs of each set, and the times.
+    """
+    total = len(sets) * (warmup + iterations * threads)
+    with progress("Running", total) as advance:
+        for arrays in sets:
+            for _ in range(warmup):
+                loaded.run(arrays)
+                advance()
+
+        def runs(_: int) -> tuple[list[dict[str, NDArray[Any]]], list[float]]:
+            return _timed_runs(loaded, sets, iterations, profiler, advance)
+
+        start = time.perf_counter()
+        if threads == 1:
+            made = [runs(0)]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                made = list(pool.map(runs, range(threads)))
+        total_seconds = time.perf_counter() - start
+    seconds = tuple(each for _, times in made for each in times)
+    return made[-1][0], Latency(seconds, warmup * len(sets), threads, total_seconds, limit_ms)
+
+
+def _timed_runs(
+    loaded: LoadedNetwork,
+    sets: Sequence[Arrays],
+    iterations: int,
+    profiler: ProfilingSink | None,
+    advance: Callable[[], None],
+) -> tuple[list[dict[str, NDArray[Any]]], list[float]]:
+    seconds: list[float] = []
+    last: list[dict[str, NDArray[Any]]] = []
+    for arrays in sets:
+        for _ in range(iterations):
+            start = time.perf_counter()
+            outputs = loaded.run(arrays, profiler=profiler)
+            seconds.append(time.perf_counter() - start)
+            advance()
+        last.append(outputs)
+    return last, seconds

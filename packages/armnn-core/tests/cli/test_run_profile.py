@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""``armnn run --profile`` and Arm NN's profile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armnn.cli.main import main
+
+
+def test_the_slowest_layers_are_a_table(
+    text: Callable[..., str], model: Callable[..., str]
+) -> None:
+    lines = text(model(), "--backends", "Half,Toy", "--profile", "--iterations", "2").splitlines()
+    start = lines.index("Slowest layers")
+    assert lines[start + 2].split() == [
+        "layer", "type", "backend", "ms", "share", "multiply-adds", "GFLOP/s",
+    ]  # fmt: skip
+    rows = [line.split() for line in lines[start + 4 : start + 6]]
+    assert sorted(row[:3] for row in rows) == [
+        ["double_x", "Activation", "Half"],
+        ["plus_x", "Activation", "Toy"],
+    ]
+    assert float(rows[0][3]) >= float(rows[1][3]) > 0
+    assert [row[5:] for row in rows] == [["0"], ["0"]]
+
+
+def test_many_layers_end_in_a_row_of_the_others(
+    text: Callable[..., str], model: Callable[..., str]
+) -> None:
+    path = model({f"x{number}": [[1, 4], "Float32"] for number in range(6)})
+    lines = text(path, "--profile", "--no-print-output").splitlines()
+    start = lines.index("Slowest layers")
+    last = lines[start + 4 : lines.index("", start + 4)][-1].split()
+    assert last[:2] == ["2", "others"]
+    shares = [float(line.split("%")[0].split()[-1]) for line in lines[start + 4 : start + 15]]
+    assert 0 < sum(shares) <= 100.6  # each is rounded to a tenth
+
+
+def test_json_has_all_layers(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str]
+) -> None:
+    found = document(model(), "--profile")
+    assert found["files"] == {}
+    for time in found["layer_times"]:
+        assert set(time) == {
+            "layer", "type", "backend", "milliseconds", "share", "multiply_adds", "gflops",
+        }  # fmt: skip
+        assert 0 < time["share"] < 1
+        assert (time["multiply_adds"], time["gflops"]) == (0, None)
+    assert "layer_times" not in document("model.toy")
+
+
+def test_arm_nns_profile_has_runs_and_details(
+    document: Callable[..., dict[str, Any]], model: Callable[..., str], toy: Path
+) -> None:
+    options = ("--event-based-profiling", "profile.json", "--iterations", "3")
+    found = document(model(), *options, "--output-network-details")
+    assert found["files"] == {"Arm NN profile": "profile.json"}
+    assert "layer_times" not in found
+    profile = json.loads((toy / "profile.json").read_text())["ArmNN"]
+    (execute,) = (
+        inner
+        for key, value in profile.items()
+        if key.startswith("inference_measurements_#")
+        for name, inner in value.items()
+        if name.startswith("Execute_#")
+    )
+    names = [name for name in execute if "Workload" in name]
+    assert [name.partition("_#")[0] for name in names] == [
+        "double_x_HalfActivationWorkload_Execute", "plus_x_ToyActivationWorkload_Execute",
+    ]  # fmt: skip
+    for name in names:
+        (times,) = (v["raw"] for k, v in execute[name].items() if k.startswith("Wall clock time_#"))
+        assert len(times) == 3
+        assert min(times) > 0
+    details = profile["layer_details"]
+    assert [layer["Name"] for layer in details] == ["double_x", "plus_x"]
+    assert details[0]["A"] == "2.0"
+    document("model.toy", *options)
+    assert "layer_details" not in json.loads((toy / "profile.json").read_text())["ArmNN"]
+
+
+def test_a_model_behind_the_option_is_not_taken_for_its_file(
+    model: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["run", "--profile", model()])
+    assert "got 'model.toy', expected a file ending in .json" in capsys.readouterr().err
