@@ -55,7 +55,7 @@ CORE_ORDER = [
     ["storage"],
     ["runtime"],
     ["single_layer"],
-    ["profiling"],
+    ["profiling", "debugging"],
     ["cli", "compat", "testing", "__main__"],
 ]
 # These are clients of the core and may use it the way that its users do.

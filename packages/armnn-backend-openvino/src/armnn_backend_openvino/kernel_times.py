@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Current(threading.local):
-    """The sink of the profiled run that a thread is in."""
+    """The sink of a thread's profiled run."""
 
     sink: ProfilingSink | None = None
 
@@ -24,7 +24,7 @@ CURRENT = _Current()
 
 
 class KernelTimes(ProfilingContext):
-    """Lets the steps of a run report the times of nodes."""
+    """Lets the steps of a run report times of nodes."""
 
     def __init__(self, sink: ProfilingSink) -> None:
         self._sink = sink

@@ -56,11 +56,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from armnn import compat as compat
+    from armnn import debugging as debugging
     from armnn import profiling as profiling
     from armnn import testing as testing
 else:
     # Few programs need them, so ``import armnn`` does not pay for them.
-    _IMPORTED_WHEN_ASKED_FOR = ("compat", "profiling", "testing")
+    _IMPORTED_WHEN_ASKED_FOR = ("compat", "debugging", "profiling", "testing")
 
     def __getattr__(name: str) -> ModuleType:
         """Import a part that ``import armnn`` leaves out."""
@@ -72,7 +73,7 @@ else:
 
     def __dir__() -> list[str]:
         """Name what there is, imported or not."""
-        return sorted({*globals(), "profiling"})  # the others may be missing
+        return sorted({*globals(), "debugging", "profiling"})  # the others may be missing
 
 
 __all__ = [

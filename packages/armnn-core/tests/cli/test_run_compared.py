@@ -19,7 +19,7 @@ RIGHT = np.float32([[3, 5, 7, 9]])
 
 @pytest.fixture
 def differing(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-    """Return a function that runs ``armnn run --json``, with code 1."""
+    """Return a function for an ``armnn run`` that fails."""
 
     def run(*arguments: str) -> dict[str, Any]:
         assert main(["run", *arguments, "--json"]) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other runtimes: the ones that are not known or not installed.
+"""Other runtimes that are not known or not installed.
 
 What they compute is compared where their models are: in the tests of the parsers.
 """

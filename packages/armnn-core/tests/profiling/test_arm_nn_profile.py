@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The structure of Arm NN's profiler, read as its users do."""
+"""The structure of Arm NN's profile, and its readers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def event(name: str, start: int, end: int, category: str, **details: Any) -> Eve
 
 
 def run(start: int) -> Iterator[Event]:
-    """Yield the events of a run: a layer, and a part with a kernel."""
+    """Yield a run's events: a layer, a part, a kernel."""
     yield event("conv", start + 1, start + 4, "layer", type="Convolution2d", backend="CpuRef")
     yield event("relu", start + 5, start + 7, "kernel", type="Activation", backend="Npu")
     yield event("part", start + 4, start + 8, "layer", type="PreCompiled", backend="Npu")

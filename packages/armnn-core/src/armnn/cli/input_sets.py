@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Folders among the inputs of ``armnn run``: a set for each file."""
+"""Folders as inputs of ``armnn run``: a set per file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def input_sets(options: InputOptions) -> list[InputOptions]:
 
 
 def texts_of_sets(texts: Sequence[str], option: str, count: int) -> list[list[str]]:
-    """Return the values of an option for each set of inputs.
+    """Return an option's values for each set of inputs.
 
     Args:
         texts: NAME=FILE, or NAME=FOLDER with a file for each set.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The profiles of ``armnn run``: options, files and the slowest layers."""
+"""The profiles of ``armnn run``: options, files, slowest layers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_profile_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def recorder_of(arguments: argparse.Namespace) -> Recorder | None:
-    """Return what records the runs, None if no profile is wanted.
+    """Return the recorder of the runs, None without a profile.
 
     Raises:
         InvalidArgumentError: A file cannot be written, or an option lacks the one it adds to.
@@ -100,7 +100,7 @@ def write_profiles(
 def times_of(
     arguments: argparse.Namespace, recorder: Recorder | None, report: Report
 ) -> list[LayerTime] | None:
-    """Return the times of the layers, None if not asked for."""
+    """Return the layers' times, None if not asked for."""
     if arguments.profile is None or recorder is None:
         return None
     return layer_times(recorder.events, report)

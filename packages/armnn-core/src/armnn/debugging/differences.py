@@ -207,7 +207,7 @@ def _difference(
 
 
 def _distances_of_integers(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-    """Return exact distances; those of large numbers are rounded at the end."""
+    """Return exact distances, rounded to float64 at the end."""
     larger, smaller = np.maximum(got, expected), np.minimum(got, expected)
     unsigned = np.dtype(f"u{got.dtype.itemsize}")
     return np.asarray(larger.astype(unsigned) - smaller.astype(unsigned), np.float64)
@@ -225,7 +225,7 @@ def _distances(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]
 
 
 def _range(expected: NDArray[Any]) -> float:
-    """Return the range of finite numbers, else their size, else 1."""
+    """Return the finite numbers' range, else their size, or 1."""
     values = expected.astype(np.float64)
     finite = values[np.isfinite(values)]
     if not finite.size:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of a model file on another runtime, to compare with."""
+"""Runs of a model file on another runtime."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Span = tuple[int, int]
 
 @dataclass(slots=True)
 class _Node:
-    """An event of the document, with one span each time it happened.
+    """An event of the document, with a span per occurrence.
 
     Attributes:
         label: The name.
@@ -130,7 +130,7 @@ def _span_of(event: Event) -> Span:
 
 
 def _add(place: dict[str, Any], node: _Node, numbers: Iterator[int], origin: int) -> None:
-    """Add an event of the document, and those inside, to a place."""
+    """Add an event and those inside to a place."""
     number = next(numbers)
     found: dict[str, Any] = {"type": "Event"}
     if node.backend:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers of a network as Arm NN's profiler describes them."""
+"""The layers of a network for Arm NN's profile."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """The time of a layer, or of what its backend computes as one.
+    """The time of a layer or of fused layers.
 
     Attributes:
         layer: Its name; of fused layers that of the first.

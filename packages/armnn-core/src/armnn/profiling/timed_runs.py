@@ -38,7 +38,7 @@ class TimedRun:
 
 
 def timed_runs(events: Iterable[Event]) -> list[TimedRun]:
-    """Return the runs among events, in the order of their starts.
+    """Return the runs among events, ordered by their starts.
 
     An event belongs to the run and layer of its thread during which it began.
     """
