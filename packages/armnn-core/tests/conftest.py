@@ -163,7 +163,8 @@ def _pool(layer: Layer, x: Array) -> Array:
         divisors = np.pad(np.ones(x.shape), [(0, 0), (0, 0), *d.padding])
         if d.padding_method is PaddingMethod.IGNORE_VALUE:
             divisors[:] = 1
-        padded = np.pad(x, [(0, 0), (0, 0), *d.padding])
+        beyond = -np.inf if d.pool_type is PoolingAlgorithm.MAX else 0
+        padded = np.pad(x, [(0, 0), (0, 0), *d.padding], constant_values=beyond)
         y = np.zeros([*x.shape[:2], *(shape[a] for a in d.data_layout.spatial_axes)])
         for image, channel, *place in np.ndindex(*y.shape):
             window = (

@@ -198,6 +198,59 @@ def test_a_maximum_keeps_the_pad_as_zero_may_be_the_largest(compute) -> None:
     assert not folds(network, compute)
 
 
+WITHIN = ((0, 0), (0, 0), (1, 1), (2, 0))
+"""Padding that is smaller than the windows of ``pooled``."""
+
+
+@pytest.mark.parametrize("own", [{}, {"pad_right": 2}, {"stride_y": 3, "pool_height": 3}])
+def test_a_maximum_takes_over_minus_infinity(own, compute) -> None:
+    network = Network()
+    value = padded(network, pad_value=-np.inf, pad_list=WITHIN)
+    pooled(network, value, pool_type=PoolingAlgorithm.MAX, **own)
+    assert folds(network, compute)
+    own_right = own.get("pad_right", 0)
+    assert network.find("main").descriptor.padding == ((1, 1), (2, own_right))
+
+
+@pytest.mark.parametrize("value", [0.0, -1e30, np.finfo(np.float32).min, np.inf])
+def test_a_maximum_keeps_a_pad_of_numbers(value: float, compute) -> None:
+    network = Network()
+    padding = padded(network, pad_value=value, pad_list=WITHIN)
+    pooled(network, padding, pool_type=PoolingAlgorithm.MAX)
+    assert not folds(network, compute)
+
+
+def test_an_average_keeps_a_pad_of_minus_infinity() -> None:
+    network = Network()
+    pooled(network, padded(network, pad_value=-np.inf, pad_list=WITHIN))
+    assert fold_pad(network) == 0
+
+
+@pytest.mark.parametrize("settings", [{"pool_width": 2}, {"dilation_x": 2}, {"pad_left": 1}])
+def test_a_maximum_over_padding_alone_keeps_the_pad(settings) -> None:
+    network = Network()
+    value = padded(network, pad_value=-np.inf, pad_list=WITHIN)
+    pooled(network, value, pool_type=PoolingAlgorithm.MAX, **settings)
+    assert fold_pad(network) == 0
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "is_folded"),
+    [
+        (DataType.QASYMM_U8, -5.0, True), (DataType.QASYMM_U8, -np.inf, True),
+        (DataType.QASYMM_U8, -4.5, False), (DataType.QASYMM_S8, -69.0, True),
+        (DataType.QASYMM_S8, -5.0, False),
+    ],
+)  # fmt: skip
+def test_a_quantised_maximum_takes_over_the_lowest_value(
+    data_type: DataType, value: float, is_folded: bool
+) -> None:
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 3, 5, 6), data_type, 0.5, 10))
+    pooled(network, network.add_pad(x, pad_list=WITHIN, pad_value=value), pool_type="Max")
+    assert fold_pad(network) == int(is_folded)
+
+
 def test_a_window_as_large_as_its_input_keeps_the_pad() -> None:
     network = Network()
     pooled(network, padded(network), pool_width=0, stride_x=0)
