@@ -21,7 +21,9 @@ from armnn.optimizer.boundaries import Placement, place_tensors
 from armnn.optimizer.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.conversions import Conversions, reduce_floats
 from armnn.optimizer.deferred import awaited_values, deferred_operator
+from armnn.optimizer.fuse import fuse_add_mul_add
 from armnn.optimizer.infer import demand_shapes, infer_shapes
+from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.report import Report, ReportRow
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import Segments, split
@@ -136,6 +138,10 @@ def prepare_specialisation(
         answers = NetworkAnswers(head, (each for each in layers if each.type not in UNASSIGNED))
         assignment = Assignment(answers, conversions, participants.candidates, participants.named)
         assign_backends(layers, assignment, options)
+        if options.shows_tensors:
+            insert_debug(head)
+        if options.rewrite:
+            fuse_add_mul_add(head, assignment)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):

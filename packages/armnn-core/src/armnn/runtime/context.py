@@ -243,7 +243,9 @@ def _copy_into(target: NDArray[Any], name: str, handle: TensorHandle) -> NDArray
 def _failure(layer: Layer, error: Exception) -> ExecutionError:
     """Return the error of a failed layer, naming it."""
     kind = type(error) if isinstance(error, ExecutionError) else ExecutionError
-    return kind(f"layer {layer.name!r} ({layer.type}) failed on {layer.backend}: {error}")
+    return kind(
+        f"layer {layer.name!r} ({layer.type}) failed on {layer.backend or 'the host'}: {error}"
+    )
 
 
 def with_layer_types(control: RunControl | None, report: Report) -> RunControl | None:

@@ -18,6 +18,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
+from armnn.optimizer.observe import Observation
 from armnn.runtime.binding import Binding, copied_names, direct_arrays, stands_on, steps_after
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from armnn.backends import Allocator, MemoryManager, Step
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
+    from armnn.runtime.observed import TensorSink
     from armnn.runtime.strategies import MemoryStrategies
 
 POOL_LIMIT = 16
@@ -68,13 +70,17 @@ class Plan:
         participants: Participants,
         allocators: Mapping[str, Allocator],
         strategies: MemoryStrategies,
+        sink: TensorSink | None = None,
     ) -> None:
         self.prepared = prepared
         self._participants = participants
+        self._sink = sink
         self._candidates = {candidate.id: candidate for candidate in participants.all}
         self._order = prepared.network.topological_order()
         self._workloads = {
-            layer: self._workload(layer) for layer in self._order if layer.backend is not None
+            layer: self._workload(layer)
+            for layer in self._order
+            if layer.backend is not None or isinstance(layer.compiled, Observation)
         }
         self._constants = self._place_constants()
         self._lifetimes = lifetimes(self._order)
@@ -133,6 +139,8 @@ class Plan:
     def _workload(self, layer: Layer) -> Workload:
         if layer.type in ("MemCopy", "MemImport"):
             return CopyWorkload()
+        if isinstance(layer.compiled, Observation) and self._sink is not None:
+            return self._sink.workload(layer.compiled)
         candidate = self._candidate(layer)
         try:
             return candidate.backend.create_workload(layer, candidate.model)

@@ -21,6 +21,7 @@ from armnn.parsing import checked_file, checked_options, parse
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
+from armnn.runtime.observed import TensorSink
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
 from armnn.runtime.request import LoadRequest, check_profiler, checked_request
@@ -294,7 +295,8 @@ class Runtime(NetworkOwner):
             with self._lock:
                 self._last_id += 1
                 network_id = self._last_id
-            participants = network.participants
+            participants, options = network.participants, network.options
+            sink = TensorSink(options) if options.shows_tensors else None
 
             def make_plan(prepared: Prepared) -> Plan:
                 return Plan(
@@ -302,6 +304,7 @@ class Runtime(NetworkOwner):
                     participants,
                     self.options.custom_allocators,
                     self._strategies,
+                    sink,
                 )
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)

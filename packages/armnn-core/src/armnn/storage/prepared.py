@@ -20,6 +20,7 @@ from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
+from armnn.optimizer.observe import Observation
 from armnn.optimizer.segments import Segments
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
@@ -104,7 +105,9 @@ def _encoded_layer(
     if layer.data is not None:
         stored["data"] = len(arrays)
         arrays.append(layer.data)
-    if layer.compiled is not None:
+    if isinstance(layer.compiled, Observation):
+        stored["observed"] = [layer.compiled.layer, layer.compiled.slot]
+    elif layer.compiled is not None:
         key = layer.compiled.cache_key if isinstance(layer.compiled, CachedProgram) else ()
         if not key:
             raise UnstorableError(f"{layer.backend} compiled {layer.name!r} to what is not stored")
@@ -159,6 +162,8 @@ def _decoded(
     layers: list[Layer] = []
     for row in stored["layers"]:
         layers.append(_decoded_layer(row, network, layers, blocks))
+        if "observed" in row:
+            layers[-1].compiled = Observation(*row["observed"])
         if "program" in row:
             layers[-1].compiled = _program(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}

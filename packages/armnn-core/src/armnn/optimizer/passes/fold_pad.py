@@ -92,7 +92,7 @@ def _is_maximum(descriptor: _Convolution | _Pooling) -> bool:
 
 
 def _is_neutral(value: float, descriptor: _Convolution | _Pooling, info: TensorInfo) -> bool:
-    """Return whether the layer's own padding does what a number does."""
+    """Return whether the layer's own padding has a number's effect."""
     if not _is_maximum(descriptor):
         return value == 0
     if not info.is_quantized:
