@@ -121,6 +121,19 @@ def test_a_cache_folder_keeps_the_prepared_model(
     assert 1 < first["peak_memory_mb"] < 10_000
 
 
+def test_skipped_backends_are_told_with_their_reasons(
+    model: Callable[..., str],
+    document: Callable[..., dict[str, Any]],
+    text: Callable[..., str],
+) -> None:
+    arguments = (model(), "--backends", "GpuAcc?,Toy")
+    (skipped,) = document(*arguments)["skipped_backends"]
+    assert skipped["id"] == "GpuAcc"
+    assert skipped["reason"].startswith("There is no backend 'GpuAcc' (known here:")
+    assert "Skipped GpuAcc: There is no backend 'GpuAcc'" in text(*arguments)
+    assert document(model(), "--backends", "Toy")["skipped_backends"] == []
+
+
 def test_the_report_says_who_refused_and_why(
     model: Callable[..., str],
     document: Callable[..., dict[str, Any]],

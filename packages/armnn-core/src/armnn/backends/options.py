@@ -30,8 +30,10 @@ class CreationOptions:
         require_locked: Whether only those backends may be loaded that the lock file lists.
         lock_file: Where the lock file is that ``armnn backends lock`` writes; by default in the
             user's folder of settings.
-        allowed_backends: If given, only these ids may be loaded.
-        backend_options: Options for the contexts of backends, by backend id.
+        allowed_backends: If given, only these ids may be loaded; a runtime wants each to exist, but
+            for those with a question mark.
+        backend_options: Options for the contexts of backends, by backend id. A backend that is
+            named here or in ``custom_allocators`` is opened with the runtime.
         custom_allocators: Where the working memory of a backend comes from, by backend id.
         memory_strategy: The memory planner's strategy: "ConstantMemoryStrategy",
             "SingleAxisPriorityList", "StrategyValidator" or "StrategyValidator(NAME)", which check
@@ -40,6 +42,9 @@ class CreationOptions:
         memory_strategies: Other strategies, by backend id, or by "*" for all backends without one:
             names as above, or functions from a list of ``armnn.runtime.Block`` to an
             ``armnn.runtime.Layout``.
+        backends: The ids of backends in the order of preference, for networks that are loaded
+            without such a list. They are opened with the runtime and must be usable; one with a
+            question mark, as in "GpuAcc?", is skipped if it is not.
     """
 
     dynamic_backends_path: str | None = None
@@ -55,6 +60,7 @@ class CreationOptions:
     memory_strategy: str = "SingleAxisPriorityList"
     plan_limit: int = 16
     memory_strategies: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
+    backends: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for options of a wrong kind."""
@@ -132,5 +138,6 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "memory_strategy": text,
     "memory_strategies": _strategies,
     "plan_limit": integer,
+    "backends": _or_none(_ids),
 }
 """What makes a value of each field of CreationOptions."""

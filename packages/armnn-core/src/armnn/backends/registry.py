@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,10 @@ from armnn.backends.discovery import dynamic_backends, static_backends
 from armnn.backends.entries import BackendEntry, BackendState, none_usable, unknown_backend
 from armnn.backends.loading import FoundBackend, describe_error
 from armnn.backends.options import CreationOptions
+from armnn.backends.preference import SkippedBackend, all_skipped, preferences
 from armnn.backends.registration import registered_backends
 from armnn.backends.selection import Selection
-from armnn.errors import BackendUnavailableError, InvalidArgumentError
+from armnn.errors import BackendUnavailableError, InvalidArgumentError, UnknownBackendError
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ class BackendRegistry:
         """Return backends in order of preference, each once.
 
         Args:
-            backend_ids: The ids that the user named: each must be usable. Left out, all static
-                backends that can be used, the highest score first, then by id, CpuRef last; those
-                that cannot be used are logged once. Dynamic backends must be named.
+            backend_ids: The ids that the user named: each must be usable, but for those with a
+                question mark, as in "GpuAcc?", which are skipped if they are not. Left out, all
+                static backends that can be used, the highest score first, then by id, CpuRef last;
+                those that cannot be used are logged once. Dynamic backends must be named.
 
         Raises:
             UnknownBackendError: A named backend was not found.
@@ -102,6 +104,22 @@ class BackendRegistry:
         """
         if backend_ids is None:
             return self._usable_static_backends()
+        return self.preferred(backend_ids)[0]
+
+    def preferred(
+        self, backend_ids: Sequence[str], use: Callable[[Backend], object] = id
+    ) -> tuple[tuple[Backend, ...], tuple[SkippedBackend, ...]]:
+        """Return the usable backends of a list, and skipped ones.
+
+        Args:
+            backend_ids: In the order of preference; see :meth:`find_usable`.
+            use: Is called with each of them; it may raise like :meth:`get`.
+
+        Raises:
+            UnknownBackendError: A backend without a question mark was not found.
+            BackendUnavailableError: One without it cannot be used, or all others are skipped.
+            InvalidArgumentError: ``backend_ids`` is a text or empty.
+        """
         ids: tuple[str, ...] = ()
         if not isinstance(backend_ids, str):
             ids = texts(backend_ids, "the backends", f"a list of ids such as {[REFERENCE]}")
@@ -109,7 +127,22 @@ class BackendRegistry:
             raise InvalidArgumentError(
                 f"the backends are {backend_ids!r}: expected a list of ids such as {[REFERENCE]}"
             )
-        return tuple(self.get(backend_id) for backend_id in dict.fromkeys(ids))
+        found: list[Backend] = []
+        skipped: list[SkippedBackend] = []
+        for backend_id, may_be_missing in preferences(ids).items():
+            try:
+                backend = self.get(backend_id)
+                use(backend)
+            except (UnknownBackendError, BackendUnavailableError) as error:
+                if not may_be_missing:
+                    raise
+                skipped.append(SkippedBackend(backend_id, str(error)))
+                _log.info("Backend %r is skipped: %s", backend_id, error)
+            else:
+                found.append(backend)
+        if not found:
+            raise all_skipped(skipped)
+        return tuple(found), tuple(skipped)
 
     def leave_out(self, backend_id: str, error: BaseException) -> None:
         """Exclude a loaded backend from this runtime.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from armnn._installing import FAST, REFERENCE
 from armnn._spelling import closest
+from armnn.backends.preference import preferences
 from armnn.errors import InvalidArgumentError
 from armnn_backend_api.names import fault_of_id
 
@@ -86,7 +87,7 @@ class Selection:
                 )
         return cls(
             enable_static=options.enable_static_backends,
-            option=None if allowed is None else tuple(allowed),
+            option=None if allowed is None else tuple(preferences(allowed)),
             variable=text,
             admitted=tuple(word for word in words if not word.startswith("-")),
             excluded=tuple(word.removeprefix("-") for word in words if word.startswith("-")),

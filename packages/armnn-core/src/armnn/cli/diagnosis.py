@@ -22,6 +22,7 @@ from armnn.backends.crashes import remembered_crashes
 from armnn.backends.discovery import CONTRACT
 from armnn.backends.entries import GROUP as BACKENDS_GROUP
 from armnn.backends.entries import UNREMARKABLE_STAGES
+from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import MORE_IN_DOCTOR
 from armnn.backends.sources import (
     SearchedFolder,
@@ -82,6 +83,7 @@ class Diagnosis:
         variables: Of the environment.
         findings: What is wrong or worth knowing.
         unusable: Those of the named backends that cannot be used.
+        skipped: Those that cannot be used and may be missing.
     """
 
     system: dict[str, str]
@@ -97,6 +99,7 @@ class Diagnosis:
     variables: tuple[Variable, ...]
     findings: tuple[Finding, ...]
     unusable: tuple[str, ...]
+    skipped: tuple[SkippedBackend, ...]
 
     def as_document(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -116,6 +119,7 @@ class Diagnosis:
             "environment": [asdict(variable) for variable in self.variables],
             "findings": [asdict(finding) for finding in self.findings],
             "unusable": list(self.unusable),
+            "skipped": [each.as_dict() for each in self.skipped],
         }
 
 
@@ -131,14 +135,15 @@ def diagnose(
     """
     entries: tuple[BackendEntry, ...] = ()
     facts: tuple[Fact, ...] = ()
+    skipped: tuple[SkippedBackend, ...]
     try:
         registry = BackendRegistry(options)
         load_all(registry)
         facts = opened_and_described(registry, options)
         entries = registry.entries()
-        problems = _problems_of_named(registry, named)
+        problems, skipped = _problems_of_named(registry, named)
     except ArmnnError as error:  # a switch that cannot be read, or a folder that cannot be scanned
-        problems = dict.fromkeys(named or [""], Finding(str(error)))
+        problems, skipped = dict.fromkeys(named or [""], Finding(str(error))), ()
     known = [_without_doctor(entry.message) for entry in entries]
     findings = [finding for finding in problems.values() if finding.text not in known]
     folders, pools = _folders(options), thread_pools()
@@ -165,17 +170,26 @@ def diagnose(
         variables=variables(options.dynamic_backends_path),
         findings=tuple(dict.fromkeys(findings)),
         unusable=tuple(backend_id for backend_id in problems if backend_id),
+        skipped=skipped,
     )
 
 
-def _problems_of_named(registry: BackendRegistry, named: Sequence[str]) -> dict[str, Finding]:
-    problems = {}
-    for backend_id in named:
+def _problems_of_named(
+    registry: BackendRegistry, named: Sequence[str]
+) -> tuple[dict[str, Finding], tuple[SkippedBackend, ...]]:
+    """Return the problems by id, and what is skipped."""
+    problems: dict[str, Finding] = {}
+    skipped: list[SkippedBackend] = []
+    for backend_id, may_be_missing in preferences(named).items():
         try:
             registry.get(backend_id)
         except ArmnnError as error:
-            problems[backend_id] = Finding(_without_doctor(str(error)))
-    return problems
+            reason = _without_doctor(str(error))
+            if may_be_missing:
+                skipped.append(SkippedBackend(backend_id, reason))
+            else:
+                problems[backend_id] = Finding(reason)
+    return problems, tuple(skipped)
 
 
 def _folders(options: CreationOptions) -> tuple[SearchedFolder, ...]:

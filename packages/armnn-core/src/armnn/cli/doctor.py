@@ -17,6 +17,7 @@ _EXAMPLES = f"""\
 examples:
   armnn doctor                                     load every backend and say what is wrong
   armnn doctor --backends {FAST}                   exit with 1 unless {FAST} can be used
+  armnn doctor --backends "GpuAcc?,{FAST}"         ... and say why a list skips GpuAcc
   armnn doctor --dynamic-backends-path /opt/acme --json
   armnn doctor --dynamic-backends-path /opt/acme --reprobe
   armnn doctor --lock-file acme.lock               what a lock file lets in
@@ -40,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=_named,
         action="extend",
         default=[],
-        help="backends that must be usable; given again, it adds more",
+        help="backends that must be usable, but for those with a question mark, as in 'GpuAcc?', "
+        "which a list skips if they are not; given again, it adds more",
     )
     parser.add_argument(
         "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
@@ -120,6 +122,12 @@ def _show(diagnosis: Diagnosis) -> None:
     )
     if diagnosis.entries:
         print_entries(diagnosis.entries, "Backends")
+    if diagnosis.skipped:
+        print_table(
+            "Skipped backends of the list",
+            ["backend", "reason"],
+            [(each.id, each.reason) for each in diagnosis.skipped],
+        )
     if diagnosis.facts:
         print_table(
             "What backends say of themselves",

@@ -32,8 +32,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID,...",
         type=backend_ids,
         action="extend",
-        help="the backends to use, most preferred first (default: all that are installed); given "
-        "again, it adds more",
+        help="the backends to use, most preferred first (default: all that are installed); one "
+        "with a question mark, as in 'GpuAcc?', is skipped if it cannot be used; given again, it "
+        "adds more",
     )
     group.add_argument(
         "--dynamic-backends-path",

@@ -103,6 +103,7 @@ class RunResult:
         found["latency"] = self.latency.as_dict()
         found["peak_memory_mb"] = self.peak_memory_mb
         found["layers_by_backend"] = dict(self.report.layers_by_backend)
+        found["skipped_backends"] = [each.as_dict() for each in self.report.skipped]
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]
             found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
@@ -127,6 +128,8 @@ class RunResult:
             show_slowest(self.layer_times)
         counts = self.report.layers_by_backend.items()
         print(f"Layers: {', '.join(f'{count} on {backend}' for backend, count in counts)}")
+        for skipped in self.report.skipped:
+            print(printable(f"Skipped {skipped}"))
         print(f"Latency: {self.latency}; loaded in {self.load_seconds:.2f} s")
         if self.latency.is_too_long:
             slowest = max(self.latency.seconds) * 1e3

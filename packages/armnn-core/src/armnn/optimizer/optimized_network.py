@@ -124,7 +124,8 @@ class OptimizedNetwork:
 
         ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
         """
-        return Report() if self._static is None else self._static.report
+        rows = () if self._static is None else self._static.report.rows
+        return Report(rows, self.participants.skipped)
 
     def __str__(self) -> str:
         title = repr(self).strip("<>")

@@ -11,6 +11,7 @@ from armnn.optimizer.candidates import Candidate, FoldPermission
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
+    from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
     from armnn.types import QuantizedArithmetic
 
@@ -26,6 +27,7 @@ class Participants:
         factories: The tensor-handle factories of all of them.
         profiler: Where the phases are recorded, if anywhere.
         refused_folds: The layers on stored values that backends refused.
+        skipped: The backends of the user's list that may be missing and cannot be used.
     """
 
     candidates: tuple[Candidate, ...]
@@ -34,6 +36,7 @@ class Participants:
     factories: TensorHandleFactories
     profiler: ProfilingSink | None = None
     refused_folds: set[Hashable] = field(default_factory=set)
+    skipped: tuple[SkippedBackend, ...] = ()
 
     @property
     def all(self) -> tuple[Candidate, ...]:

@@ -11,6 +11,7 @@ from armnn.graph.text import sections_text, tensors_text
 
 if TYPE_CHECKING:
     from armnn.backends.footprint import Footprint
+    from armnn.backends.preference import SkippedBackend
     from armnn.tensor import TensorInfo
 
 
@@ -122,9 +123,11 @@ class Report:
 
     Attributes:
         rows: The rows.
+        skipped: The backends of the user's list that may be missing and could not be used.
     """
 
     rows: tuple[ReportRow, ...] = field(default=())
+    skipped: tuple[SkippedBackend, ...] = field(default=())
 
     def __iter__(self) -> Iterator[ReportRow]:
         return iter(self.rows)
@@ -135,7 +138,8 @@ class Report:
     def __add__(self, other: object) -> Report:
         if not isinstance(other, Report):
             return NotImplemented
-        return Report(self.rows + other.rows)
+        skipped = dict.fromkeys((*self.skipped, *other.skipped))
+        return Report(self.rows + other.rows, tuple(skipped))
 
     @property
     def fallbacks(self) -> tuple[ReportRow, ...]:
@@ -172,7 +176,7 @@ class Report:
         return found
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.rows))
+        return "\n".join([*map(str, self.rows), *(f"skipped {each}" for each in self.skipped)])
 
 
 def prepared_text(
@@ -192,6 +196,8 @@ def prepared_text(
         layers: The text in place of layers as long as no set of shapes is prepared.
     """
     sections = report.texts() or {"layers, prepared for each set of shapes": list(layers)}
+    if report.skipped:
+        sections["skipped backends"] = list(map(str, report.skipped))
     return sections_text(
         title, {"inputs": tensors_text(inputs), **sections, "outputs": tensors_text(outputs)}
     )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from armnn._installing import REFERENCE
 from armnn._spelling import closest
 from armnn.backends import BackendContext, TensorHandleFactories
-from armnn.backends.entries import none_usable
+from armnn.backends.entries import none_usable, unknown_backend
+from armnn.backends.preference import SkippedBackend, preferences
 from armnn.backends.registry import BackendRegistry
 from armnn.errors import (
     ArmnnError,
@@ -47,8 +48,7 @@ class BackendsInUse:
         """Find the backends; open those that the options name.
 
         Raises:
-            UnknownBackendError: Options, an allocator or a strategy are for a backend that does not
-                exist.
+            UnknownBackendError: The options name a backend that does not exist.
             BackendUnavailableError: One that is named cannot be used.
             InvalidArgumentError: One does not take its options or its allocator.
         """
@@ -57,13 +57,7 @@ class BackendsInUse:
         self._lock = threading.RLock()
         self._opened: list[tuple[Backend, BackendContext | None]] = []
         try:
-            named = (
-                *options.backend_options,
-                *options.custom_allocators,
-                *(each for each in options.memory_strategies if each != ANY_BACKEND),
-            )
-            for backend_id in dict.fromkeys(named):
-                self._named(backend_id)
+            self._open_named(options)
         except BaseException as error:
             self._undo(error)
             raise
@@ -89,7 +83,8 @@ class BackendsInUse:
             InvalidArgumentError: No backend is named, or there are options for one that takes no
                 part.
         """
-        chosen = self._chosen(request.backends)
+        backends = self._options.backends if request.backends is None else request.backends
+        chosen, skipped = self._chosen(backends)
         ids = dict.fromkeys(backend.id for backend in chosen)
         named = [
             self._named(wish)
@@ -101,7 +96,7 @@ class BackendsInUse:
         hints = dict.fromkeys(layer.backend_hint for layer in layers)
         wishes = [self._hinted(hint) for hint in hints if hint is not None and hint not in ids]
         named += [backend for backend in wishes if backend is not None]
-        participants = self._join(chosen, named, request.options.model_options, profiler)
+        participants = self._join(chosen, named, skipped, request.options.model_options, profiler)
         for candidate in participants.all:
             candidate.model.cache = cache
         if network is not None:
@@ -141,20 +136,43 @@ class BackendsInUse:
         closing.step(self.registry.close)
         closing.end()
 
-    def _chosen(self, backends: Sequence[str] | None) -> list[Backend]:
-        """Return the named backends, or all usable ones without names."""
-        found = self.registry.find_usable(backends)
+    def _open_named(self, options: CreationOptions) -> None:
+        """Open the backends that a runtime's options name."""
+        optional: dict[str, bool] = {}
+        if options.backends is not None:
+            self.registry.preferred(options.backends, self._open)
+            optional = preferences(options.backends)
+        named = (
+            *options.backend_options,
+            *options.custom_allocators,
+            *(each for each in options.memory_strategies if each != ANY_BACKEND),
+        )
+        for backend_id in dict.fromkeys(named):
+            if not optional.get(backend_id, False):
+                self._named(backend_id)
+        allowed = preferences(options.allowed_backends or ())
+        if not all(allowed.values()):
+            entries = self.registry.entries()
+            known = {entry.id for entry in entries}
+            for backend_id, may_be_missing in allowed.items():
+                if backend_id not in known and not may_be_missing:
+                    raise unknown_backend(backend_id, entries)
+
+    def _chosen(
+        self, backends: Sequence[str] | None
+    ) -> tuple[Sequence[Backend], tuple[SkippedBackend, ...]]:
+        """Return usable and skipped backends of a list, if any."""
         if backends is not None:
-            return [self._open(backend) for backend in found]
+            return self.registry.preferred(backends, self._open)
         usable = []
-        for backend in found:
+        for backend in self.registry.find_usable():
             try:
                 usable.append(self._open(backend))
             except BackendUnavailableError as error:
                 _log.warning("Backend %s is left out: %s", backend.id, error)
         if not usable:
             raise none_usable(self.registry.entries())
-        return usable
+        return usable, ()
 
     def _named(self, backend_id: str) -> Backend:
         return self._open(self.registry.get(backend_id))
@@ -206,12 +224,14 @@ class BackendsInUse:
         self,
         chosen: Sequence[Backend],
         named: Sequence[Backend],
+        skipped: tuple[SkippedBackend, ...],
         backend_options: BackendOptions,
         profiler: ProfilingSink | None,
     ) -> Participants:
         known = [backend.id for backend in (*chosen, *named)]
+        unused = [each.id for each in skipped]
         for backend_id in backend_options:
-            if backend_id not in known:
+            if backend_id not in known and backend_id not in unused:
                 meant = closest(backend_id, known)
                 hint = f"; did you mean {meant!r}?" if meant else ""
                 raise InvalidArgumentError(
@@ -230,6 +250,7 @@ class BackendsInUse:
             (*self._evaluator(), *candidates.values()),
             factories,
             profiler,
+            skipped=skipped,
         )
 
     def _evaluator(self) -> tuple[Candidate, ...]:

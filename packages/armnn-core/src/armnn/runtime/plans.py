@@ -95,7 +95,8 @@ class NetworkPlans:
     @property
     def report(self) -> Report:
         """Which layer runs where in every plan that is kept."""
-        return sum((plan.prepared.report for plan in self.plans), Report())
+        skipped = self.optimized.participants.skipped
+        return sum((plan.prepared.report for plan in self.plans), Report(skipped=skipped))
 
     def prepare(self, inputs: Sequence[NDArray[Any]]) -> None:
         """Make the plan for inputs of these shapes, once."""
