@@ -63,20 +63,6 @@ def test_a_problem_is_told_with_its_remedy(
     assert f"What is wrong:\n  - {text}\n" in capsys.readouterr().out
 
 
-def test_what_a_list_skips_is_told_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with installed(tmp_path, GOOD, BROKEN, alone=True):
-        document = examine(capsys, "--backends", "GpuAcc?,Broken?,Acme?")
-        assert main(["doctor", "--backends", "GpuAcc?,Acme"]) == 0
-        table = capsys.readouterr().out
-    assert document["unusable"] == []
-    assert [each["id"] for each in document["skipped"]] == ["GpuAcc", "Broken"]
-    assert "There is no backend 'GpuAcc'" in document["skipped"][0]["reason"]
-    assert "SystemExit: 4" in document["skipped"][1]["reason"]
-    assert "Skipped backends of the list" in table
-
-
 @pytest.mark.parametrize(
     ("named", "code", "unusable"),
     [
