@@ -35,7 +35,7 @@ Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMat
     try {
       lowering.lower(layer);
     } catch (const Refusal &refusal) {
-      throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {layer.id}};
+      throw Failure{ARMNN_UNSUPPORTED_NODE, refusal.reason, {from.id_of(layer)}};
     }
   }
   for (const int32_t value : from.outputs) lowering.deliver(value);

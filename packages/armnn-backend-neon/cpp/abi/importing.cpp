@@ -60,9 +60,9 @@ Value import_value(const armnn_graph &graph, const armnn_value &from, bool has_c
   return value;
 }
 
-Layer import_layer(const armnn_graph &graph, const armnn_node &from) {
+Layer import_layer(const armnn_graph &graph, const armnn_node &from, size_t position) {
   Layer layer;
-  layer.id = from.id;
+  layer.id = static_cast<int32_t>(position);
   layer.type = text_of(from.type);
   layer.inputs.assign(from.inputs, from.inputs + from.num_inputs);
   layer.outputs.assign(from.outputs, from.outputs + from.num_outputs);
@@ -103,7 +103,8 @@ ImportedGraph import_graph(const armnn_graph &graph, bool has_constants) {
   }
   for (uint64_t i = 0; i < graph.num_nodes; ++i) {
     const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);
-    result.layers.push_back(import_layer(graph, row));
+    result.layers.push_back(import_layer(graph, row, static_cast<size_t>(i)));
+    result.ids.push_back(row.id);
     result.names.push_back(text_of(row.name));
   }
   result.inputs.assign(graph.inputs, graph.inputs + graph.num_inputs);

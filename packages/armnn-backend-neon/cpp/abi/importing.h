@@ -16,8 +16,14 @@ struct ImportedGraph {
    */
   void keep_constants();
 
+  /* The host's id of a layer; a program from a blob has none but the positions. */
+  int32_t id_of(const Layer &layer) const {
+    return ids.empty() ? layer.id : ids[static_cast<size_t>(layer.id)];
+  }
+
   std::vector<Value> values;
-  std::vector<Layer> layers;
+  std::vector<Layer> layers;      /* the id of each is its position */
+  std::vector<int32_t> ids;       /* the host's */
   std::vector<std::string> names; /* of the layers */
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
