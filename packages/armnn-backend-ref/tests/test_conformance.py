@@ -10,8 +10,11 @@ import pytest
 
 from armnn_conformance.cases import EDGE, all_cells, cases_of, covered_layers
 from armnn_conformance.checks import contract, stress
+from armnn_conformance.checks.by_name import Checks
 from armnn_conformance.checks.correctness import Verdict, check_cell, claimed_case
 from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.graphs import drawn_layers
+from armnn_conformance.graphs.families import ALL_FAMILIES
 from armnn_conformance.subject import Subject
 from armnn_conformance.support_table import layers_with_kernels
 
@@ -26,6 +29,11 @@ CELL_IDS = [f"{layer}-{data_type.arm_name}" for layer, data_type in CELLS]
 def subject() -> Iterator[Subject]:
     with Subject("CpuRef") as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def checks(subject: Subject) -> Checks:
+    return Checks(subject)
 
 
 def test_every_layer_with_a_kernel_has_cases() -> None:
@@ -59,6 +67,11 @@ def test_it_keeps_the_contract_and_is_robust(subject: Subject) -> None:
     stress.check_concurrent_runs(subject, case)
     stress.check_out_of_memory(subject, case)
     stress.check_interrupted_runs(subject, case)
+
+
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_graphs_are_computed_as_their_layers(checks: Checks, family: str) -> None:
+    assert checks.run("graphs", {"family": family, "layers": drawn_layers()})
 
 
 def test_it_leaves_no_trace() -> None:

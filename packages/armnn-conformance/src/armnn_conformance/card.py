@@ -31,6 +31,9 @@ LEVELS = ("loads", "correct", "robust", "quiet")
 CELL = "conformance_cell"
 """The property by which a test says what came of a layer type and a data type."""
 
+GRAPHS = "conformance_graphs"
+"""The property by which a test says which graphs of several layers passed, by family."""
+
 Document = dict[str, Any]
 
 

@@ -10,13 +10,15 @@ import pytest
 
 from armnn.backends import crashes
 from armnn.backends.native import NativeBackend
-from armnn_conformance.card import CELL, cell_document
+from armnn_conformance.card import CELL, GRAPHS, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
 from armnn_conformance.checks.by_name import NotSupportedError
 from armnn_conformance.checks.child import CrashError
 from armnn_conformance.checks.correctness import Verdict
 from armnn_conformance.checks.hostile_host import check_hostile_host
 from armnn_conformance.checks.quiet import check_quiet
+from armnn_conformance.graphs.families import ALL_FAMILIES
+from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.session import AnyChecks, checks_of
 from armnn_conformance.subject import Subject
@@ -86,16 +88,19 @@ def checks(request: pytest.FixtureRequest) -> AnyChecks:
 def run(checks: AnyChecks, subject: Subject) -> Callable[..., Any]:
     """Run a check by name, or skip the test."""
 
-    def run_check(check: str, /, **arguments: Any) -> Any:
+    def run_check(check: str, /, *, title: str = "", **arguments: Any) -> Any:
         try:
-            return checks.run(check, arguments)
+            answer = checks.run(check, arguments)
         except NotSupportedError as error:
             pytest.skip(str(error))
         except CrashError as error:
-            crashes.remember(subject.entry, error.case, error.ending)
+            crashes.remember(subject.entry, title or error.case, error.ending)
             pytest.fail(str(error), pytrace=False)
         except AssertionError as error:
             pytest.fail(str(error), pytrace=False)
+        if title:
+            crashes.forget(subject.entry, [title])
+        return answer
 
     return run_check
 
@@ -140,6 +145,18 @@ def test_what_is_claimed_is_computed_rightly(
 
 
 @pytest.mark.conformance_correct
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_graphs_of_claimed_layers_are_right(
+    run: Callable[..., Any],
+    family: str,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:
+    passed = run("graphs", title=f"graphs, {family}", family=family, layers=_layers(request.config))
+    record_property(GRAPHS, {family: passed})
+
+
+@pytest.mark.conformance_correct
 def test_what_is_not_claimed_is_refused_with_a_reason(
     run: Callable[..., Any], refused_layer: str
 ) -> None:
@@ -167,6 +184,14 @@ def test_a_hostile_host_is_survived(
         pytest.skip("the backend is not a shared library")
     layers = run("layers_with_a_claimed_case", layers=_layers(request.config))
     check_hostile_host(subject.backend.library.path, layers)
+
+
+@pytest.mark.conformance_robust
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_hostile_host_compiles_graphs(
+    run: Callable[..., Any], trick: str, request: pytest.FixtureRequest
+) -> None:
+    run("hostile_graphs", title=f"a host that {trick}", trick=trick, layers=_layers(request.config))
 
 
 @pytest.mark.conformance_quiet

@@ -11,14 +11,32 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armnn.backends.native import NativeBackend
+from armnn.errors import ArmnnError
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of
 from armnn_conformance.checks import contract, stress
+from armnn_conformance.checks import graphs as graph_checks
 from armnn_conformance.checks.correctness import Outcome, Verdict, answer_of, check_case
-from armnn_conformance.running import layer_of, works_in_host_memory
+from armnn_conformance.graphs.claims import Claims
+from armnn_conformance.graphs.families import (
+    ANY_BATCH,
+    BEHIND_CASES,
+    IN_THREADS,
+    STORED,
+    graph_with_large_constant,
+    graphs_behind,
+    graphs_of,
+    large_graphs,
+)
+from armnn_conformance.hostile.life import GraphOfC
+from armnn_conformance.hostile.programs import NothingToPlayError
+from armnn_conformance.hostile.tricks import play
+from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
 
 if TYPE_CHECKING:
     from armnn.graph import Layer
+    from armnn_conformance.graphs import Graph
     from armnn_conformance.subject import Subject
 
 Announce: TypeAlias = Callable[[str], None]
@@ -46,6 +64,7 @@ class Checks:
         self._claimed: dict[str, LayerCase | None] = {}
         self._refused: dict[tuple[str, DataType], None] = {}
         self._first_cases: dict[str, list[tuple[LayerCase, Layer]]] = {}
+        self._claims: dict[tuple[str, ...], Claims] = {}
 
     def run(self, check: str, arguments: Mapping[str, Any]) -> Any:
         """Run a check by its name.
@@ -133,6 +152,58 @@ class Checks:
             raise NotSupportedError("the backend does not work in host memory")
         self._stress(contract.check_handle_counts, layers)
 
+    def graphs(self, family: str, layers: Iterable[str]) -> list[str]:
+        """Run a family's graphs of claimed layers; return their names.
+
+        Raises:
+            NonconformityError: One of them is not computed as its layers' oracles say.
+            NotSupportedError: No two claimed layers follow each other.
+        """
+        check = graph_checks.CHECKS[_CHECKS_OF_FAMILIES.get(family, "graph")]
+        passed = []
+        for graph in self._graphs(family, tuple(layers)):
+            self.announce(str(graph))
+            try:
+                if check(self.subject, graph):
+                    passed.append(str(graph))
+            except ArmnnError as error:
+                kind = type(error).__name__
+                raise NonconformityError(f"{graph}: {kind}: {error}") from error
+        if not passed:
+            raise NotSupportedError("it claims no two layers that follow each other")
+        return passed
+
+    def hostile_graphs(self, trick: str, layers: Iterable[str]) -> None:
+        """Play a trick of the hostile host with graphs."""
+        backend = self.subject.backend
+        if not isinstance(backend, NativeBackend):
+            raise NotSupportedError("the backend is not a shared library")
+        asked = tuple(layers)
+        drawn = [next(iter(self._graphs(family, asked)), None) for family in _OF_HOSTILE_HOST]
+        drawn.append(graph_with_large_constant(self._claims[asked]))
+        graphs = [graph for graph in drawn if graph is not None]
+        if not graphs:
+            raise NotSupportedError("it claims no two layers that follow each other")
+        self.announce(f"a host that {trick}: {'; '.join(map(str, graphs))}")
+        try:
+            laid_out = [GraphOfC(graph, backend.library) for graph in graphs]
+            play(backend.library, trick, laid_out)
+        except NothingToPlayError as error:
+            raise NotSupportedError(str(error)) from error
+
+    def _graphs(self, family: str, layers: tuple[str, ...]) -> Iterator[Graph]:
+        if layers not in self._claims:
+            self._claims[layers] = Claims(self.subject, layers, self.announce)
+        claims = self._claims[layers]
+        if family == BEHIND_CASES:
+            cases = (self.claimed_case(layer) for layer in layers)
+            return graphs_behind((case for case in cases if case is not None), claims)
+        if family == IN_THREADS:
+            return large_graphs(claims)
+        if family == STORED:
+            return itertools.islice(graphs_of("chain", claims), _STORED_GRAPHS)
+        return graphs_of(family, claims)
+
     def _stress(self, check: Callable[[Subject, LayerCase], None], layers: Iterable[str]) -> None:
         """Run a check on the first claimed case of layers."""
         case = next(filter(None, map(self.claimed_case, layers)), None)
@@ -154,6 +225,13 @@ class Checks:
             yield made
 
 
+_CHECKS_OF_FAMILIES = {ANY_BATCH: "batches", STORED: "stored", IN_THREADS: "threads"}
+
+_STORED_GRAPHS = 2
+
+_OF_HOSTILE_HOST = ("a shared constant", "chain", "diamond", "several inputs and outputs")
+"""The families of which the hostile host compiles one graph each."""
+
 _CHECKS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
@@ -167,5 +245,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.memory,
         Checks.interruptions,
         Checks.handles,
+        Checks.graphs,
+        Checks.hostile_graphs,
     )
 }

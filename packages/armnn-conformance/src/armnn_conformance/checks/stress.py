@@ -87,7 +87,7 @@ def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
             start.wait()
             return [_stored(network.run(feeds[thread])) for _ in range(ROUNDS)]
 
-        with _frequent_switches(), ThreadPoolExecutor(THREADS) as pool:
+        with frequent_switches(), ThreadPoolExecutor(THREADS) as pool:
             together = list(pool.map(run, range(THREADS)))
     for expected, rounds in zip(alone, together, strict=True):
         for results in rounds:
@@ -204,7 +204,7 @@ def _check_same(
 
 
 @contextmanager
-def _frequent_switches() -> Iterator[None]:
+def frequent_switches() -> Iterator[None]:
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:

@@ -248,13 +248,13 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
     const step *s = &program->steps[i];
     const float *a = values[s->inputs[0]], *b = values[s->inputs[1]];
     float *out = context->scratch[s->output];
+    if (armnn_host_has_cancelled(program->host) && /* it knows the deadline, too */
+        program->host->cancelled(program->host->ctx, args->call_id))
+      return fail(error, ARMNN_CANCELLED, s->id, "the host asked to stop");
     if (!s->is_convolution) {
       for (uint64_t e = 0; e < s->elements; ++e) out[e] = a[e] + b[e];
       continue;
     }
-    if (armnn_host_has_cancelled(program->host) &&
-        program->host->cancelled(program->host->ctx, args->call_id))
-      return fail(error, ARMNN_CANCELLED, s->id, "the host asked to stop");
     convolve(s, a, b, s->inputs[2] >= 0 ? values[s->inputs[2]] : NULL, out);
   }
   for (uint64_t i = 0; i < program->num_outputs; ++i) {

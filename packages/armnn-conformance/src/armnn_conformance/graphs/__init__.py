@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Random graphs of claimed layers, with composed oracles.
+
+A module beside this one registers candidates: functions that draw a layer that may follow a value::
+
+    @candidate(FloorDescriptor)
+    def floor(draw: Draw, x: GraphValue) -> Candidate:
+        return Candidate(FloorDescriptor(), (x,), np.floor)
+
+The oracle is computed in float64 from the real values, never by a kernel of a backend.
+"""
+
+from __future__ import annotations
+
+from armnn_conformance.graphs._draw import Candidate, Draw, candidate, candidates_of, drawn_layers
+from armnn_conformance.graphs._graph import Graph, GraphNode, GraphValue
+from armnn_conformance.graphs.families import FAMILIES, graphs_of
+
+__all__ = [
+    "FAMILIES",
+    "Candidate",
+    "Draw",
+    "Graph",
+    "GraphNode",
+    "GraphValue",
+    "candidate",
+    "candidates_of",
+    "drawn_layers",
+    "graphs_of",
+]

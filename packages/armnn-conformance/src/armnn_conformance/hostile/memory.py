@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: MIT
+"""Memory of a hostile host: lent graphs and counted constants.
+
+The Backend API lends a graph for a call and constants until they are dropped. Here all of that
+memory is overwritten as soon as the contract allows it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn.backends.native import tensor_of
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.structs import Arena
+from armnn_conformance.running import NonconformityError
+
+if TYPE_CHECKING:
+    from armnn.backends.native import NativeGraph
+
+POISON: Final = 0xFF
+"""NaN for floats, and no address of anything."""
+
+_GUARD: Final = 64
+
+FIRST_NODE: Final = 1000
+"""The id of the first node: ids are not positions."""
+
+_ELEMENT_BYTES: Final = {
+    abi.ATTRIBUTE_INT64: 8,
+    abi.ATTRIBUTE_FLOAT64: 8,
+    abi.ATTRIBUTE_STRING: ctypes.sizeof(abi.String),
+    abi.ATTRIBUTE_BYTES: 1,
+}
+
+
+class Blocks:
+    """Memory that can be overwritten at once."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Any] = []
+
+    def copy(self, source: Any, size: int) -> int:
+        """Return the address of a copy; of no bytes, too."""
+        block = (ctypes.c_ubyte * max(size, 8))()
+        if size:
+            ctypes.memmove(block, source, size)
+        self._blocks.append(block)
+        return ctypes.addressof(block)
+
+    def text(self, text: abi.String) -> abi.String:
+        """Return a copy of a text, zero-terminated."""
+        raw = b"" if not text.data else ctypes.string_at(text.data, text.size)
+        return abi.String(self.copy(raw + b"\0", len(raw) + 1), len(raw))
+
+    def poison(self) -> None:
+        """Overwrite it."""
+        for block in self._blocks:
+            ctypes.memset(block, POISON, ctypes.sizeof(block))
+
+
+class CountedConstants:
+    """Constants of a graph, with their reference counts.
+
+    A constant that is not held is overwritten when :meth:`end_of_call` comes, one that is dropped
+    later at once.
+    """
+
+    def __init__(self) -> None:
+        self._memory: dict[int, Blocks] = {}
+        self._counts: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self._is_lent = True
+        self._problems: list[str] = []
+        self.keep = abi.ConstantFn(self._keep)
+        self.drop = abi.ConstantFn(self._drop)
+
+    def add(self, constant: abi.Tensor, size: int) -> tuple[int, Any]:
+        """Return reference and tensor of a copy of a constant."""
+        reference, blocks = FIRST_NODE + len(self._memory), Blocks()
+        copied = abi.Tensor.from_buffer_copy(constant)
+        copied.data = blocks.copy((constant.data or 0) + constant.byte_offset, size)
+        copied.byte_offset = 0
+        copied.shape = ctypes.cast(
+            blocks.copy(constant.shape, 8 * constant.ndim), type(constant.shape)
+        )
+        self._memory[reference], self._counts[reference] = blocks, 0
+        tensor = blocks.copy(ctypes.addressof(copied), ctypes.sizeof(copied))
+        return reference, ctypes.cast(tensor, ctypes.POINTER(abi.Tensor))
+
+    def end_of_call(self) -> None:
+        """Overwrite what is not kept; lend no longer."""
+        with self._lock:
+            self._is_lent = False
+            for reference, count in self._counts.items():
+                if not count:
+                    self._memory[reference].poison()
+
+    def check_balance(self, when: str) -> None:
+        """Check that all kept constants were dropped.
+
+        Raises:
+            NonconformityError: One was not, or was dropped too often.
+        """
+        held = sum(self._counts.values())
+        if held:
+            self._problems.append(
+                f"{when}, {held} references of keep were not given back by drop: its memory, or "
+                "the program itself, is never freed"
+            )
+        if self._problems:
+            raise NonconformityError(self._problems[0])
+
+    def _keep(self, reference: int | None) -> None:
+        with self._lock:
+            if reference not in self._counts:
+                self._problems.append(f"keep got {reference!r}, which is no constant_ref")
+            elif not self._is_lent and not self._counts[reference]:
+                self._problems.append("keep came after the call that lent the constant")
+            else:
+                self._counts[reference] += 1
+
+    def _drop(self, reference: int | None) -> None:
+        with self._lock:
+            if reference not in self._counts:
+                self._problems.append(f"drop got {reference!r}, which is no constant_ref")
+            elif not self._counts[reference]:
+                self._problems.append("a constant was dropped more often than it was kept")
+            else:
+                self._counts[reference] -= 1
+                if not self._counts[reference] and not self._is_lent:
+                    self._memory[reference].poison()
+
+
+class LentGraph:
+    """A graph in memory of its own, for one compile.
+
+    Attributes:
+        struct: The ``armnn_graph``.
+        constants: Its constants.
+    """
+
+    def __init__(self, graph: NativeGraph) -> None:
+        self._memory = Blocks()
+        self.constants = CountedConstants()
+        self.struct = abi.Graph.from_buffer_copy(graph.struct)
+        source = graph.struct
+        self.struct.values = self._rows(abi.Value, source.values, source.num_values, self._value)
+        self.struct.nodes = self._rows(abi.Node, source.nodes, source.num_nodes, self._node)
+        self.struct.inputs = self._indices(source.inputs, source.num_inputs)
+        self.struct.outputs = self._indices(source.outputs, source.num_outputs)
+        self.struct.keep, self.struct.drop = self.constants.keep, self.constants.drop
+
+    @property
+    def node_ids(self) -> range:
+        """The ids of the nodes."""
+        return range(FIRST_NODE, FIRST_NODE + self.struct.num_nodes)
+
+    @contextmanager
+    def lent(self) -> Iterator[Any]:
+        """Yield the struct; then overwrite it and unkept constants."""
+        yield self.struct
+        self._memory.poison()
+        self.constants.end_of_call()
+
+    def _rows(self, kind: type[Any], rows: Any, count: int, fill: Any) -> Any:
+        copies = (kind * max(count, 1))()
+        for number in range(count):
+            copies[number] = kind.from_buffer_copy(rows[number])
+            fill(copies[number])
+        place = self._memory.copy(copies, ctypes.sizeof(copies))
+        return ctypes.cast(place, ctypes.POINTER(kind))
+
+    def _value(self, row: abi.Value) -> None:
+        row.name = self._memory.text(row.name)
+        shape = [row.shape[axis] for axis in range(max(row.ndim, 0))]
+        row.shape = self._pointer(row.shape, 8 * len(shape))
+        if bool(row.quantization):
+            made = abi.Quantization.from_buffer_copy(row.quantization.contents)
+            made.scales = self._pointer(made.scales, 4 * made.count)
+            if bool(made.zero_points):
+                made.zero_points = self._pointer(made.zero_points, 4 * made.count)
+            place = self._memory.copy(ctypes.addressof(made), ctypes.sizeof(made))
+            row.quantization = ctypes.cast(place, ctypes.POINTER(abi.Quantization))
+        if bool(row.constant):
+            constant = row.constant.contents
+            size = int(np.prod(shape, dtype=np.int64)) * constant.dtype_bits // 8
+            row.constant_ref, row.constant = self.constants.add(constant, size)
+
+    def _node(self, row: abi.Node) -> None:
+        row.id += FIRST_NODE
+        row.type, row.name = self._memory.text(row.type), self._memory.text(row.name)
+        row.inputs = self._indices(row.inputs, row.num_inputs)
+        row.outputs = self._indices(row.outputs, row.num_outputs)
+        row.attributes = self._rows(
+            abi.Attribute, row.attributes, row.num_attributes, self._attribute
+        )
+
+    def _attribute(self, row: abi.Attribute) -> None:
+        row.name = self._memory.text(row.name)
+        if row.type == abi.ATTRIBUTE_STRING:
+            texts = (abi.String * max(row.count, 1)).from_address(row.data or 0)
+            copies = (abi.String * max(row.count, 1))(*(self._memory.text(t) for t in texts))
+            row.data = self._memory.copy(copies, ctypes.sizeof(copies))
+        else:
+            row.data = self._memory.copy(row.data, _ELEMENT_BYTES[row.type] * row.count)
+
+    def _indices(self, indices: Any, count: int) -> Any:
+        return self._pointer(indices, 4 * count)
+
+    def _pointer(self, pointer: Any, size: int) -> Any:
+        return ctypes.cast(self._memory.copy(pointer, size), type(pointer))
+
+
+class GuardedTensors:
+    """Tensors of one call: at an offset, between guards.
+
+    Attributes:
+        arrays: Their elements.
+        first: Points to the first of the pointers that ``armnn_execute_args`` holds.
+    """
+
+    def __init__(self, arrays: Sequence[Any], *, offset: int) -> None:
+        self._arena = Arena()
+        self._blocks: list[Any] = []
+        self._given = [np.ascontiguousarray(array) for array in arrays]
+        self._offset = offset
+        self.arrays: list[Any] = []
+        pointers = self._arena.array(ctypes.POINTER(abi.Tensor), len(arrays))
+        for number, array in enumerate(self._given):
+            pointers[number] = ctypes.pointer(self._tensor(array))
+        self.first: Any = ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(abi.Tensor)))
+
+    def check_guards(self, what: str, *, unchanged: bool) -> None:
+        """Check that nothing but output elements was written.
+
+        Raises:
+            NonconformityError: Other memory was written.
+        """
+        for block, array, given in zip(self._blocks, self.arrays, self._given, strict=True):
+            start = array.ctypes.data - block.ctypes.data
+            outside = np.concatenate([block[:start], block[start + array.nbytes :]])
+            if (outside != POISON).any():
+                raise NonconformityError(f"execute wrote around the elements of an {what}")
+            if unchanged and array.tobytes() != given.tobytes():
+                raise NonconformityError(f"execute changed an {what}")
+
+    def _tensor(self, array: Any) -> abi.Tensor:
+        block = np.full(array.nbytes + 2 * _GUARD + self._offset, POISON, np.uint8)
+        lead = -block.ctypes.data % _GUARD + self._offset
+        body = block[lead : lead + array.nbytes].view(array.dtype).reshape(array.shape)
+        body[...] = array
+        self._blocks.append(block)
+        self.arrays.append(body)
+        made = tensor_of(body, self._arena)
+        assert made.data is not None
+        made.data, made.byte_offset = made.data - self._offset, self._offset
+        return made

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: MIT
+"""A hostile host that compiles graphs of several layers.
+
+Each trick is a function that raises :class:`~armnn_conformance.running.NonconformityError`. In all
+of them the graph is overwritten after the call of compile, and so is each constant that is not
+kept; node ids are not positions; tensors have an offset and guards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_conformance.hostile.life import CALL, GraphOfC, NativeLife
+from armnn_conformance.hostile.memory import LentGraph
+from armnn_conformance.hostile.programs import NothingToPlayError, repeat, store
+from armnn_conformance.operands import decode
+from armnn_conformance.running import NonconformityError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.backends.native import NativeLibrary
+
+CONTEXTS: Final = 4
+_PAUSES: Final = 6
+"""How many questions of one call are made use of."""
+
+_PATIENCE_SECONDS: Final = 20
+_STOPPED: Final = (abi.CANCELLED, abi.DEADLINE_EXCEEDED)
+_PAST_NS, _FUTURE_NS = 1, 3600 * 10**9
+
+
+def _free_the_graph(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Overwrite graph and constants after compile; count keep and drop."""
+    with life.backend() as backend:
+        for graph in graphs:
+            with life.program(backend, graph) as (program, _), life.context(program) as context:
+                for when in ("after compile", "in the second call"):
+                    life.check_right(context, graph, when)
+
+
+def _refuse_a_layer(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Compile an unknown layer among known ones; expect its id."""
+    with life.backend() as backend:
+        for graph in graphs:
+            lent = LentGraph(graph.native)
+            last = lent.struct.nodes[lent.struct.num_nodes - 1]
+            last.type = abi.String(ctypes.addressof(_UNKNOWN_TYPE), len(_UNKNOWN_TYPE) - 1)
+            answer, _ = life.compile(backend, lent)
+            if answer.code != abi.UNSUPPORTED_NODE:
+                raise NonconformityError(
+                    f"compile answered {answer.code} ({answer.message}) to an unknown layer type: "
+                    f"expected {abi.UNSUPPORTED_NODE}, ARMNN_UNSUPPORTED_NODE"
+                )
+            if answer.nodes != (lent.node_ids[-1],):
+                raise NonconformityError(
+                    f"compile refused the nodes {list(answer.nodes)}: expected the id "
+                    f"{lent.node_ids[-1]} of the one with an unknown layer type"
+                )
+            lent.constants.check_balance("after a refused compile")
+
+
+def _pass_unknown_options(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Create and compile with an option that does not exist."""
+    answers = {"create": life.create(NoSuchOption="1")}
+    with life.backend() as backend:
+        lent = LentGraph(graphs[0].native)
+        answers["compile"], program = life.compile(backend, lent, NoSuchOption="1")
+        if answers["compile"].code == abi.OK:
+            life.library.required("program_destroy")(program)
+        lent.constants.check_balance("after a compile with an unknown option")
+    for name, answer in answers.items():
+        if answer.code != abi.INVALID_ARGUMENT:
+            raise NonconformityError(
+                f"{name} answered {answer.code} ({answer.message}) to an unknown option: expected "
+                f"{abi.INVALID_ARGUMENT}, ARMNN_INVALID_ARGUMENT"
+            )
+
+
+def _cancel(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Cancel a call at its first and last question."""
+
+    def play(context: ctypes.c_void_p, graph: GraphOfC) -> None:
+        life.polls = 0
+        life.check_right(context, graph, "in a call that may be cancelled", call=CALL)
+        questions = life.polls
+        if not questions:
+            raise NonconformityError(
+                f"execute of {len(graph.native.layers)} layers never asks `cancelled` of the host "
+                "whether to stop: ask between layers"
+            )
+        for at in dict.fromkeys((1, questions)):
+            life.polls = 0
+            _check_stops(life, context, graph, f"at question {at}", _from_question(life, at))
+
+    _with_contexts(life, graphs, play)
+
+
+def _set_deadlines(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Set a deadline in the past, and one ahead."""
+
+    def play(context: ctypes.c_void_p, graph: GraphOfC) -> None:
+        late = {"call": CALL, "deadline_ns": _PAST_NS}
+        _check_stops(life, context, graph, "at a deadline in the past", lambda _: True, **late)
+        until = time.monotonic_ns() + _FUTURE_NS
+        life.check_right(context, graph, "before the deadline", call=CALL, deadline_ns=until)
+
+    _with_contexts(life, graphs, play)
+
+
+def _pause_calls(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Run other contexts whenever one asks whether to stop."""
+    with life.backend() as backend, ThreadPoolExecutor(1) as other:
+        for graph in graphs:
+            with life.program(backend, graph) as (program, _), ExitStack() as stack:
+                contexts = [stack.enter_context(life.context(program)) for _ in range(CONTEXTS)]
+                _check_paused(life, graph, contexts, other)
+
+
+def _check_paused(
+    life: NativeLife, graph: GraphOfC, contexts: Sequence[ctypes.c_void_p], other: Any
+) -> None:
+    feeds = [[np.roll(array, places) for array in graph.feeds] for places in range(CONTEXTS)]
+    alone = [life.execute(contexts[0], graph, each)[1] for each in feeds]
+    together: list[list[NDArray[Any]]] = []
+
+    def run_the_others() -> None:
+        for context, each in zip(contexts[1:], feeds[1:], strict=True):
+            together.append(life.execute(context, graph, each)[1])
+
+    def pause(call: int) -> bool:
+        if call == CALL and len(together) < _PAUSES * (CONTEXTS - 1):
+            other.submit(run_the_others).result(_PATIENCE_SECONDS)
+        return False
+
+    life.stops = pause
+    _, first = life.execute(contexts[0], graph, feeds[0], call=CALL)
+    life.stops = lambda _call: False
+    if not _same(first, alone[0], graph):
+        raise NonconformityError(
+            "a call computed something else when calls in other contexts ran meanwhile: each "
+            "context needs working memory of its own"
+        )
+    for number, results in enumerate(together):
+        if not _same(results, alone[1 + number % (CONTEXTS - 1)], graph):
+            raise NonconformityError("a call computed something else while another one waited")
+
+
+def _hold_several_programs(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Hold two programs of each graph, and run them all."""
+    with life.backend() as backend:
+        with ExitStack() as stack:
+            held = []
+            for graph in (*graphs, *graphs):
+                program, _ = stack.enter_context(life.program(backend, graph))
+                held.append((stack.enter_context(life.context(program)), graph))
+            for context, graph in (*held, *reversed(held)):
+                life.check_right(context, graph, "with several programs")
+        with life.program(backend, graphs[0]) as (program, _), life.context(program) as context:
+            life.check_right(context, graphs[0], "after other programs were destroyed")
+
+
+_UNKNOWN_TYPE: Final = ctypes.create_string_buffer(b"FluxCapacitor")
+
+TRICKS: Final[dict[str, Callable[[NativeLife, Sequence[GraphOfC]], None]]] = {
+    "frees the graph after compile": _free_the_graph,
+    "asks for an unknown layer among others": _refuse_a_layer,
+    "passes unknown options": _pass_unknown_options,
+    "cancels calls": _cancel,
+    "sets deadlines": _set_deadlines,
+    "pauses calls": _pause_calls,
+    "holds several programs": _hold_several_programs,
+    "makes and destroys everything again and again": repeat,
+    "stores programs": store,
+}
+
+
+def play(library: NativeLibrary, trick: str, graphs: Sequence[GraphOfC]) -> None:
+    """Play a trick with the graphs of a native backend.
+
+    Raises:
+        NonconformityError: The backend does not keep the contract.
+        NothingToPlayError: The backend lacks the function that the trick is about.
+    """
+    life = NativeLife(library)
+    answer = life.create()
+    if answer.code == abi.UNAVAILABLE:
+        raise NothingToPlayError(f"a host without extensions cannot use it: {answer.message}")
+    TRICKS[trick](life, graphs)
+
+
+def _with_contexts(
+    life: NativeLife,
+    graphs: Sequence[GraphOfC],
+    use: Callable[[ctypes.c_void_p, GraphOfC], None],
+) -> None:
+    with life.backend() as backend:
+        for graph in graphs:
+            with life.program(backend, graph) as (program, _), life.context(program) as context:
+                use(context, graph)
+
+
+def _check_stops(
+    life: NativeLife,
+    context: ctypes.c_void_p,
+    graph: GraphOfC,
+    when: str,
+    stops: Callable[[int], bool],
+    **how: Any,
+) -> None:
+    life.stops = stops
+    answer, _ = life.execute(context, graph, **{"call": CALL, **how})
+    life.stops = lambda _call: False
+    if answer.code not in _STOPPED:
+        raise NonconformityError(
+            f"execute answered {answer.code} when the host stopped the call {when}: expected "
+            "ARMNN_CANCELLED or ARMNN_DEADLINE_EXCEEDED"
+        )
+    ids = [-1, *LentGraph(graph.native).node_ids]
+    if not set(answer.nodes) <= set(ids):
+        raise NonconformityError(f"a stopped call names the nodes {list(answer.nodes)} of {ids}")
+    life.check_right(context, graph, "after a call that was stopped")
+
+
+def _from_question(life: NativeLife, at: int) -> Callable[[int], bool]:
+    return lambda _call: life.polls >= at
+
+
+def _same(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]], graph: GraphOfC) -> bool:
+    rows = zip(one, other, graph.outputs, strict=True)
+    return all(
+        bool((np.abs(decode(a, v.info) - decode(b, v.info)) <= v.error).all()) for a, b, v in rows
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Each trick of the hostile host catches its fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from armnn_conformance.checks.by_name import Checks, NotSupportedError
+from armnn_conformance.hostile.tricks import TRICKS
+from armnn_conformance.running import NonconformityError
+from armnn_conformance.subject import Subject
+
+PACKAGES = Path(__file__).parents[3]
+SAMPLES = PACKAGES / "armnn-dynamic-loader/src/armnn_dynamic_loader/samples"
+SAMPLE = (SAMPLES / "acme_npu.c").read_text(encoding="utf-8")
+Build = Callable[[str], Path]
+LAYERS = ["Addition", "Convolution2d"]
+
+
+def play(library: Path, trick: str) -> None:
+    library.parent.chmod(0o755)
+    with Subject(str(library)) as subject:
+        Checks(subject).run("hostile_graphs", {"trick": trick, "layers": LAYERS})
+
+
+def test_the_sample_survives_all_tricks_but_stores_nothing(build: Build) -> None:
+    library = build(SAMPLE)
+    for trick in TRICKS:
+        if trick != "stores programs":
+            play(library, trick)
+    with pytest.raises(NotSupportedError, match="does not serialise programs"):
+        play(library, "stores programs")
+
+
+FREES = "frees the graph after compile"
+DEFECTS = {
+    "constants are not kept": (
+        FREES,
+        (
+            "    graph->keep(value->constant_ref); /* the weights stay where they are */\n"
+            "    program->kept[i] = value->constant_ref;\n"
+        ),
+        "",
+        "after compile, .* elements of output",
+    ),
+    "constants are not dropped": (
+        FREES,
+        "if (program->kept[i]) program->drop(program->kept[i]);",
+        "{}",
+        r"after program_destroy, \d+ references of keep were not given back by drop",
+    ),
+    "constants are dropped twice": (
+        FREES,
+        "if (program->kept[i]) program->drop(program->kept[i]);",
+        "if (program->kept[i]) program->drop(program->kept[i]), program->drop(program->kept[i]);",
+        "a constant was dropped more often than it was kept",
+    ),
+    "an input is written": (
+        FREES,
+        "for (uint64_t e = 0; e < s->elements; ++e) out[e] = a[e] + b[e];",
+        (
+            "for (uint64_t e = 0; e < s->elements; ++e)\n"
+            "  out[e] = a[e] + b[e], ((float *)a)[e] *= e <= 99;"
+        ),
+        "execute changed an input",
+    ),
+    "an output is too long": (
+        FREES,
+        "program->elements[index] * sizeof(float));\n  }\n  return ARMNN_OK;",
+        (
+            "program->elements[index] * sizeof(float) + 4 * (program->elements[index] > 99));\n"
+            "  }\n  return ARMNN_OK;"
+        ),
+        "execute wrote around the elements of an output",
+    ),
+    "the offset is ignored": (
+        FREES,
+        "(char *)tensor->data + tensor->byte_offset",
+        "(char *)tensor->data",
+        "after compile|execute wrote around",
+    ),
+    "several nodes are refused": (
+        FREES,
+        '"AcmeNpu has no options");\n  for',
+        (
+            '"AcmeNpu has no options");\n'
+            '  if (graph->num_nodes > 1) return fail(error, ARMNN_INTERNAL, -1, "one");\n  for'
+        ),
+        r"compile answered 13 \(one\) to \d layers that are claimed one by one",
+    ),
+    "a position is named": (
+        "asks for an unknown layer among others",
+        "return fail(error, ARMNN_UNSUPPORTED_NODE, node_at(graph, i)->id, why);",
+        "return fail(error, ARMNN_UNSUPPORTED_NODE, (int32_t)i, why);",
+        r"compile refused the nodes \[\d\]: expected the id 100\d",
+    ),
+    "compile does not look": (
+        "asks for an unknown layer among others",
+        "if (why) return fail(error, ARMNN_UNSUPPORTED_NODE",
+        "if (!why) continue; else if (0) return fail(error, ARMNN_UNSUPPORTED_NODE",
+        "compile answered 0 .* to an unknown layer type: expected 65",
+    ),
+    "compile takes any option": (
+        "passes unknown options",
+        "if (args->num_options) return fail",
+        "if (args->num_options > 9) return fail",
+        "compile answered 0 .* to an unknown option: expected 3",
+    ),
+    "create takes any option": (
+        "passes unknown options",
+        "if (num_options) return fail",
+        "if (num_options > 9) return fail",
+        "create answered 0 .* to an unknown option: expected 3",
+    ),
+    "the host is not asked": (
+        "cancels calls",
+        "program->host->cancelled(program->host->ctx, args->call_id))",
+        "0)",
+        r"execute of \d layers never asks `cancelled` of the host",
+    ),
+    "the answer is ignored": (
+        "cancels calls",
+        'return fail(error, ARMNN_CANCELLED, s->id, "the host asked to stop");',
+        "(void)error;",
+        "execute answered 0 when the host stopped the call at question 1",
+    ),
+    "a deadline is ignored": (
+        "sets deadlines",
+        "if (armnn_host_has_cancelled(program->host) &&",
+        "if (!args->deadline_ns && armnn_host_has_cancelled(program->host) &&",
+        "execute answered 0 when the host stopped the call at a deadline in the past",
+    ),
+    "a deadline counts before it comes": (
+        "sets deadlines",
+        "  const armnn_program *program = context->program;\n  const float **values",
+        (
+            "  if (args->deadline_ns > 1)\n"
+            "    return fail(error, ARMNN_DEADLINE_EXCEEDED, -1, no_memory);\n"
+            "  const armnn_program *program = context->program;\n  const float **values"
+        ),
+        "before the deadline, execute answered 4",
+    ),
+    "scratch is shared": (
+        "pauses calls",
+        "    *scratch = malloc((program->steps[i].elements + 1) * sizeof **scratch);",
+        (
+            "    static float *shared[64];\n"
+            "    if (!shared[i]) shared[i] = malloc(1 << 20);\n"
+            "    *scratch = shared[i];"
+        ),
+        "a call computed something else when calls in other contexts ran meanwhile",
+    ),
+    "a program is leaked": (
+        "makes and destroys everything again and again",
+        "free(program->inputs), free(program->outputs), free(program->steps), free(program);",
+        "free(program->inputs), free(program->outputs), free(program->steps);",
+        r"times a backend, a program and a context left \d+ bytes that were not freed",
+    ),
+}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_planted_fault_is_caught(build: Build, defect: str) -> None:
+    trick, right, wrong, message = DEFECTS[defect]
+    assert SAMPLE.count(right) == 1
+    source = SAMPLE.replace(right, wrong)
+    if defect == "scratch is shared":
+        source = source.replace("    free(context->scratch[i]);", "    (void)i;")
+    with pytest.raises(NonconformityError, match=message):
+        play(build(source), trick)
