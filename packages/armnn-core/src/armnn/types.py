@@ -69,8 +69,7 @@ class ArmnnEnum(IntEnum):
         """
         found = value if isinstance(value, cls) else cls._meant_by(value)
         if found is None:
-            hint = cls._hint(value)
-            names = cls._listed()
+            hint, names = cls._hint(value), cls._listed()
             if hint and len(cls) > _MOST_LISTED:
                 names = f"a member of {cls.__name__}"
             raise refused(what or f"the {cls.__name__}", value, f"{names}{hint}")
@@ -495,6 +494,7 @@ class MemorySource(ArmnnEnum):
     DMA_BUF = 2, "DmaBuf"
     DMA_BUF_PROTECTED = 4, "DmaBufProtected"
     GRALLOC = 8, "Gralloc"
+    MEMFD = 1024, "Memfd", (1, 2)
 
 
 __all__ = ["ArmnnEnum", "DataTypeLike", *(kind.__name__ for kind in ArmnnEnum.__subclasses__())]

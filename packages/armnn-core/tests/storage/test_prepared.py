@@ -39,7 +39,7 @@ def prepared(compiled: object, participants: Participants) -> Prepared:
     layer = network.add("PreCompiled", [x], descriptor, name="all", outputs=[info])
     layer.backend, layer.compiled = "Keeper", compiled
     network.add_output("y", layer.output)
-    placement = place_tensors(network, {}, participants.factories, OptimizerOptions())
+    placement = place_tensors(network, {}, participants.factories, OptimizerOptions(), {})
     return Prepared(network, placement, Report(()), Segments(network, None))
 
 

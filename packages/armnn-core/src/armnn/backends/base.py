@@ -15,7 +15,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from armnn.backends.memory import Allocator, HostAllocator, MemoryManager, TensorHandle
+from armnn.backends.memory import (
+    HOST_SOURCES,
+    Allocator,
+    HostAllocator,
+    MemoryManager,
+    TensorHandle,
+)
 from armnn.backends.support import Support
 from armnn.backends.views import OptimizationViews, SubgraphView
 from armnn.errors import InvalidArgumentError
@@ -224,10 +230,17 @@ class Backend(ABC):
     def accepts_allocator(self, allocator: Allocator) -> Support:
         """Return whether working memory may have a custom allocator.
 
-        By default it may if the backend works in host memory, as the runtime allocates that.
+        By default it may if the backend works in host memory, as the runtime allocates that, and
+        the host can reach what the allocator gives.
         """
         if self.handle_factory_preferences:
             return Support.no(f"backend {self.id!r} does not support a custom allocator")
+        if allocator.memory_source not in HOST_SOURCES:
+            return Support.no(
+                f"backend {self.id!r} computes in host memory, and the allocator's is "
+                f"{allocator.memory_source.arm_name}: expected one of "
+                f"{', '.join(source.arm_name for source in HOST_SOURCES)}"
+            )
         return Support(True)
 
     def default_allocator(self) -> Allocator:

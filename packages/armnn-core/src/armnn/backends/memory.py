@@ -25,9 +25,21 @@ HOST_FACTORY_ID = "armnn.host"
 ALIGNMENT = 64
 """Bytes to which tensors in host memory are aligned: one cache line, one AVX-512 vector."""
 
+HOST_SOURCES: tuple[MemorySource, ...] = (
+    MemorySource.MALLOC,
+    MemorySource.DMA_BUF,
+    MemorySource.MEMFD,
+)
+"""The sources of memory that the host can read and write."""
+
 
 class Allocator(ABC):
-    """Where working memory comes from (Arm NN: ``ICustomAllocator``)."""
+    """Where working memory comes from (Arm NN: ``ICustomAllocator``).
+
+    Attributes:
+        memory_source: What kind of memory it is: backends with memory of their own import it if
+            they import this kind.
+    """
 
     memory_source: MemorySource = MemorySource.MALLOC
 
@@ -59,9 +71,11 @@ class TensorHandle(ABC):
 
     Attributes:
         info: Shape, data type and quantisation.
+        memory_source: Where its memory comes from; since Backend API 1.2.
     """
 
     info: TensorInfo
+    memory_source: MemorySource = MemorySource.MALLOC
 
     @abstractmethod
     def map(self) -> NDArray[Any]:
@@ -109,10 +123,16 @@ class TensorHandle(ABC):
 class ArrayHandle(TensorHandle):
     """A tensor in host memory."""
 
-    __slots__ = ("_array", "info")
+    __slots__ = ("_array", "info", "memory_source")
 
-    def __init__(self, info: TensorInfo, array: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        info: TensorInfo,
+        array: NDArray[Any],
+        memory_source: MemorySource = MemorySource.MALLOC,
+    ) -> None:
         self.info = info
+        self.memory_source = memory_source
         self._array = array
 
     def map(self) -> NDArray[Any]:
@@ -184,6 +204,7 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
 
     def __init__(self) -> None:
         self._factories: dict[str, TensorHandleFactory] = {}
+        self._pairs: dict[str, str] = {}
 
     def register(self, factory: TensorHandleFactory) -> None:
         """Add a factory; the first of an id stays.
@@ -191,6 +212,20 @@ class TensorHandleFactories(Mapping[str, TensorHandleFactory]):
         Counterpart of Arm NN's ``RegisterFactory``.
         """
         self._factories.setdefault(factory.id, factory)
+
+    def register_copy_and_import_pair(self, copy_id: str, import_id: str) -> None:
+        """Name the factory that imports what another one copies.
+
+        Counterpart of Arm NN's ``RegisterCopyAndImportFactoryPair``. Since Backend API 1.2.
+        """
+        self._pairs[copy_id] = import_id
+
+    def import_factory(self, factory_id: str) -> TensorHandleFactory | None:
+        """Return the factory that imports memory for tensors of another.
+
+        By default it is the same one; None for host memory. Since Backend API 1.2.
+        """
+        return self._factories.get(self._pairs.get(factory_id, factory_id))
 
     def __getitem__(self, factory_id: str) -> TensorHandleFactory:
         return self._factories[factory_id]

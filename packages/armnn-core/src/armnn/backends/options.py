@@ -45,6 +45,8 @@ class CreationOptions:
         backends: The ids of backends in the order of preference, for networks that are loaded
             without such a list. They are opened with the runtime and must be usable; one with a
             question mark, as in "GpuAcc?", is skipped if it is not.
+        protected_mode: Whether only backends with the capability ProtectedContentAllocation take
+            part, each with an allocator of protected memory (DmaBufProtected) that it accepts.
     """
 
     dynamic_backends_path: str | None = None
@@ -61,6 +63,7 @@ class CreationOptions:
     plan_limit: int = 16
     memory_strategies: Mapping[str, str | Callable[..., Any]] = field(default_factory=dict)
     backends: Sequence[str] | None = None
+    protected_mode: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for options of a wrong kind."""
@@ -139,5 +142,6 @@ _OPTIONS: dict[str, Callable[[object, str], object]] = {
     "memory_strategies": _strategies,
     "plan_limit": integer,
     "backends": _or_none(_ids),
+    "protected_mode": flag,
 }
 """What makes a value of each field of CreationOptions."""

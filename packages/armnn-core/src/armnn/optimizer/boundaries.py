@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from armnn.optimizer.options import OptimizerOptions
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
-_HOST_SOURCES = frozenset({MemorySource.MALLOC})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +42,7 @@ def place_tensors(
     preferences_of_backend: Mapping[str, Sequence[str]],
     registered: TensorHandleFactories,
     options: OptimizerOptions,
+    host_sources: Mapping[str, MemorySource],
 ) -> Placement:
     """Choose each value's memory and insert MemImport and MemCopy.
 
@@ -51,6 +51,8 @@ def place_tensors(
         preferences_of_backend: The factory ids that each backend works with; none means the host.
         registered: The factories by id; the host's is not among them.
         options: Whether inputs and outputs prefer memory that imports or exports.
+        host_sources: The source of the host memory of a backend's tensors, by backend id, where an
+            allocator of the user's gives another one than plain memory.
     """
 
     def imports(factory: str) -> bool:
@@ -74,7 +76,8 @@ def place_tensors(
             continue
         for value in layer.outputs:
             factories[value] = _choose(layer, value, preferences, crosses(layer, value))
-            _carry(network, value, factories, preferences, registered)
+            source = host_sources.get(owner(value), MemorySource.MALLOC)
+            _carry(network, value, factories, preferences, registered, source)
     return Placement(factories, preferences)
 
 
@@ -112,6 +115,7 @@ def _carry(
     factories: dict[Value, str],
     preferences: Callable[[Layer], Sequence[str]],
     registered: TensorHandleFactories,
+    host_source: MemorySource,
 ) -> None:
     """Insert one import or copy per other kind of memory."""
     carried: dict[str, Value] = {}
@@ -121,7 +125,8 @@ def _carry(
             continue
         target = wanted[0]
         if target not in carried:
-            kind = "MemImport" if _can_import(factories[value], target, registered) else "MemCopy"
+            can_import = _can_import(factories[value], target, registered, host_source)
+            kind = "MemImport" if can_import else "MemCopy"
             source = value.producer
             name = f"[ {source.name} ({value.index}) -> {layer.name} ({index}) ]"
             carrier = network.add(kind, [value], name=network.unique_name(name))
@@ -131,7 +136,17 @@ def _carry(
         network.replace_input(layer, index, carried[target])
 
 
-def _can_import(source: str, target: str, registered: TensorHandleFactories) -> bool:
-    exported = registered[source].export_sources if source in registered else _HOST_SOURCES
-    imported = registered[target].import_sources if target in registered else frozenset()
+def _can_import(
+    source: str, target: str, registered: TensorHandleFactories, host_source: MemorySource
+) -> bool:
+    exported = registered[source].export_sources if source in registered else {host_source}
+    importer = registered.import_factory(target)
+    imported = frozenset() if importer is None else importer.import_sources
     return bool(exported & imported)
+
+
+def owner(value: Value) -> str:
+    """Return the backend of a value's producer or first reader."""
+    if value.producer.backend is not None:
+        return value.producer.backend
+    return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

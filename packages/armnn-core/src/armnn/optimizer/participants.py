@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
-    from armnn.types import QuantizedArithmetic
+    from armnn.types import MemorySource, QuantizedArithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,8 @@ class Participants:
         profiler: Where the phases are recorded, if anywhere.
         refused_folds: The layers on stored values that backends refused.
         skipped: The backends of the user's list that may be missing and cannot be used.
+        host_sources: The source of the host memory that a backend's tensors have, by backend id, if
+            it is not plain memory.
     """
 
     candidates: tuple[Candidate, ...]
@@ -37,6 +39,7 @@ class Participants:
     profiler: ProfilingSink | None = None
     refused_folds: set[Hashable] = field(default_factory=set)
     skipped: tuple[SkippedBackend, ...] = ()
+    host_sources: Mapping[str, MemorySource] = field(default_factory=dict)
 
     @property
     def all(self) -> tuple[Candidate, ...]:

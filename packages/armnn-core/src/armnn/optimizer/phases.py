@@ -149,7 +149,8 @@ def prepare_specialisation(
         head.remove_unused()
     with phase(sink, "place tensors"):
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
-        placement = place_tensors(head, preferences, participants.factories, options)
+        sources = participants.host_sources
+        placement = place_tensors(head, preferences, participants.factories, options, sources)
     report = _report(assignment.final(layers), multiply_adds, assignment, replaced, label)
     return Prepared(head, placement, report, replace(segments, head=head))
 

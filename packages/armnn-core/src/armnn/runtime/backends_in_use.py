@@ -24,14 +24,18 @@ from armnn.errors import (
 from armnn.optimizer import Candidate, Participants
 from armnn.runtime.closing import Closing
 from armnn.runtime.strategies import ANY_BACKEND
+from armnn.types import MemorySource
 
 if TYPE_CHECKING:
-    from armnn.backends import Backend, CreationOptions, ProfilingSink
+    from armnn.backends import Allocator, Backend, CreationOptions, ProfilingSink
     from armnn.backends.cache import ProgramCache
     from armnn.graph import Network
     from armnn.runtime.request import BackendOptions, OptimizationRequest
 
 _log = logging.getLogger(__name__)
+
+PROTECTED_CONTENT = "ProtectedContentAllocation"
+"""The capability of a backend that computes in memory which the host cannot read."""
 
 EVALUATOR = REFERENCE
 """The backend that computes constant layers, if it is there: it is the definition of right."""
@@ -192,6 +196,9 @@ class BackendsInUse:
                 return backend
             options, given = self._options, self._options.backend_options.get(backend.id)
             allocator = options.custom_allocators.get(backend.id)
+            if options.protected_mode and (reason := _unprotected(backend, allocator)):
+                self.registry.leave_out(backend.id, BackendUnavailableError(reason))
+                return self.registry.get(backend.id)  # raises with the reason that was noted
             if allocator is not None and not (answer := backend.accepts_allocator(allocator)):
                 raise InvalidArgumentError(
                     f"backend {backend.id!r} cannot use the custom allocator: {answer.reason}"
@@ -251,6 +258,10 @@ class BackendsInUse:
             factories,
             profiler,
             skipped=skipped,
+            host_sources={
+                backend_id: allocator.memory_source
+                for backend_id, allocator in self._options.custom_allocators.items()
+            },
         )
 
     def _evaluator(self) -> tuple[Candidate, ...]:
@@ -259,6 +270,21 @@ class BackendsInUse:
         except ArmnnError:
             return ()  # the backends of the network compute what they can
         return (Candidate(backend, backend.create_model_context({})),)
+
+
+def _unprotected(backend: Backend, allocator: Allocator | None) -> str:
+    """Return why a backend does not keep content protected, or ""."""
+    if backend.capabilities.get(PROTECTED_CONTENT) is not True:
+        return f"protected_mode: it lacks the capability {PROTECTED_CONTENT}"
+    if allocator is None:
+        return "protected_mode: it has no allocator of protected memory in custom_allocators"
+    if allocator.memory_source is not MemorySource.DMA_BUF_PROTECTED:
+        return (
+            f"protected_mode: its allocator gives {allocator.memory_source.arm_name} memory, "
+            f"expected {MemorySource.DMA_BUF_PROTECTED.arm_name}"
+        )
+    answer = backend.accepts_allocator(allocator)
+    return "" if answer else f"protected_mode: it refuses its allocator: {answer.reason}"
 
 
 def _close(backend_id: str, context: BackendContext) -> None:

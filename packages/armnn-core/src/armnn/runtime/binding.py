@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.backends import ArrayHandle, TensorHandle
+from armnn.types import MemorySource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Step
     from armnn.graph import Layer, Network, Value
+
+StandOn = Callable[["Value", "NDArray[Any]", MemorySource], "TensorHandle | None"]
+"""Returns the handle of a tensor on an array, None if its backend cannot use the array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,18 +30,46 @@ class Binding:
     Attributes:
         inputs: One array per input.
         outputs: One array per output.
+        sources: Where the memory of an array comes from, if it is not plain memory, by the name of
+            the input or output.
     """
 
     inputs: Mapping[str, NDArray[Any]]
     outputs: Mapping[str, NDArray[Any]]
+    sources: Mapping[str, MemorySource] = field(default_factory=dict)
+
+    def source(self, name: str) -> MemorySource:
+        """Return the memory source of an input or output."""
+        return self.sources.get(name, MemorySource.MALLOC)
 
 
-def direct_arrays(
+@dataclass(frozen=True, slots=True, eq=False)
+class DirectTensors:
+    """The tensors of a context that stand on arrays.
+
+    Attributes:
+        handles: Their handles.
+        inputs: The names of the inputs that need no copy.
+        outputs: The names of the outputs that need no copy.
+    """
+
+    handles: Mapping[Value, TensorHandle]
+    inputs: frozenset[str]
+    outputs: frozenset[str]
+
+    def copied(self, network: Network) -> tuple[str, ...]:
+        """Return the names of inputs and outputs without."""
+        inputs = [layer.name for layer in network.inputs if layer.name not in self.inputs]
+        outputs = [layer.name for layer in network.outputs if layer.name not in self.outputs]
+        return tuple(dict.fromkeys((*inputs, *outputs)))
+
+
+def direct_tensors(
     network: Network,
     binding: Binding,
     lifetimes: Mapping[Value, tuple[int, int]],
-    in_host_memory: Callable[[Value], bool],
-) -> dict[Value, NDArray[Any]]:
+    stand_on: StandOn,
+) -> DirectTensors:
     """Return the tensors that need no memory of their own.
 
     An output whose array is also the array of an input, as a state is, may be written in place if
@@ -47,47 +79,53 @@ def direct_arrays(
         network: The network of the plan.
         binding: The caller's arrays.
         lifetimes: The first and the last step of each tensor.
-        in_host_memory: Whether a tensor can stand on an array.
+        stand_on: Makes a handle on an array.
     """
-    given = {layer.output: binding.inputs[layer.name] for layer in network.inputs}
-    direct = {value: array for value, array in given.items() if in_host_memory(value)}
-    read = dict(direct)
+    handles: dict[Value, TensorHandle] = {}
+    read: dict[Value, NDArray[Any]] = {}
+    inputs, outputs = [], []
+    for layer in network.inputs:
+        array = binding.inputs[layer.name]
+        handle = stand_on(layer.output, array, binding.source(layer.name))
+        if handle is not None:
+            handles[layer.output], read[layer.output] = handle, array
+            inputs.append(layer.name)
     for layer in network.outputs:
         (value,) = layer.inputs
-        if value is None or value.constant is not None or value in direct:
+        if value is None or value.constant is not None or value in handles:
+            continue
+        if value.producer.type == "Input":
             continue
         array = binding.outputs[layer.name]
         ends = [lifetimes[each][1] for each, a in read.items() if np.may_share_memory(a, array)]
-        if in_host_memory(value) and all(end < lifetimes[value][0] for end in ends):
-            direct[value] = array
-    return direct
-
-
-def copied_names(
-    network: Network, binding: Binding, direct: Mapping[Value, NDArray[Any]]
-) -> tuple[str, ...]:
-    """Return the inputs and outputs that each call copies."""
-    names = [layer.name for layer in network.inputs if layer.output not in direct]
-    for layer in network.outputs:
-        (value,) = layer.inputs
-        if value is None or direct.get(value) is not binding.outputs[layer.name]:
-            names.append(layer.name)
-    return tuple(names)
+        if all(end < lifetimes[value][0] for end in ends):
+            handle = stand_on(value, array, binding.source(layer.name))
+            if handle is not None:
+                handles[value] = handle
+                outputs.append(layer.name)
+    return DirectTensors(handles, frozenset(inputs), frozenset(outputs))
 
 
 def steps_after(
-    arrays: Mapping[str, NDArray[Any]], made: Mapping[Layer, TensorHandle | None]
+    arrays: Mapping[str, NDArray[Any]],
+    made: Mapping[Layer, TensorHandle | None],
+    direct: frozenset[str],
 ) -> list[tuple[Layer, Step]]:
-    """Return steps that copy outputs into a caller's arrays."""
+    """Return steps that bring outputs into a caller's arrays."""
     steps: list[tuple[Layer, Step]] = []
     for layer, handle in made.items():
-        if handle is not None:
-            target = ArrayHandle(handle.info, arrays[layer.name])
-            if not stands_on(handle, target):
-                steps.append((layer, partial(handle.copy_to, arrays[layer.name])))
+        if handle is None:
+            continue
+        if layer.name not in direct:
+            steps.append((layer, partial(handle.copy_to, arrays[layer.name])))
+        elif not isinstance(handle, ArrayHandle):
+            steps.append((layer, partial(_synchronise, handle)))
     return steps
 
 
-def stands_on(handle: TensorHandle, given: ArrayHandle) -> bool:
-    """Return whether a tensor's memory is a caller's array."""
-    return isinstance(handle, ArrayHandle) and handle.map() is given.map()
+def _synchronise(handle: TensorHandle) -> None:
+    """Let a device's writes reach the memory that it imported."""
+    try:
+        handle.map()
+    finally:
+        handle.unmap()

@@ -10,19 +10,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import (
-    ALIGNMENT,
     HOST_FACTORY_ID,
     ArrayHandle,
     HostAllocator,
     TensorHandle,
     Workload,
 )
+from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import BackendError
+from armnn.optimizer.boundaries import owner
 from armnn.optimizer.observe import Observation
-from armnn.runtime.binding import Binding, copied_names, direct_arrays, stands_on, steps_after
+from armnn.runtime.binding import Binding, DirectTensors, direct_tensors, steps_after
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
-from armnn.runtime.handles import ComputedHandle, CopyWorkload, constant_handle, handle_at
+from armnn.runtime.handles import (
+    ComputedHandle,
+    CopyWorkload,
+    allocated,
+    constant_handle,
+    handle_at,
+)
 from armnn.runtime.lifetimes import lifetimes
 from armnn.runtime.memory import Block, Layout
 
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Candidate, Participants, Prepared
     from armnn.runtime.observed import TensorSink
     from armnn.runtime.strategies import MemoryStrategies
+    from armnn.types import MemorySource
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
@@ -116,8 +124,8 @@ class Plan:
         Its shapes are known in full. The names of what each run copies come with it.
         """
         network = self.prepared.network
-        direct = direct_arrays(network, binding, self._lifetimes, self._lies_in_arena)
-        return self._make_context(binding, direct), copied_names(network, binding, direct)
+        direct = direct_tensors(network, binding, self._lifetimes, self._stand_on)
+        return self._make_context(binding, direct), direct.copied(network)
 
     def release(self, context: ExecutionContext) -> None:
         """Take a context back after a run."""
@@ -186,7 +194,7 @@ class Plan:
         owned: dict[str, list[Value]] = {}
         for value in self._lifetimes:
             if self._lies_in_arena(value):
-                owned.setdefault(_owner(value), []).append(value)
+                owned.setdefault(owner(value), []).append(value)
         arenas: dict[str, Arena] = {}
         for backend_id, values in owned.items():
             blocks = [Block(*self._lifetimes[value], value.info.size_bytes) for value in values]
@@ -209,7 +217,7 @@ class Plan:
     # -- contexts -------------------------------------------------------------------------------
 
     def _make_context(
-        self, binding: Binding | None = None, direct: Mapping[Value, NDArray[Any]] | None = None
+        self, binding: Binding | None = None, direct: DirectTensors | None = None
     ) -> ExecutionContext:
         managers = {
             candidate.id: manager
@@ -217,18 +225,18 @@ class Plan:
             if (manager := candidate.backend.create_memory_manager()) is not None
         }
         memory = [
-            (arena.allocator, arena.allocator.allocate(arena.layout.size, ALIGNMENT))
-            for arena in self.arenas.values()
+            (arena.allocator, allocated(backend_id, arena.allocator, arena.layout.size))
+            for backend_id, arena in self.arenas.items()
         ]
         handles: dict[Value, TensorHandle] = {}
         for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
+            source = arena.allocator.memory_source
             for value, offset in zip(arena.values, arena.layout.offsets, strict=True):
-                handles[value] = handle_at(block, offset, value.info)
-        for value, array in ({} if direct is None else direct).items():
-            handles[value] = ArrayHandle(value.info, array)
+                handles[value] = handle_at(block, offset, value.info, source)
         steps: list[tuple[Layer, Step]] = []
-        if binding is not None:
-            steps += self._steps_before(binding.inputs, handles, managers)
+        if binding is not None and direct is not None:
+            handles.update(direct.handles)
+            steps += self._steps_before(binding, direct, handles, managers)
         for layer in self._order:
             self._make_handles(layer, handles, managers)
             if layer in self._workloads and not self._is_imported(layer, handles):
@@ -239,8 +247,8 @@ class Plan:
         made = {
             layer: self._input_handle(layer, layer.inputs[0], handles) for layer in network.outputs
         }
-        if binding is not None:
-            steps += steps_after(binding.outputs, made)
+        if binding is not None and direct is not None:
+            steps += steps_after(binding.outputs, made, direct.outputs)
         return ExecutionContext(
             inputs=[(layer.name, handles[layer.output]) for layer in network.inputs],
             outputs=[(layer.name, handle) for layer, handle in made.items()],
@@ -251,7 +259,8 @@ class Plan:
 
     def _steps_before(
         self,
-        arrays: Mapping[str, NDArray[Any]],
+        binding: Binding,
+        direct: DirectTensors,
         handles: dict[Value, TensorHandle],
         managers: Mapping[str, MemoryManager],
     ) -> list[tuple[Layer, Step]]:
@@ -259,11 +268,24 @@ class Plan:
         steps: list[tuple[Layer, Step]] = []
         for layer in self.prepared.network.inputs:
             self._make_handles(layer, handles, managers)
-            handle = handles[layer.output]
-            given = ArrayHandle(layer.output.info, arrays[layer.name])
-            if not stands_on(handle, given):
-                steps.append((layer, partial(handle.copy_from, arrays[layer.name])))
+            if layer.name not in direct.inputs:
+                copy = partial(handles[layer.output].copy_from, binding.inputs[layer.name])
+                steps.append((layer, copy))
         return steps
+
+    def _stand_on(
+        self, value: Value, array: NDArray[Any], source: MemorySource
+    ) -> TensorHandle | None:
+        """Return a tensor's handle on an array, if possible."""
+        given = ArrayHandle(value.info, array, source)
+        if self._lies_in_arena(value):
+            return given if source in HOST_SOURCES else None
+        factory = self._participants.factories.import_factory(
+            self.prepared.placement.factories[value]
+        )
+        if factory is None or source not in factory.import_sources or not value.info.is_static:
+            return None
+        return factory.import_memory(value.info, given)
 
     def _make_handles(
         self,
@@ -280,14 +302,17 @@ class Plan:
                 handles[value] = ComputedHandle(value.info)
             else:
                 handles[value] = self._participants.factories[factory].create(
-                    value.info, managers.get(_owner(value))
+                    value.info, managers.get(owner(value))
                 )
 
     def _is_imported(self, layer: Layer, handles: dict[Value, TensorHandle]) -> bool:
         """Import the input's memory for the output, if possible."""
         if layer.type != "MemImport" or layer.inputs[0] is None:
             return False
-        factory = self._participants.factories[self.prepared.placement.factories[layer.output]]
+        factories, placed = self._participants.factories, self.prepared.placement.factories
+        factory = factories.import_factory(placed[layer.output])
+        if factory is None:
+            return False
         imported = factory.import_memory(layer.output.info, handles[layer.inputs[0]])
         if imported is None:
             return False
@@ -302,10 +327,3 @@ class Plan:
         if value.constant is None:
             return handles[value]
         return self._constants[value, self._constant_factory(layer)]
-
-
-def _owner(value: Value) -> str:
-    """Return the backend of a value's producer or first reader."""
-    if value.producer.backend is not None:
-        return value.producer.backend
-    return next((reader.backend for reader, _ in value.uses if reader.backend is not None), "")

@@ -167,7 +167,8 @@ def _decoded(
         if "program" in row:
             layers[-1].compiled = _program(row, participants)
     preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
-    placement = place_tensors(network, preferences, participants.factories, options)
+    sources = participants.host_sources
+    placement = place_tensors(network, preferences, participants.factories, options, sources)
     if len(network) != len(layers):
         raise StaleEntryError("its tensors lie in other kinds of memory now")
     report = Report(tuple(_decoded_row(row) for row in stored["report"]))
