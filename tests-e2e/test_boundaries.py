@@ -50,6 +50,7 @@ CORE_ORDER = [
     ["layers"],
     ["graph"],
     ["backends"],
+    ["_recorder"],
     ["optimizer"],
     ["parsing"],
     ["storage"],

@@ -113,3 +113,29 @@ def test_expanded_dims_are_ignored_on_request(runtime) -> None:
     runtime.optimize(doubled((2, 3), ("N", 3)), ["Fake"], options=options)
     with pytest.raises(armnn.ArmnnError, match="which the model declares"):
         runtime.optimize(doubled((2, 3), (3, 2)), ["Fake"], options=options)
+
+
+# -- profiling ----------------------------------------------------------------------------------
+
+
+def test_phases_are_recorded_without_a_profiler_on_request(runtime) -> None:
+    assert runtime.optimize(doubled((2, 3)), ["Fake"]).profiler is None
+    optimized = runtime.optimize(doubled((2, 3)), ["Fake"], profiling_enabled=True)
+    names = [event.name for event in optimized.profiler.events]
+    assert names[:2] == ["validate", "infer shapes"]
+    loaded = runtime.load_network(optimized)
+    assert loaded.profiler is optimized.profiler
+    assert [event.name for event in loaded.profiler.events] == [*names, "load"]
+
+
+def test_phases_of_later_shapes_are_recorded_as_well(runtime) -> None:
+    model = runtime.load_model(doubled(("N", 3)), ["Fake"], profiling_enabled=True)
+    before = len(model.profiler.events)
+    model.prepare({"x": (4, 3)})
+    assert [event.name for event in model.profiler.events[before:]].count("place tensors") == 1
+
+
+def test_a_profiler_that_is_given_is_used(runtime) -> None:
+    recorder = armnn.profiling.Recorder()
+    model = runtime.load_model(doubled((2, 3)), ["Fake"], profiler=recorder, profiling_enabled=True)
+    assert model.profiler is recorder

@@ -4,10 +4,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import Field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from armnn.cli.output import printable
 from armnn.optimizer.options import OptimizerOptions, ShapeInferenceMethod, default_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _OTHERWISE = {
     "model_options": "--option",
@@ -51,7 +58,17 @@ def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
 
 def optimizer_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options that the command line gives, as keywords."""
-    return {each.name: getattr(arguments, f"optimizer_{each.name}") for each in _own_options()}
+    given = {each.name: getattr(arguments, f"optimizer_{each.name}") for each in _own_options()}
+    return {**given, "debug": show_tensor if given["debug"] else False}
+
+
+def show_tensor(layer: str, slot: int, array: NDArray[Any]) -> None:
+    """Print a tensor's kind and range to standard error."""
+    what = f"{layer} ({slot}): {array.dtype}{list(array.shape)}"
+    if array.size:
+        numbers = array.astype(np.float64)
+        what += f" from {numbers.min():.6g} to {numbers.max():.6g}, mean {numbers.mean():.6g}"
+    print(printable(what), file=sys.stderr)
 
 
 def _own_options() -> list[Field[Any]]:

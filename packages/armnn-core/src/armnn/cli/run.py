@@ -51,6 +51,7 @@ examples:
   armnn run model.onnx --backends {FAST},{REFERENCE} --report --iterations 20 --profile trace.json
   armnn run model.onnx --input x=pictures --compare-with onnxruntime
   armnn run model.onnx --backends {FAST} --compare-output-with-backend {REFERENCE}
+  armnn run model.onnx --reduce-fp32-to-fp16 --report --print-intermediate-layers
 """
 
 

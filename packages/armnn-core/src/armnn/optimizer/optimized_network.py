@@ -20,6 +20,7 @@ from armnn.tensor import TensorInfo, completed_shape, format_shape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.backends import ProfilingSink
     from armnn.graph import Network
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
@@ -84,6 +85,14 @@ class OptimizedNetwork:
     def metadata(self) -> dict[str, str]:
         """What the model's file says about itself."""
         return dict(self._source.metadata)
+
+    @property
+    def profiler(self) -> ProfilingSink | None:
+        """Where its phases are recorded, if anywhere.
+
+        It is the profiler that was given, or the one of ``profiling_enabled``.
+        """
+        return self.participants.profiler
 
     @property
     def is_static(self) -> bool:

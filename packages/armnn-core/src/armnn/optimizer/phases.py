@@ -135,13 +135,7 @@ def prepare_specialisation(
                 constants.share(part)
     with phase(sink, "assign backends"):
         layers = head.topological_order()
-        answers = NetworkAnswers(head, (each for each in layers if each.type not in UNASSIGNED))
-        assignment = Assignment(answers, conversions, participants.candidates, participants.named)
-        assign_backends(layers, assignment, options)
-        if options.shows_tensors:
-            insert_debug(head)
-        if options.rewrite:
-            fuse_add_mul_add(head, assignment)
+        assignment = _assigned(head, conversions, participants, options)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
@@ -161,7 +155,7 @@ def layers_before_backends(
     participants: Participants,
     options: OptimizerOptions,
 ) -> Segments:
-    """Return a network's layers before assignment to backends.
+    """Return a network's layers as backends get them.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
 
@@ -170,8 +164,27 @@ def layers_before_backends(
     """
     prepared = prepare_network(network.clone(), participants, options)
     segments = _cut(prepared, shapes, {}, participants)
-    _rewrite_head(segments, participants, options)
+    conversions = _rewrite_head(segments, participants, options)
+    _assigned(segments.head, conversions, participants, options)
     return segments
+
+
+def _assigned(
+    network: Network,
+    conversions: Conversions,
+    participants: Participants,
+    options: OptimizerOptions,
+) -> Assignment:
+    """Assign backends; convert, observe and fuse layers by that."""
+    layers = network.topological_order()
+    answers = NetworkAnswers(network, (each for each in layers if each.type not in UNASSIGNED))
+    assignment = Assignment(answers, conversions, participants.candidates, participants.named)
+    assign_backends(layers, assignment, options)
+    if options.shows_tensors:
+        insert_debug(network)
+    if options.rewrite:
+        fuse_add_mul_add(network, assignment)
+    return assignment
 
 
 def _cut(

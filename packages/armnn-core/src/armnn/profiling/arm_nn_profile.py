@@ -19,8 +19,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from armnn._arguments import file_path, instance, items
+from armnn._recorder import Event
 from armnn.graph import Network
-from armnn.profiling.events import Event
 from armnn.profiling.layer_details import layer_details
 from armnn.profiling.timed_runs import TimedRun, timed_runs
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from armnn._arguments import file_path, instance, items
-from armnn.profiling.events import Event
+from armnn._recorder import Event
 
 
 def chrome_trace(events: Iterable[Event]) -> dict[str, Any]:

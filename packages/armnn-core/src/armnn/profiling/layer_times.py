@@ -12,7 +12,7 @@ from armnn.optimizer import Report
 from armnn.profiling.timed_runs import TimedLayer, timed_runs
 
 if TYPE_CHECKING:
-    from armnn.profiling.events import Event
+    from armnn._recorder import Event
 
 Key = tuple[str, str, str]
 """Name, type and backend of a layer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armnn.profiling.events import Event
+    from armnn._recorder import Event
 
 
 @dataclass(slots=True)

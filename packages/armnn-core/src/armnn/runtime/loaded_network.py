@@ -132,6 +132,11 @@ class LoadedNetwork:
         return self._plans.report
 
     @property
+    def profiler(self) -> ProfilingSink | None:
+        """Where its phases are recorded; see ``OptimizedNetwork.profiler``."""
+        return self._plans.optimized.participants.profiler
+
+    @property
     def arena_bytes(self) -> int:
         """The working memory of one run with the largest plan."""
         return max((plan.arena_bytes for plan in self._plans.plans), default=0)

@@ -13,7 +13,7 @@ from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, checked_options
 
 if TYPE_CHECKING:
-    from armnn.backends import CreationOptions, OptionValue
+    from armnn.backends import CreationOptions, OptionValue, ProfilingSink
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.storage.source import ModelSource
@@ -94,6 +94,22 @@ def checked_request(
         checked_options(options, keywords),
         None if cache_dir is None else file_path(cache_dir, "the cache_dir"),
     )
+
+
+def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> ProfilingSink | None:
+    """Return where the phases of a preparation are recorded.
+
+    It is a new Recorder if none is given and ``profiling_enabled`` is True.
+
+    Raises:
+        InvalidArgumentError: Events cannot be given to the profiler.
+    """
+    check_profiler(profiler)
+    if profiler is not None or not options.profiling_enabled:
+        return profiler
+    from armnn._recorder import Recorder  # late: few networks are profiled
+
+    return Recorder()
 
 
 def check_profiler(profiler: object) -> None:

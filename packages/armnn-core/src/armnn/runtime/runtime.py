@@ -24,7 +24,7 @@ from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.observed import TensorSink
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
-from armnn.runtime.request import LoadRequest, check_profiler, checked_request
+from armnn.runtime.request import LoadRequest, checked_request, profiler_of
 from armnn.runtime.strategies import MemoryStrategies
 from armnn.storage.source import ModelSource
 
@@ -117,8 +117,8 @@ class Runtime(NetworkOwner):
             InvalidArgumentError: An option or a name is wrong.
         """
         instance(network, Network, "the network", "; parse() makes one of a file")
-        check_profiler(profiler)
         request = checked_request(backends, options, keywords, backend_options, cache_dir)
+        profiler = profiler_of(profiler, request.options)
         return self._optimized(network, request, profiler)
 
     def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
@@ -165,8 +165,8 @@ class Runtime(NetworkOwner):
             ModelFileError: The file cannot be read or understood.
             InvalidArgumentError: An argument is of another kind; see also :meth:`optimize`.
         """
-        check_profiler(profiler)
         request = checked_request(backends, options, keywords, backend_options, cache_dir)
+        profiler = profiler_of(profiler, request.options)
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
         parsing = checked_options(parser_options)
@@ -200,7 +200,8 @@ class Runtime(NetworkOwner):
                 f"sha256 {sha256}"
             )
         origin = replace(request, source=ModelSource.of(path))
-        return shared_runtime(request.creation_options)._load_file(path, origin, None)
+        profiler = profiler_of(None, request.request.options)
+        return shared_runtime(request.creation_options)._load_file(path, origin, profiler)
 
     def unload_network(self, network: LoadedNetwork) -> None:
         """Refuse new runs, wait for running ones, drop the network.
@@ -291,6 +292,8 @@ class Runtime(NetworkOwner):
         *,
         quantize: bool = False,
     ) -> LoadedNetwork:
+        if profiler is None and network.options.profiling_enabled:
+            profiler = network.participants.profiler
         with phase(profiler, "load"), self._gate:
             with self._lock:
                 self._last_id += 1
