@@ -148,13 +148,24 @@ def test_other_layers_are_refused_by_type() -> None:
     )
 
 
-def test_an_addition_of_half_precision_goes_to_another_backend(runtime: armnn.Runtime) -> None:
-    net = armnn.Network("half")
-    a = net.add_input("a", armnn.TensorInfo((2,), armnn.DataType.FLOAT16))
+def test_an_addition_of_integers_goes_to_another_backend(runtime: armnn.Runtime) -> None:
+    net = armnn.Network("integers")
+    a = net.add_input("a", armnn.TensorInfo((2,), armnn.DataType.SIGNED32))
     net.add_output("out", net.add_addition(a, a, name="sum"))
     (row,) = runtime.optimize(net, backends=["Custom", "CpuRef"]).report
     assert row.backend == "CpuRef"
-    assert "Data type not supported. Custom runs Float32, input 0 is Float16." in row.reason
+    assert "Data type not supported. Custom runs Float32, input 0 is Signed32." in row.reason
+
+
+def test_an_addition_of_half_precision_runs_between_conversions(runtime: armnn.Runtime) -> None:
+    net = armnn.Network("half")
+    a = net.add_input("a", armnn.TensorInfo((2,), armnn.DataType.FLOAT16))
+    net.add_output("out", net.add_addition(a, a, name="sum"))
+    optimized = runtime.optimize(net, backends=["Custom", "CpuRef"])
+    (row,) = (row for row in optimized.report if row.layer == "sum")
+    assert row.backend == "Custom"
+    result = runtime.load_network(optimized).run({"a": np.float16([1.5, -3])})["out"]
+    assert (result.dtype, result.tolist()) == (np.float16, [3, -6])
 
 
 def test_a_layer_without_a_workload_is_refused_by_name(runtime: armnn.Runtime) -> None:
