@@ -49,3 +49,13 @@ def test_an_input_that_onnxruntime_refuses_is_an_error(path: Path) -> None:
     loaded = armnn.load_model(path, ["CpuRef"])
     with pytest.raises(ExecutionError, match=r"onnxruntime cannot run '.*m\.onnx': .*rank"):
         run_elsewhere("onnxruntime", path, loaded, {"x": np.zeros(4, np.float32)})
+
+
+@pytest.mark.parametrize("option", ["--fp16-turbo", "--reduce-fp32-to-fp16", "--bf16"])
+def test_16_bits_are_compared_with_32(
+    path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    options = ("--shape", "3x4", "--backends", "CpuRef", option, "--tolerance", "0.02", "--json")
+    assert main(["run", str(path), *options, "--compare-output-with-backend", "CpuRef"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert all(1e-6 < output["largest"] < 0.02 for output in found["outputs"])

@@ -37,7 +37,7 @@ def test_every_field_has_an_option(kind: str) -> None:
     parser = argparse.ArgumentParser()
     subparsers = parser.add_subparsers()
     (add_run if kind == "run" else add_inspect)(subparsers)
-    text = subparsers.choices[kind].format_help()
+    text = subparsers.choices[kind].format_help().replace(",", " ")
     flags = {flag_of(option) for option in fields(OptimizerOptions)}
     flags -= {"--profile"} if kind == "inspect" else set()
     assert [flag for flag in sorted(flags) if f"{flag} " not in text.replace("\n", " ")] == []

@@ -31,6 +31,9 @@ _SPELLED = {
 }
 """Fields with the names that Arm NN's ExecuteNetwork gives them; --debug is about the command."""
 
+_SHORTER = {"reduce_fp32_to_fp16": "--fp16-turbo", "reduce_fp32_to_bf16": "--bf16"}
+"""Second names: Arm NN's ExecuteNetwork has a "turbo mode" for each."""
+
 
 def flag_of(option: Field[Any]) -> str:
     """Return how the command line spells a field."""
@@ -53,7 +56,9 @@ def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
             kind = {"choices": names, "default": default.arm_name, "help": shown}
         elif default is True:
             kind = {"action": "store_false", "help": f"do not {purpose}"}
-        group.add_argument(flag_of(option), dest=f"optimizer_{option.name}", **kind)
+        spelled = [flag_of(option)]
+        spelled += [_SHORTER[option.name]] if option.name in _SHORTER else []
+        group.add_argument(*spelled, dest=f"optimizer_{option.name}", **kind)
 
 
 def optimizer_options(arguments: argparse.Namespace) -> dict[str, Any]:

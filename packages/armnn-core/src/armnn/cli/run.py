@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Runtime(creation_options(arguments)) as runtime:
         start = time.perf_counter()
         with progress(f"Loading {arguments.model}"):
-            loaded = _load(runtime, arguments, arguments.backends, recorder)
+            loaded = _load(runtime, arguments, recorder)
         load_seconds = time.perf_counter() - start
         sets = [
             make_feeds(loaded.inputs, options, loaded.metadata, loaded.prepare)
@@ -120,16 +120,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(
-    runtime: Runtime,
-    arguments: argparse.Namespace,
-    backends: Sequence[str] | None,
-    recorder: Recorder | None = None,
+    runtime: Runtime, arguments: argparse.Namespace, recorder: Recorder | None
 ) -> LoadedNetwork:
-    options = backend_options(arguments.option)
     return runtime.load_model(
         arguments.model,
-        backends,
-        backend_options=options,
+        arguments.backends,
+        backend_options=backend_options(arguments.option),
         layer_backends=layer_backends(arguments.layer_backend),
         strict=arguments.strict,
         **optimizer_options(arguments),
@@ -145,11 +141,15 @@ def _measured(
     arguments: argparse.Namespace,
     recorder: Recorder | None,
 ) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
+    warmup = arguments.warmup
+    if warmup is None:
+        options = optimizer_options(arguments)
+        warmup = 0 if options["debug"] or options["debug_to_file"] else 1
     with explaining_open_shapes(sets[0]):
         return measure(
             loaded,
             [_arrays(feeds) for feeds in sets],
-            warmup=arguments.warmup,
+            warmup=warmup,
             iterations=arguments.iterations,
             threads=arguments.concurrent,
             limit_ms=arguments.threshold_time,
@@ -185,7 +185,8 @@ def _profiles(
     def layers() -> Network:
         """Return the layers that were profiled, before backends replaced them."""
         network = parse(arguments.model, parser_options=parser_options(arguments))
-        optimized = runtime.optimize(network, arguments.backends)
+        options = optimizer_options(arguments) | {"debug": False, "debug_to_file": False}
+        optimized = runtime.optimize(network, arguments.backends, **options)
         shapes = {feed.name: feed.array.shape for feed in feeds}
         return layers_before_backends(
             network, shapes, optimized.participants, optimized.options

@@ -151,10 +151,9 @@ def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--warmup",
         type=natural_number,
-        default=1,
         metavar="N",
-        help="how often to run before that (default: 1; with 0, the first measured run may also "
-        "prepare a model whose shapes are open)",
+        help="how often to run before that (default: 1, or 0 with intermediate tensors; with 0, "
+        "the first measured run may also prepare a model whose shapes are open)",
     )
     group.add_argument(
         "--concurrent",
