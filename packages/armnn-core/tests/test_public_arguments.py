@@ -303,7 +303,8 @@ def test_preparing_refuses_wrong_arguments_properly(method: str, runtime) -> Non
 def test_runtimes_refuse_wrong_arguments_properly(runtime) -> None:
     assert failures(armnn.Runtime, {"options": None}) == []
     optimized = runtime.optimize(small_network()[0], ["Fake"])
-    assert failures(runtime.load_network, {"network": optimized}) == []
+    loading = {"network": optimized, "properties": None}
+    assert failures(runtime.load_network, loading) == []
     assert failures(runtime.unload_network, {"network": runtime.load_network(optimized)}) == []
     assert failures(runtime.registry.get, {"backend_id": "Fake"}) == []
     assert failures(runtime.registry.find_usable, {"backend_ids": ["Fake"]}) == []
@@ -329,7 +330,7 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     model = runtime.load_model(network, ["Fake"], quantize=quantize)
     array = np.zeros((1, 1), np.float32 if quantize and scales else x.info.data_type.numpy_dtype)
     arrays = {"inputs": {"x": array}, "outputs": {"copy": np.empty_like(array)}}
-    good = {**arrays, "timeout": 10.0, "cancel": None, "profiler": None}
+    good = {**arrays, "timeout": 10.0, "cancel": None, "profiler": None, "imported": ()}
     assert set(good) == set(inspect.signature(model.run).parameters)
     model.run(**good)
     assert failures(model.run, good) == []
@@ -342,6 +343,9 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     assert failures(lambda x: model.bind({"x": x}), {"x": array}) == []
     assert failures(lambda y: model.bind({"x": array}, {"copy": y}), {"y": array}) == []
     assert failures(lambda s: model.bind({"x": array}, states={"x": s}), {"s": "copy"}) == []
+    for imports, memory in ((model.import_inputs, "inputs"), (model.import_outputs, "outputs")):
+        assert failures(imports, {memory: arrays[memory], "source": "Malloc"}) == []
+    assert failures(model.forget_imports, {"ids": ()}) == []
     assert failures(model.prepare, {"shapes": {"x": (1, 1)}}) == []
     assert failures(lambda x: model.prepare({"x": x}), {"x": (1, 1)}) == []
     assert failures(lambda dim: model.prepare({"x": (dim, 1)}), {"dim": 1}) == []

@@ -119,6 +119,10 @@ class OptimizationError(ArmnnError, RuntimeError):
     """A network cannot be prepared for the requested backends."""
 
 
+class MemoryImportError(ArmnnError, ValueError):
+    """Memory cannot be used without a copy, or mapped."""
+
+
 class ExecutionError(ArmnnError, RuntimeError):
     """A layer failed while the network ran."""
 

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 from armnn.runtime.default import default_runtime, load_model, optimize
+from armnn.runtime.imports import FileMemory
 from armnn.runtime.loaded_network import LoadedNetwork
 from armnn.runtime.memory import Block, Layout, MemoryValidationError
+from armnn.runtime.properties import NetworkProperties
 from armnn.runtime.runtime import Runtime
 from armnn.runtime.strategies import StrategyValidator
 
 __all__ = [
     "Block",
+    "FileMemory",
     "Layout",
     "LoadedNetwork",
     "MemoryValidationError",
+    "NetworkProperties",
     "Runtime",
     "StrategyValidator",
     "default_runtime",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from armnn.runtime.outputs import Targets
     from armnn.runtime.plan import Plan
     from armnn.runtime.plans import NetworkPlans
+    from armnn.types import MemorySource
 
 _WRITTEN_FLAGS = {"False": False, "True": True}
 
@@ -40,6 +41,7 @@ class Binder:
             network takes what it stores.
         run: Runs the network on inputs, into outputs.
         after: Called after a run that ``run`` does not make, if there is anything to call.
+        sources: Where the memory of arrays comes from, if it is not plain memory.
     """
 
     plans: NetworkPlans
@@ -47,6 +49,7 @@ class Binder:
     real: Mapping[str, TensorInfo] | None
     run: Callable[..., dict[str, NDArray[Any]]]
     after: Callable[[], None] | None
+    sources: Mapping[str, MemorySource]
 
     def bind(
         self,
@@ -102,7 +105,9 @@ class Binder:
         copied: dict[str, None] = {}
         for read, written in zip(sides, sides[::-1], strict=True):
             after = {pairs[name]: array for name, array in written.items()}
-            context, names = plan.bound(Binding({**inputs, **read}, {**outputs, **after}))
+            context, names = plan.bound(
+                Binding({**inputs, **read}, {**outputs, **after}, self.sources)
+            )
             turns.append(Turn(context.bound_run, read, context))
             copied.update(dict.fromkeys(names))
         title = f"the network {self.plans.optimized.name!r}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -19,6 +20,7 @@ from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.imports import Imports
 from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
 from armnn.runtime.outputs import ExpectedOutputs
 from armnn.runtime.repeated_runs import RepeatedRuns
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from armnn.optimizer import Report
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.bound_call import BoundCall
+    from armnn.runtime.imports import FileMemory
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.outputs import Targets
     from armnn.runtime.plans import NetworkPlans
+    from armnn.runtime.properties import NetworkProperties
     from armnn.runtime.request import LoadRequest
+    from armnn.types import MemorySource
 
 _LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
 
@@ -75,6 +80,7 @@ class LoadedNetwork:
         id: The NetworkId, unique in its runtime.
         runtime: The runtime that it belongs to.
         events: What its backends are told.
+        properties: What it was loaded for.
     """
 
     def __init__(
@@ -86,8 +92,10 @@ class LoadedNetwork:
         origin: LoadRequest | None,
         *,
         quantize: bool,
+        properties: NetworkProperties,
     ) -> None:
         self.id = network_id
+        self.properties = properties
         self.runtime = runtime
         self._plans = plans
         self.events = events
@@ -149,6 +157,7 @@ class LoadedNetwork:
         timeout: float | None = None,
         cancel: CancelToken | None = None,
         profiler: ProfilingSink | None = None,
+        imported: Collection[int] = (),
     ) -> dict[str, NDArray[Any]]:
         """Run the network once; several threads may call it.
 
@@ -161,6 +170,8 @@ class LoadedNetwork:
             timeout: Seconds after which no further layer is started.
             cancel: Asked before each layer; a ``threading.Event`` will do.
             profiler: Gets one event for the run and one per layer.
+            imported: The ids of imported inputs and outputs, which are left out of the others;
+                one thread at a time may run with them.
 
         Returns:
             One array per output: the caller's, or a new one.
@@ -177,8 +188,14 @@ class LoadedNetwork:
             inputs = first_names(inputs, self._aliases.inputs)
         if outputs is not None:
             outputs = self._checked_targets(outputs)
+        if type(imported) is not tuple or imported:  # () is the default
+            watched = any(each is not None for each in (timeout, cancel, profiler))
+            written = self._imports.run(imported, inputs, outputs, is_watched=watched)
+            return Aliased(written, self._aliases.outputs) if self._has_aliases else written
         given = inputs if self._real is None else self._real.stored(inputs)
         targets = outputs if self._real is None else None  # else what is written is converted
+        if profiler is None:
+            profiler = self.properties.profiler
         if timeout is None and cancel is None and profiler is None:
             made = self._runs.run_again(given, targets)
             if made is None:
@@ -221,20 +238,65 @@ class LoadedNetwork:
                 contiguous, not aligned, read-only, or shares memory that it must not share.
             ClosedError: The network was unloaded, or its runtime closed.
         """
-        from armnn.runtime.binder import Binder  # late: few programs bind
-
-        after = self.events.after_run if self.events.has_listeners else None
-        real = None if self._real is None else self._real.inputs
-        binder = Binder(self._plans, self._expected, real, self.run, after)
         self._expected.check_mapping(inputs)
         inputs = first_names(inputs, self._aliases.inputs)
         targets = {} if outputs is None else self._checked_targets(outputs)
         if states is not None:
             states = self._named_states(states)
-        with self._gate:
-            call = binder.bind(inputs, targets, states)
-            self._bound.add(call)
-            return call
+        return self._bind(inputs, targets, states, {})
+
+    def import_inputs(
+        self,
+        inputs: Mapping[str, NDArray[Any] | FileMemory],
+        *,
+        source: MemorySource | str | int | None = None,
+    ) -> dict[str, int]:
+        """Import memory that runs read as inputs, without copies.
+
+        (Arm NN: ``ImportInputs``.) What is in the memory when ``run(imported=...)`` is called
+        counts.
+
+        Args:
+            inputs: An array, or memory by file descriptor, per input.
+            source: Where the memory comes from; by default ``input_source`` of the properties that
+                the network was loaded with.
+
+        Returns:
+            An id per input.
+
+        Raises:
+            MemoryImportError: The source is not known, or the memory cannot be mapped.
+            InvalidArgumentError: An input is not known, or its memory does not fit.
+        """
+        self._expected.check_mapping(inputs)
+        given = first_names(inputs, self._aliases.inputs)
+        self._expected.check_known(given)
+        return self._imports.add("input", given, source)
+
+    def import_outputs(
+        self,
+        outputs: Mapping[str, NDArray[Any] | FileMemory],
+        *,
+        source: MemorySource | str | int | None = None,
+    ) -> dict[str, int]:
+        """Import memory that runs write as outputs, without copies.
+
+        (Arm NN: ``ImportOutputs``.) See :meth:`import_inputs`.
+        """
+        self._results.check_mapping(outputs)
+        given = first_names(outputs, self._aliases.outputs)
+        self._results.check_known(given)
+        arrays = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
+        self._results.check(arrays)
+        return self._imports.add("output", given, source)
+
+    def forget_imports(self, ids: Collection[int]) -> None:
+        """Drop imported memory (Arm NN: ``ClearImportedInputs``).
+
+        Raises:
+            InvalidArgumentError: An id is not known.
+        """
+        self._imports.forget(ids)
 
     def prepare(self, shapes: InputShapes) -> None:
         """Prepare the network for input shapes before a first run.
@@ -301,6 +363,29 @@ class LoadedNetwork:
         return first
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _bind(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        targets: Targets,
+        states: Mapping[str, str] | None,
+        sources: Mapping[str, MemorySource],
+    ) -> BoundCall:
+        from armnn.runtime.binder import Binder  # late: few programs bind
+
+        after = self.events.after_run if self.events.has_listeners else None
+        real = None if self._real is None else self._real.inputs
+        binder = Binder(self._plans, self._expected, real, self.run, after, sources)
+        with self._gate:
+            call = binder.bind(inputs, targets, states)
+            self._bound.add(call)
+            return call
+
+    @cached_property
+    def _imports(self) -> Imports:
+        optimized, converts = self._plans.optimized, self._real is not None
+        infos = {"input": self._inputs, "output": optimized.outputs}
+        return Imports(self.name, infos, self.properties, converts, self._bind)
 
     def _checked_targets(self, outputs: Targets) -> Targets:
         self._results.check_mapping(outputs)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -51,6 +51,21 @@ class ExpectedOutputs:
                 f"a mapping from their names to arrays, such as {{{name!r}: ...}}",
             )
 
+    def check_known(self, names: Iterable[str]) -> None:
+        """Check that the network has outputs of these names.
+
+        Raises:
+            InvalidArgumentError: It lacks one.
+        """
+        for name in names:
+            if name not in self._infos:
+                meant = closest(str(name), self._infos)
+                hint = f"; did you mean {meant!r}?" if meant else ""
+                raise InvalidArgumentError(
+                    f"there is no output {name!r}: the network {self._network!r} makes "
+                    f"{', '.join(map(repr, self._infos)) or 'none'}{hint}"
+                )
+
     def check(self, outputs: Targets) -> None:
         """Check arrays that outputs are written into.
 
@@ -63,14 +78,8 @@ class ExpectedOutputs:
         check_separate([(f"the output {name!r}", array) for name, array in outputs.items()])
 
     def _check(self, name: str, array: object) -> None:
-        info = self._infos.get(name)
-        if info is None:
-            meant = closest(str(name), self._infos)
-            hint = f"; did you mean {meant!r}?" if meant else ""
-            raise InvalidArgumentError(
-                f"there is no output {name!r}: the network {self._network!r} makes "
-                f"{', '.join(map(repr, self._infos)) or 'none'}{hint}"
-            )
+        self.check_known([name])
+        info = self._infos[name]
         what = f"the array for the output {name!r}"
         checked = checked_array(array, what, info, self._dtypes[name])
         if not checked.flags.writeable:

@@ -24,6 +24,7 @@ from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
 from armnn.runtime.observed import TensorSink
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
+from armnn.runtime.properties import NetworkProperties, check_properties, properties_for
 from armnn.runtime.request import LoadRequest, checked_request, profiler_of
 from armnn.runtime.strategies import MemoryStrategies
 from armnn.storage.source import ModelSource
@@ -121,14 +122,24 @@ class Runtime(NetworkOwner):
         profiler = profiler_of(profiler, request.options)
         return self._optimized(network, request, profiler)
 
-    def load_network(self, network: OptimizedNetwork) -> LoadedNetwork:
+    def load_network(
+        self, network: OptimizedNetwork, properties: NetworkProperties | None = None
+    ) -> LoadedNetwork:
         """Make the workloads of a prepared network, plan its memory.
+
+        Args:
+            network: The network.
+            properties: What it is loaded for; by default what it was optimised for.
 
         Raises:
             BackendError: A backend failed to prepare a layer.
+            InvalidArgumentError: It was not optimised for its properties.
         """
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
-        return self._load(network)
+        if properties is not None:
+            instance(properties, NetworkProperties, "the properties")
+            check_properties(network.name, properties, network.options)
+        return self._load(network, properties=properties)
 
     @collection_waits()
     def load_model(
@@ -291,6 +302,7 @@ class Runtime(NetworkOwner):
         profiler: ProfilingSink | None = None,
         *,
         quantize: bool = False,
+        properties: NetworkProperties | None = None,
     ) -> LoadedNetwork:
         if profiler is None and network.options.profiling_enabled:
             profiler = network.participants.profiler
@@ -312,7 +324,10 @@ class Runtime(NetworkOwner):
 
             plans = NetworkPlans(network, make_plan, self.options.plan_limit)
             events = BackendEvents(network_id, self._backends.contexts_of(participants))
-            loaded = LoadedNetwork(self, network_id, plans, events, origin, quantize=quantize)
+            chosen = properties_for(network.options) if properties is None else properties
+            loaded = LoadedNetwork(
+                self, network_id, plans, events, origin, quantize=quantize, properties=chosen
+            )
             try:
                 events.before_load()
                 for each in (*([{}] if network.is_static else []), *shapes):

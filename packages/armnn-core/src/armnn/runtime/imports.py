@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""Imported inputs and outputs: memory that runs use without copies."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from armnn._arguments import integer, items, refused
+from armnn.backends.memory import HOST_SOURCES
+from armnn.errors import ExecutionError, InvalidArgumentError, MemoryImportError
+from armnn.runtime.inputs import checked_shape
+from armnn.runtime.outputs import checked_array
+from armnn.tensor import format_shape
+from armnn.types import MemorySource
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from armnn.runtime.bound_call import BoundCall
+    from armnn.runtime.outputs import Targets
+    from armnn.runtime.properties import NetworkProperties
+    from armnn.tensor import TensorInfo
+
+Side = Literal["input", "output"]
+_BY_FILE = (MemorySource.MEMFD, MemorySource.DMA_BUF)
+
+
+@dataclass(frozen=True, slots=True)
+class FileMemory:
+    """Memory by file descriptor, such as that of ``os.memfd_create``.
+
+    Attributes:
+        fd: The file; it may be closed once it was imported.
+        shape: The shape of the tensor in it; None for that of the input or output.
+        offset: Where the tensor begins in the file, in bytes.
+    """
+
+    fd: int
+    shape: Sequence[int] | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """Memory that was imported for an input or output.
+
+    Attributes:
+        side: Whether for an input or an output.
+        name: Of the input or output.
+        array: The memory.
+        source: Where it comes from.
+    """
+
+    side: Side
+    name: str
+    array: NDArray[Any]
+    source: MemorySource
+
+
+Bind = Callable[
+    [
+        "Mapping[str, NDArray[Any]]",
+        "Targets",
+        "Mapping[str, str] | None",
+        "Mapping[str, MemorySource]",
+    ],
+    "BoundCall",
+]
+
+
+class Imports:
+    """The imported memory of one network."""
+
+    def __init__(
+        self,
+        name: str,
+        infos: Mapping[str, Mapping[str, TensorInfo]],
+        properties: NetworkProperties,
+        converts: bool,
+        bind: Bind,
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            name: The network's name.
+            infos: Its tensors by side and name.
+            properties: What it was loaded for.
+            converts: Whether runs take and return real values.
+            bind: Binds arrays, without states, with the sources of imported ones.
+        """
+        self._title = f"the network {name!r}"
+        self._infos = infos
+        self._usual = {"input": properties.input_source, "output": properties.output_source}
+        self._converts = converts
+        self._bind = bind
+        self._lock = threading.Lock()
+        self._imported: dict[int, Imported] = {}
+        self._last = -1
+        self._calls: dict[tuple[Any, ...], BoundCall] = {}
+
+    def add(self, side: Side, given: Mapping[str, object], source: object) -> dict[str, int]:
+        """Import memory; return an id per input or output.
+
+        Raises:
+            InvalidArgumentError: It does not fit its tensor, or it or its source is none.
+            MemoryImportError: Its source is not known or another, or it cannot be mapped.
+        """
+        usual = self._usual[side]
+        if source is None and usual is MemorySource.UNDEFINED:
+            raise MemoryImportError(
+                f"{self._title} was not loaded for imported {side}s: give source=..., or load it "
+                f"with NetworkProperties({side}_source=...)"
+            )
+        if self._converts:
+            raise MemoryImportError(
+                f"{self._title} was loaded with quantize=True, which converts: its {side}s cannot "
+                "be imported"
+            )
+        chosen = usual if source is None else source
+        infos = self._infos[side]
+        rows = [_imported(side, name, infos[name], each, chosen) for name, each in given.items()]
+        with self._lock:
+            made = {row.name: self._last + 1 + index for index, row in enumerate(rows)}
+            self._last += len(rows)
+            self._imported.update(zip(made.values(), rows, strict=True))
+        return made
+
+    def forget(self, imported: object) -> None:
+        """Drop imported memory, and calls that use it.
+
+        Raises:
+            InvalidArgumentError: An id is not known.
+        """
+        ids = _ids(imported)
+        with self._lock:
+            self._rows(ids)
+            for each in ids:
+                del self._imported[each]
+            for key in [key for key in self._calls if not set(ids).isdisjoint(key[0])]:
+                self._calls.pop(key).close()
+
+    def run(
+        self,
+        imported: object,
+        inputs: Mapping[str, ArrayLike],
+        targets: Targets | None,
+        *,
+        is_watched: bool,
+    ) -> dict[str, NDArray[Any]]:
+        """Run the network on imported memory, and copy the rest.
+
+        Raises:
+            InvalidArgumentError: An id is not known, or two are for the same tensor.
+            MemoryImportError: A backend cannot use the memory without a copy.
+            ExecutionError: A layer failed, or another thread is in such a run.
+        """
+        ids = _ids(imported)
+        if is_watched:
+            raise InvalidArgumentError(
+                f"a run of {self._title} on imported memory takes neither timeout nor cancel nor "
+                "profiler"
+            )
+        if not self._lock.acquire(blocking=False):
+            raise ExecutionError(
+                f"{self._title} runs already on imported memory: such runs are for one thread at a "
+                "time"
+            )
+        try:
+            rows = self._rows(ids)
+            given = {name: np.asarray(array) for name, array in inputs.items()}
+            shapes = tuple((name, array.shape) for name, array in given.items())
+            call = self._calls.get((ids, shapes))
+            if call is None:
+                call = self._calls[ids, shapes] = self._call(rows, given)
+            for name, array in given.items():
+                np.copyto(call.inputs[name], array)
+            made = dict(call())
+        finally:
+            self._lock.release()
+        kept = {row.name for row in rows if row.side == "output"}
+        for name, array in made.items():
+            if name in kept:
+                continue
+            if targets is None or name not in targets:
+                made[name] = array.copy()
+            else:
+                np.copyto(targets[name], array)
+                made[name] = targets[name]
+        return made
+
+    def _rows(self, ids: Collection[int]) -> list[Imported]:
+        """Return imported memory by id; needs the lock."""
+        unknown = [each for each in ids if each not in self._imported]
+        if unknown:
+            raise InvalidArgumentError(
+                f"{self._title} has imported no memory of the id {unknown[0]!r}: "
+                f"its ids are {', '.join(map(str, self._imported)) or 'none'}"
+            )
+        rows = [self._imported[each] for each in ids]
+        names = [(row.side, row.name) for row in rows]
+        twice = next((pair for pair in names if names.count(pair) > 1), None)
+        if twice is not None:
+            raise InvalidArgumentError(f"two imported memories are for the {twice[0]} {twice[1]!r}")
+        return rows
+
+    def _call(self, rows: Sequence[Imported], given: Mapping[str, NDArray[Any]]) -> BoundCall:
+        inputs = {row.name: row.array for row in rows if row.side == "input"}
+        outputs = {row.name: row.array for row in rows if row.side == "output"}
+        own = {name: np.array(array, order="C") for name, array in given.items()}
+        call = self._bind({**own, **inputs}, outputs, {}, {row.name: row.source for row in rows})
+        for row in rows:
+            if row.name in call.copied:
+                call.close()
+                raise MemoryImportError(
+                    f"the backend of the {row.side} {row.name!r} of {self._title} cannot use "
+                    f"{row.source.arm_name} memory without a copy: bind() copies"
+                )
+        return call
+
+
+def _ids(imported: object) -> tuple[int, ...]:
+    given = items(imported, "the ids of imported memory", "a list of ids")
+    return tuple(integer(each, "an id of imported memory") for each in given)
+
+
+def _imported(side: Side, name: str, info: TensorInfo, given: object, source: object) -> Imported:
+    """Return memory that fits a tensor."""
+    what = f"the memory of the {side} {name!r}"
+    known = MemorySource.of(source, f"the source of {what}")
+    if known not in HOST_SOURCES:
+        raise MemoryImportError(
+            f"{what} cannot be imported from {known.arm_name}: expected one of "
+            f"{', '.join(each.arm_name for each in HOST_SOURCES)}"
+        )
+    if isinstance(given, FileMemory):
+        if known not in _BY_FILE:
+            raise MemoryImportError(
+                f"{what} is a file descriptor, and its source {known.arm_name}: expected Memfd or "
+                "DmaBuf"
+            )
+        return Imported(side, name, _mapped(given, what, info), known)
+    if known is MemorySource.MEMFD:
+        raise refused(what, given, "a FileMemory, as its source is Memfd")
+    return Imported(side, name, checked_array(given, what, info, info.data_type.numpy_dtype), known)
+
+
+def _mapped(memory: FileMemory, what: str, info: TensorInfo) -> NDArray[Any]:
+    """Return an array on a file's bytes, which others share."""
+    if memory.shape is None and not info.is_static:
+        raise InvalidArgumentError(
+            f"{what} needs a shape: that of the tensor {format_shape(info.shape)} is not known in "
+            "full"
+        )
+    shape = info.static_shape if memory.shape is None else checked_shape(memory.shape, what)
+    dtype = info.data_type.numpy_dtype
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    offset = integer(memory.offset, f"the offset of {what}")
+    begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
+    try:
+        pages = mmap.mmap(
+            integer(memory.fd, f"the fd of {what}"), offset - begin + size, offset=begin
+        )
+    except (OSError, ValueError, OverflowError) as error:
+        raise MemoryImportError(
+            f"{what} cannot be mapped: {size} bytes at {offset} of file descriptor {memory.fd}: "
+            f"{error}"
+        ) from error
+    flat = np.frombuffer(pages, np.uint8, size, offset - begin)
+    return checked_array(flat.view(dtype).reshape(shape), what, info, dtype)
