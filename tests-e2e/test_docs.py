@@ -72,12 +72,6 @@ def test_a_front_page_begins_with_whom_it_is_not_affiliated_with(path: Path) -> 
     assert first.startswith("Not affiliated with Arm")
 
 
-def test_the_page_of_the_examples_lists_them() -> None:
-    folder = REPOSITORY / "examples"
-    listed = re.findall(r"^- `(.*?)`", (folder / "README.md").read_text(), re.MULTILINE)
-    assert sorted(["README.md", *listed]) == sorted(path.name for path in folder.iterdir())
-
-
 def test_the_readme_begins_with_what_is_unmeasured_and_the_demo() -> None:
     text = (REPOSITORY / "README.md").read_text()
     assert "the speed on Arm is unmeasured" in text.split("\n\n")[1]
