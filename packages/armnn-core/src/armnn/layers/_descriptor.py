@@ -16,7 +16,7 @@ from typing import (
 )
 
 from armnn.errors import InvalidArgumentError
-from armnn.layers._parameters import parameters_of
+from armnn.layers._parameters import Limits, parameters_of
 
 Version: TypeAlias = tuple[int, int]
 """Major and minor number of the Backend API."""
@@ -93,48 +93,6 @@ class Descriptor:
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
 
-    def require_at_least(self, minimum: float, *names: str) -> None:
-        """Check that parameters, or their elements, reach a minimum.
-
-        Raises:
-            InvalidArgumentError: One of them is.
-        """
-        for name in names:
-            value = getattr(self, name)
-            for number in _numbers(value):
-                if not number >= minimum:  # NaN is not
-                    raise InvalidArgumentError(
-                        f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected at "
-                        f"least {minimum}"
-                    )
-
-    def require_at_most(self, maximum: int, name: str) -> None:
-        """Check that the named parameter is not too large.
-
-        Raises:
-            InvalidArgumentError: It is.
-        """
-        value = getattr(self, name)
-        if value > maximum:
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: the parameter {name!r} is {value!r}, expected at most "
-                f"{maximum}"
-            )
-
-    def require_choice(self, name: str, choices: Sequence[object]) -> None:
-        """Check that the named parameter is one of some values.
-
-        Raises:
-            InvalidArgumentError: It is not.
-        """
-        value = getattr(self, name)
-        if value not in choices:
-            expected = ", ".join(getattr(choice, "arm_name", repr(choice)) for choice in choices)
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: the parameter {name!r} is "
-                f"{getattr(value, 'arm_name', repr(value))}, expected one of {expected}"
-            )
-
     def require_pairs(self, name: str, count: int) -> None:
         """Check that the named parameter holds pairs of numbers.
 
@@ -153,13 +111,28 @@ class Descriptor:
             )
 
 
-def parameter(default: _T, *, since: Version) -> _T:
-    """Declare a field that is younger than its descriptor.
+def parameter(
+    default: _T,
+    *,
+    since: Version | None = None,
+    at_least: float | None = None,
+    at_most: int | None = None,
+    one_of: Sequence[object] | None = None,
+) -> _T:
+    """Declare a field with limits, or one younger than its descriptor.
 
-    A layer in which it has another value than ``default`` is never offered to a backend that was
-    made for an older version of the Backend API.
+    Args:
+        default: Its default value, which may be outside of the limits.
+        since: The Backend API version that introduced it. A layer in which it has another value
+            than ``default`` is never offered to a backend that was made for an older version.
+        at_least: The least value, of each element if it has several.
+        at_most: The largest value.
+        one_of: The members of its enumeration that mean something here.
     """
-    return dataclasses.field(default=default, metadata={"since": since})
+    metadata: dict[str, Any] = {"limits": Limits(at_least, at_most, one_of)}
+    if since is not None:
+        metadata["since"] = since
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def descriptor(kind: type[_T]) -> type[_T]:
@@ -173,12 +146,6 @@ def descriptor(kind: type[_T]) -> type[_T]:
 
 def _made_again(kind: type[Descriptor], parameters: dict[str, Any]) -> Descriptor:
     return kind(**parameters)
-
-
-def _numbers(value: Any) -> list[float]:
-    if isinstance(value, tuple):
-        return [number for item in value for number in _numbers(item)]
-    return [value]
 
 
 __all__ = ["Descriptor", "Version", "descriptor", "parameter"]

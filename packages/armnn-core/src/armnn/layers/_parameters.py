@@ -8,7 +8,7 @@ here is the way from an annotation to it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from armnn._arguments import flag, integer, items, number, refused, text
@@ -38,6 +38,41 @@ class Parameter(NamedTuple):
     what: str
 
 
+class Limits(NamedTuple):
+    """The range of a parameter; see :func:`armnn.layers.parameter`."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+    one_of: Sequence[object] | None = None
+
+    def check(self, value: Any, what: str) -> None:
+        """Check that a value is in the range.
+
+        Raises:
+            InvalidArgumentError: It is not.
+        """
+        expected = ""
+        if self.one_of is not None and value not in self.one_of:
+            expected = f"one of {', '.join(map(_spelled, self.one_of))}"
+        # NaN is not at least anything.
+        elif self.at_least is not None and not all(n >= self.at_least for n in _numbers(value)):
+            expected = f"at least {self.at_least}"
+        elif self.at_most is not None and value > self.at_most:
+            expected = f"at most {self.at_most}"
+        if expected:
+            raise InvalidArgumentError(f"{what} is {_spelled(value)}, expected {expected}")
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, tuple):
+        return [number for item in value for number in _numbers(item)]
+    return [value]
+
+
+def _spelled(value: object) -> str:
+    return str(getattr(value, "arm_name", repr(value)))
+
+
 def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
     """Return a descriptor kind's parameters, made on first use.
 
@@ -50,7 +85,10 @@ def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
             Parameter(
                 field.name,
                 field.default,
-                _converter(str(field.type), enumeration_of(field.default)),
+                _limited(
+                    _converter(str(field.type), enumeration_of(field.default)),
+                    field.metadata.get("limits", Limits()),
+                ),
                 f"{kind.__name__}: the parameter {field.name!r}",
             )
             for field in dataclasses.fields(kind)
@@ -83,6 +121,18 @@ def _converter(annotation: str, enumeration: type[ArmnnEnum] | None) -> Converte
         f"a parameter of a layer cannot be {annotation}: expected int, float, bool, str, the "
         "enumeration of its default, a pair of int, or a tuple of any number of these"
     )
+
+
+def _limited(convert: Converter, limits: Limits) -> Converter:
+    if limits == Limits():
+        return convert
+
+    def converted(value: Any, what: str) -> Any:
+        made = convert(value, what)
+        limits.check(made, what)
+        return made
+
+    return converted
 
 
 def _several(convert: Converter, elements: str) -> Converter:

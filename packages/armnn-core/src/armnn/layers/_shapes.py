@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from armnn.errors import ShapeError
 from armnn.tensor import MAX_RANK, Dimension, Shape, TensorInfo, format_shape
+from armnn.types import DataLayout
 
 if TYPE_CHECKING:
     from armnn.layers._spec import Inputs
+
+
+PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
+VOLUMETRIC = (DataLayout.NDHWC, DataLayout.NCDHW)
 
 
 def broadcast_inputs(_descriptor: Any, inputs: Inputs) -> Sequence[Shape]:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from armnn.layers._descriptor import Descriptor
-from armnn.types import DataLayout
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
-_SIDES = {"x": ("pad_left", "pad_right"), "y": ("pad_top", "pad_bottom")}
-_SIDES["z"] = ("pad_front", "pad_back")
+_SIDES = {
+    "x": ("pad_left", "pad_right"),
+    "y": ("pad_top", "pad_bottom"),
+    "z": ("pad_front", "pad_back"),
+}
 
 
 class WindowDescriptor(Descriptor):
@@ -19,24 +21,8 @@ class WindowDescriptor(Descriptor):
 
     __slots__ = ()
 
-    data_layout: DataLayout
-
     spatial_axes: ClassVar[str] = "yx"
     """The last letters of its parameters, depth (if any) and height first."""
-
-    least_stride: ClassVar[int] = 1
-    """The least stride that is accepted."""
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        for axis in self.spatial_axes:
-            self.require_at_least(0, *_SIDES[axis])
-            self.require_at_least(self.least_stride, f"stride_{axis}")
-            if hasattr(self, "dilation_x"):
-                self.require_at_least(1, f"dilation_{axis}")
-        rank = len(self.spatial_axes) + 2
-        layouts = [layout for layout in DataLayout if len(layout.name) == rank]
-        self.require_choice("data_layout", layouts)
 
     @property
     def padding(self) -> Pairs:

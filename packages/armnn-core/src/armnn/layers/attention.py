@@ -8,7 +8,7 @@ queries, L keys, D numbers of a query or key, V of a value.
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
     is_multiple,
     known_better,
@@ -67,14 +67,10 @@ class AttentionDescriptor(Descriptor):
         softcap: The scores become softcap * tanh(score / softcap) before the mask; 0 for not.
     """
 
-    scale: float = 0.0
+    scale: float = parameter(0.0, at_least=0)
     causal: bool = False
     causal_from_end: bool = False
-    softcap: float = 0.0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a number is negative."""
-        self.require_at_least(0, "scale", "softcap")
+    softcap: float = parameter(0.0, at_least=0)
 
 
 def _rotated(_descriptor: RotaryEmbeddingDescriptor, inputs: Inputs) -> Shapes:

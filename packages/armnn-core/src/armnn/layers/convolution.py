@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
+from armnn.layers._descriptor import parameter
 from armnn.layers._shapes import (
+    PLANAR,
+    VOLUMETRIC,
     apply,
     is_multiple,
     require_rank,
@@ -61,15 +64,15 @@ class Convolution2dDescriptor(WindowDescriptor):
         data_layout: NCHW or NHWC.
     """
 
-    pad_left: int = 0
-    pad_right: int = 0
-    pad_top: int = 0
-    pad_bottom: int = 0
-    stride_x: int = 1
-    stride_y: int = 1
-    dilation_x: int = 1
-    dilation_y: int = 1
-    data_layout: DataLayout = DataLayout.NCHW
+    pad_left: int = parameter(0, at_least=0)
+    pad_right: int = parameter(0, at_least=0)
+    pad_top: int = parameter(0, at_least=0)
+    pad_bottom: int = parameter(0, at_least=0)
+    stride_x: int = parameter(1, at_least=1)
+    stride_y: int = parameter(1, at_least=1)
+    dilation_x: int = parameter(1, at_least=1)
+    dilation_y: int = parameter(1, at_least=1)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
 
 def _depthwise(descriptor: DepthwiseConvolution2dDescriptor, inputs: Inputs) -> Shapes:
@@ -190,22 +193,18 @@ class TransposeConvolution2dDescriptor(WindowDescriptor):
         output_shape: The shape of the output, in the same layout.
     """
 
-    pad_left: int = 0
-    pad_right: int = 0
-    pad_top: int = 0
-    pad_bottom: int = 0
-    stride_x: int = 0
-    stride_y: int = 0
-    data_layout: DataLayout = DataLayout.NCHW
+    pad_left: int = parameter(0, at_least=0)
+    pad_right: int = parameter(0, at_least=0)
+    pad_top: int = parameter(0, at_least=0)
+    pad_bottom: int = parameter(0, at_least=0)
+    stride_x: int = parameter(0, at_least=0)
+    stride_y: int = parameter(0, at_least=0)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
     output_shape_enabled: bool = False
-    output_shape: tuple[int, ...] = ()
-
-    least_stride: ClassVar[int] = 0
+    output_shape: tuple[int, ...] = parameter((), at_least=0)
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
-        WindowDescriptor.check(self)  # a class with slots is made anew, so no super()
-        self.require_at_least(0, "output_shape")
         if len(self.output_shape) != (4 if self.output_shape_enabled else 0):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: output_shape_enabled is {self.output_shape_enabled} and "
@@ -253,19 +252,19 @@ class Convolution3dDescriptor(WindowDescriptor):
         data_layout: NDHWC or NCDHW.
     """
 
-    pad_left: int = 0
-    pad_right: int = 0
-    pad_top: int = 0
-    pad_bottom: int = 0
-    pad_front: int = 0
-    pad_back: int = 0
-    stride_x: int = 1
-    stride_y: int = 1
-    stride_z: int = 1
-    dilation_x: int = 1
-    dilation_y: int = 1
-    dilation_z: int = 1
-    data_layout: DataLayout = DataLayout.NDHWC
+    pad_left: int = parameter(0, at_least=0)
+    pad_right: int = parameter(0, at_least=0)
+    pad_top: int = parameter(0, at_least=0)
+    pad_bottom: int = parameter(0, at_least=0)
+    pad_front: int = parameter(0, at_least=0)
+    pad_back: int = parameter(0, at_least=0)
+    stride_x: int = parameter(1, at_least=1)
+    stride_y: int = parameter(1, at_least=1)
+    stride_z: int = parameter(1, at_least=1)
+    dilation_x: int = parameter(1, at_least=1)
+    dilation_y: int = parameter(1, at_least=1)
+    dilation_z: int = parameter(1, at_least=1)
+    data_layout: DataLayout = parameter(DataLayout.NDHWC, one_of=VOLUMETRIC)
 
     spatial_axes: ClassVar[str] = "zyx"
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import require_rank, same_dimension
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
@@ -71,22 +71,17 @@ class DetectionPostProcessDescriptor(Descriptor):
         scale_h: The divisor of the encoded height.
     """
 
-    max_detections: int = 0
-    max_classes_per_detection: int = 1
-    detections_per_class: int = 1
+    max_detections: int = parameter(0, at_least=0)
+    max_classes_per_detection: int = parameter(1, at_least=1)
+    detections_per_class: int = parameter(1, at_least=1)
     nms_score_threshold: float = 0.0
     nms_iou_threshold: float = 0.0
-    num_classes: int = 0
+    num_classes: int = parameter(0, at_least=0)
     use_regular_nms: bool = False
     scale_x: float = 0.0
     scale_y: float = 0.0
     scale_w: float = 0.0
     scale_h: float = 0.0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a count is negative."""
-        self.require_at_least(0, "max_detections", "num_classes")
-        self.require_at_least(1, "max_classes_per_detection", "detections_per_class")
 
 
 def _suppressed(_descriptor: NonMaxSuppressionDescriptor, inputs: Inputs) -> Shapes:
@@ -135,11 +130,7 @@ class NonMaxSuppressionDescriptor(Descriptor):
         center_point_box: Whether a box is given as x and y of its centre, width and height.
     """
 
-    max_output_boxes_per_class: int = 0
-    iou_threshold: float = 0.0
+    max_output_boxes_per_class: int = parameter(0, at_least=0)
+    iou_threshold: float = parameter(0.0, at_least=0)
     score_threshold: float = 0.0
     center_point_box: bool = False
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "max_output_boxes_per_class", "iou_threshold")

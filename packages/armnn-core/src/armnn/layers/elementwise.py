@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import broadcast_inputs
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import (
@@ -129,12 +129,8 @@ class FusedDescriptor(Descriptor):
         fused_kernel_type: Which layers are fused.
     """
 
-    num_output_slots: int = 2
+    num_output_slots: int = parameter(2, one_of=(1, 2))
     fused_kernel_type: FusedKernelType = FusedKernelType.ADD_MUL_ADD
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError unless there are 1 or 2 outputs."""
-        self.require_choice("num_output_slots", (1, 2))
 
 
 @layer(

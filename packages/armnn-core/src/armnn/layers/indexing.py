@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
     apply,
     filled_length,
@@ -183,13 +183,8 @@ class SliceDescriptor(Descriptor):
         size: How many positions it has along each axis; -1 for all that follow.
     """
 
-    begin: tuple[int, ...] = ()
-    size: tuple[int, ...] = ()
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a number is negative."""
-        self.require_at_least(0, "begin")
-        self.require_at_least(-1, "size")
+    begin: tuple[int, ...] = parameter((), at_least=0)
+    size: tuple[int, ...] = parameter((), at_least=-1)
 
 
 def _strided(descriptor: StridedSliceDescriptor, inputs: Inputs) -> Shapes:

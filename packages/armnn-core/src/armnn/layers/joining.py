@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import apply, merged_shapes, normalized_axis, same_dimension
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import Shape, format_shape
@@ -100,8 +100,4 @@ class SplitterDescriptor(Descriptor):
     """
 
     axis: int = 0
-    sizes: tuple[int, ...] = ()
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a size is negative."""
-        self.require_at_least(0, "sizes")
+    sizes: tuple[int, ...] = parameter((), at_least=0)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
+    PLANAR,
     normalized_axis,
     require_broadcast,
     require_rank,
@@ -18,7 +19,6 @@ from armnn.tensor import Shape, format_shape
 from armnn.types import DataLayout, NormalizationAlgorithmChannel, NormalizationAlgorithmMethod
 
 _IMAGE = slot("input", "[N,H,W,C] or [N,C,H,W], as ``data_layout`` says.")
-_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
 
 
 def _image(_descriptor: Descriptor, inputs: Inputs) -> Shapes:
@@ -62,11 +62,7 @@ class BatchNormalizationDescriptor(Descriptor):
     """
 
     eps: float = 1e-4
-    data_layout: DataLayout = DataLayout.NCHW
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the layout has no meaning here."""
-        self.require_choice("data_layout", _PLANAR)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
     @property
     def channel_axis(self) -> int:
@@ -90,11 +86,7 @@ class InstanceNormalizationDescriptor(Descriptor):
     gamma: float = 1.0
     beta: float = 0.0
     eps: float = 1e-12
-    data_layout: DataLayout = DataLayout.NCHW
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the layout has no meaning here."""
-        self.require_choice("data_layout", _PLANAR)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
 
 @layer(
@@ -111,11 +103,7 @@ class L2NormalizationDescriptor(Descriptor):
     """
 
     eps: float = 1e-12
-    data_layout: DataLayout = DataLayout.NCHW
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the layout has no meaning here."""
-        self.require_choice("data_layout", _PLANAR)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
 
 @layer(38, inputs=[_IMAGE], infer=_image)
@@ -136,16 +124,11 @@ class NormalizationDescriptor(Descriptor):
 
     norm_channel_type: NormalizationAlgorithmChannel = NormalizationAlgorithmChannel.ACROSS
     norm_method_type: NormalizationAlgorithmMethod = NormalizationAlgorithmMethod.LOCAL_BRIGHTNESS
-    norm_size: int = 0
+    norm_size: int = parameter(0, at_least=0)
     alpha: float = 0.0
     beta: float = 0.0
     k: float = 0.0
-    data_layout: DataLayout = DataLayout.NCHW
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "norm_size")
-        self.require_choice("data_layout", _PLANAR)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
 
 def _softmax(descriptor: SoftmaxDescriptor, inputs: Inputs) -> Shapes:
@@ -254,14 +237,9 @@ class GroupNormalizationDescriptor(Descriptor):
         data_layout: NCHW if the channels are axis 1, NHWC if they are the last axis.
     """
 
-    num_groups: int = 1
+    num_groups: int = parameter(1, at_least=1)
     eps: float = 1e-5
-    data_layout: DataLayout = DataLayout.NCHW
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(1, "num_groups")
-        self.require_choice("data_layout", _PLANAR)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
     @property
     def channel_axis(self) -> int:

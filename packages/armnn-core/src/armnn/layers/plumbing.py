@@ -7,7 +7,7 @@ No model file asks for them.
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import merged_shapes, same_axis
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.tensor import format_shape
@@ -118,12 +118,7 @@ class PreCompiledDescriptor(Descriptor):
         num_output_slots: How many outputs there are.
     """
 
-    num_output_slots: int = 1
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError unless outputs number from 0 to 65536."""
-        self.require_at_least(0, "num_output_slots")
-        self.require_at_most(_MOST_OUTPUTS, "num_output_slots")
+    num_output_slots: int = parameter(1, at_least=0, at_most=_MOST_OUTPUTS)
 
 
 def _stand_in(descriptor: StandInDescriptor, _inputs: Inputs) -> Shapes:
@@ -145,9 +140,4 @@ class StandInDescriptor(Descriptor):
         num_outputs: How many outputs there are.
     """
 
-    num_outputs: int = 0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError unless outputs number from 0 to 65536."""
-        self.require_at_least(0, "num_outputs")
-        self.require_at_most(_MOST_OUTPUTS, "num_outputs")
+    num_outputs: int = parameter(0, at_least=0, at_most=_MOST_OUTPUTS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from armnn.layers._shapes import require_rank, window_positions
+from armnn.layers._descriptor import parameter
+from armnn.layers._shapes import PLANAR, VOLUMETRIC, require_rank, window_positions
 from armnn.layers._spec import Inputs, Shapes, layer, slot
 from armnn.layers._windows import WindowDescriptor
 from armnn.types import DataLayout, OutputShapeRounding, PaddingMethod, PoolingAlgorithm
@@ -34,13 +35,6 @@ class _PoolingDescriptor(WindowDescriptor):
     """What pooling in two and three dimensions has in common."""
 
     __slots__ = ()
-
-    least_stride: ClassVar[int] = 0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        super().check()
-        self.require_at_least(0, *self._sizes)
 
     @property
     def window(self) -> tuple[int, ...]:
@@ -82,19 +76,19 @@ class Pooling2dDescriptor(_PoolingDescriptor):
     """
 
     pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
-    pad_left: int = 0
-    pad_right: int = 0
-    pad_top: int = 0
-    pad_bottom: int = 0
-    pool_width: int = 0
-    pool_height: int = 0
-    stride_x: int = 0
-    stride_y: int = 0
+    pad_left: int = parameter(0, at_least=0)
+    pad_right: int = parameter(0, at_least=0)
+    pad_top: int = parameter(0, at_least=0)
+    pad_bottom: int = parameter(0, at_least=0)
+    pool_width: int = parameter(0, at_least=0)
+    pool_height: int = parameter(0, at_least=0)
+    stride_x: int = parameter(0, at_least=0)
+    stride_y: int = parameter(0, at_least=0)
     output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
     padding_method: PaddingMethod = PaddingMethod.EXCLUDE
-    data_layout: DataLayout = DataLayout.NCHW
-    dilation_x: int = 1
-    dilation_y: int = 1
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
+    dilation_x: int = parameter(1, at_least=1)
+    dilation_y: int = parameter(1, at_least=1)
 
 
 @layer(
@@ -130,23 +124,23 @@ class Pooling3dDescriptor(_PoolingDescriptor):
     """
 
     pool_type: PoolingAlgorithm = PoolingAlgorithm.MAX
-    pad_left: int = 0
-    pad_right: int = 0
-    pad_top: int = 0
-    pad_bottom: int = 0
-    pad_front: int = 0
-    pad_back: int = 0
-    pool_width: int = 0
-    pool_height: int = 0
-    pool_depth: int = 0
-    stride_x: int = 0
-    stride_y: int = 0
-    stride_z: int = 0
+    pad_left: int = parameter(0, at_least=0)
+    pad_right: int = parameter(0, at_least=0)
+    pad_top: int = parameter(0, at_least=0)
+    pad_bottom: int = parameter(0, at_least=0)
+    pad_front: int = parameter(0, at_least=0)
+    pad_back: int = parameter(0, at_least=0)
+    pool_width: int = parameter(0, at_least=0)
+    pool_height: int = parameter(0, at_least=0)
+    pool_depth: int = parameter(0, at_least=0)
+    stride_x: int = parameter(0, at_least=0)
+    stride_y: int = parameter(0, at_least=0)
+    stride_z: int = parameter(0, at_least=0)
     output_shape_rounding: OutputShapeRounding = OutputShapeRounding.FLOOR
     padding_method: PaddingMethod = PaddingMethod.EXCLUDE
-    data_layout: DataLayout = DataLayout.NCDHW
-    dilation_x: int = 1
-    dilation_y: int = 1
-    dilation_z: int = 1
+    data_layout: DataLayout = parameter(DataLayout.NCDHW, one_of=VOLUMETRIC)
+    dilation_x: int = parameter(1, at_least=1)
+    dilation_y: int = parameter(1, at_least=1)
+    dilation_z: int = parameter(1, at_least=1)
 
     spatial_axes: ClassVar[str] = "zyx"

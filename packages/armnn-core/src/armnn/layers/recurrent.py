@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import require_rank, require_shape
 from armnn.layers._spec import Inputs, Shapes, layer, result, slot
 from armnn.types import ArmnnEnum
@@ -180,8 +180,8 @@ class LstmDescriptor(Descriptor):
     """
 
     activation_func: LstmActivation = LstmActivation.RELU
-    clipping_thres_cell: float = 0.0
-    clipping_thres_proj: float = 0.0
+    clipping_thres_cell: float = parameter(0.0, at_least=0)
+    clipping_thres_proj: float = parameter(0.0, at_least=0)
     cifg_enabled: bool = True
     peephole_enabled: bool = False
     projection_enabled: bool = False
@@ -193,10 +193,6 @@ class LstmDescriptor(Descriptor):
     output_intermediate_scale: float = 0.0
     hidden_state_zero_point: int = 0
     hidden_state_scale: float = 0.0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a threshold is negative."""
-        self.require_at_least(0, "clipping_thres_cell", "clipping_thres_proj")
 
 
 def _sequence(descriptor: UnidirectionalSequenceLstmDescriptor, inputs: Inputs) -> Shapes:
@@ -262,8 +258,8 @@ class QLstmDescriptor(Descriptor):
         hidden_state_scale: Of the output before its projection.
     """
 
-    cell_clip: float = 0.0
-    projection_clip: float = 0.0
+    cell_clip: float = parameter(0.0, at_least=0)
+    projection_clip: float = parameter(0.0, at_least=0)
     cifg_enabled: bool = True
     peephole_enabled: bool = False
     projection_enabled: bool = False
@@ -273,11 +269,7 @@ class QLstmDescriptor(Descriptor):
     cell_intermediate_scale: float = 0.0
     output_intermediate_scale: float = 0.0
     hidden_state_zero_point: int = 0
-    hidden_state_scale: float = 0.0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a threshold or a scale is negative."""
-        self.require_at_least(0, "cell_clip", "projection_clip", "hidden_state_scale")
+    hidden_state_scale: float = parameter(0.0, at_least=0)
 
 
 def _quantized_lstm(_descriptor: Descriptor, inputs: Inputs) -> Shapes:

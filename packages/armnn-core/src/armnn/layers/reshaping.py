@@ -7,8 +7,9 @@ import functools
 import math
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import (
+    PLANAR,
     broadcast,
     divided,
     filled_length,
@@ -26,7 +27,6 @@ from armnn.tensor import Dimension, Shape, TensorInfo, format_shape
 from armnn.types import DataLayout, PaddingMode
 
 _ANY = slot("input", "Of any rank.")
-_PLANAR = (DataLayout.NCHW, DataLayout.NHWC)
 
 
 def _reshaped(descriptor: ReshapeDescriptor, inputs: Inputs) -> Shapes:
@@ -71,12 +71,11 @@ class ReshapeDescriptor(Descriptor):
         zero_copies: Whether 0 in ``target_shape`` means the input's dimension (ONNX).
     """
 
-    target_shape: tuple[int, ...] = ()
+    target_shape: tuple[int, ...] = parameter((), at_least=-1)
     zero_copies: bool = False
 
     def check(self) -> None:
         """Raise InvalidArgumentError if two dimensions are to be inferred."""
-        self.require_at_least(-1, "target_shape")
         if self.target_shape.count(-1) > 1:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: the parameter 'target_shape' is {self.target_shape!r}, "
@@ -170,13 +169,8 @@ class SpaceToDepthDescriptor(Descriptor):
         data_layout: NHWC or NCHW.
     """
 
-    block_size: int = 1
-    data_layout: DataLayout = DataLayout.NHWC
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(1, "block_size")
-        self.require_choice("data_layout", _PLANAR)
+    block_size: int = parameter(1, at_least=1)
+    data_layout: DataLayout = parameter(DataLayout.NHWC, one_of=PLANAR)
 
 
 def _depth_to_space(descriptor: DepthToSpaceDescriptor, inputs: Inputs) -> Shapes:
@@ -235,16 +229,13 @@ class SpaceToBatchNdDescriptor(Descriptor):
         data_layout: NCHW or NHWC.
     """
 
-    block_shape: tuple[int, ...] = (1, 1)
-    pad_list: tuple[tuple[int, int], ...] = ((0, 0), (0, 0))
-    data_layout: DataLayout = DataLayout.NCHW
+    block_shape: tuple[int, ...] = parameter((1, 1), at_least=1)
+    pad_list: tuple[tuple[int, int], ...] = parameter(((0, 0), (0, 0)), at_least=0)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(1, "block_shape")
-        self.require_at_least(0, "pad_list")
         self.require_pairs("pad_list", len(self.block_shape))
-        self.require_choice("data_layout", _PLANAR)
 
 
 def _batch_to_space(descriptor: BatchToSpaceNdDescriptor, inputs: Inputs) -> Shapes:
@@ -283,16 +274,13 @@ class BatchToSpaceNdDescriptor(Descriptor):
         data_layout: NCHW or NHWC.
     """
 
-    block_shape: tuple[int, ...] = (1, 1)
-    crops: tuple[tuple[int, int], ...] = ((0, 0), (0, 0))
-    data_layout: DataLayout = DataLayout.NCHW
+    block_shape: tuple[int, ...] = parameter((1, 1), at_least=1)
+    crops: tuple[tuple[int, int], ...] = parameter(((0, 0), (0, 0)), at_least=0)
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(1, "block_shape")
-        self.require_at_least(0, "crops")
         self.require_pairs("crops", len(self.block_shape))
-        self.require_choice("data_layout", _PLANAR)
 
 
 def _channel_shuffle(descriptor: ChannelShuffleDescriptor, inputs: Inputs) -> Shapes:
@@ -326,12 +314,8 @@ class ChannelShuffleDescriptor(Descriptor):
         axis: The axis; counted from the end if negative.
     """
 
-    num_groups: int = 0
+    num_groups: int = parameter(0, at_least=0)
     axis: int = 0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the number of groups is negative."""
-        self.require_at_least(0, "num_groups")
 
 
 def _broadcast_to(descriptor: BroadcastToDescriptor, inputs: Inputs) -> Shapes:
@@ -357,11 +341,7 @@ class BroadcastToDescriptor(Descriptor):
             (ONNX: Expand).
     """
 
-    broadcast_to_shape: tuple[int, ...] = ()
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a dimension is negative."""
-        self.require_at_least(0, "broadcast_to_shape")
+    broadcast_to_shape: tuple[int, ...] = parameter((), at_least=0)
 
 
 def _tiled(descriptor: TileDescriptor, inputs: Inputs) -> Shapes:
@@ -392,11 +372,7 @@ class TileDescriptor(Descriptor):
         multiples: How often, one number per axis.
     """
 
-    multiples: tuple[int, ...] = ()
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a number is negative."""
-        self.require_at_least(0, "multiples")
+    multiples: tuple[int, ...] = parameter((), at_least=0)
 
 
 def _padded(descriptor: PadDescriptor, inputs: Inputs) -> Shapes:
@@ -440,14 +416,13 @@ class PadDescriptor(Descriptor):
         padding_mode: Constant; Reflect (the edge is not repeated) or Symmetric (it is).
     """
 
-    pad_list: tuple[tuple[int, int], ...] = ()
+    pad_list: tuple[tuple[int, int], ...] = parameter((), at_least=0)
     pad_value: float = 0.0
     padding_mode: PaddingMode = PaddingMode.CONSTANT
 
     def check(self) -> None:
         """Raise InvalidArgumentError unless the list holds pairs of counts."""
         self.require_pairs("pad_list", len(self.pad_list))
-        self.require_at_least(0, "pad_list")
 
 
 def _reversed(_descriptor: Descriptor, inputs: Inputs) -> Shapes:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
-from armnn.layers._shapes import known_better, require_rank, require_shape, same_dimension
+from armnn.layers._descriptor import Descriptor, parameter
+from armnn.layers._shapes import PLANAR, known_better, require_rank, require_shape, same_dimension
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import format_shape
 from armnn.types import DataLayout, GridPadding, PoolingAlgorithm, ResizeMethod, ResizeRounding
+
+_SUMMED_UP = (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX)
 
 
 def _resized(descriptor: ResizeDescriptor, inputs: Inputs) -> Shapes:
@@ -58,22 +60,17 @@ class ResizeDescriptor(Descriptor):
         scale_height: Rows out / in; 0 for the quotient of the sizes.
     """
 
-    target_width: int = 0
-    target_height: int = 0
+    target_width: int = parameter(0, at_least=0)
+    target_height: int = parameter(0, at_least=0)
     method: ResizeMethod = ResizeMethod.NEAREST_NEIGHBOR
-    data_layout: DataLayout = DataLayout.NCHW
+    data_layout: DataLayout = parameter(DataLayout.NCHW, one_of=PLANAR)
     align_corners: bool = False
     half_pixel_centers: bool = False
     rounding: ResizeRounding = ResizeRounding.TENSORFLOW
     cubic_coefficient: float = -0.75
     exclude_outside: bool = False
-    scale_width: float = 0.0
-    scale_height: float = 0.0
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "target_width", "target_height", "scale_width", "scale_height")
-        self.require_choice("data_layout", (DataLayout.NCHW, DataLayout.NHWC))
+    scale_width: float = parameter(0.0, at_least=0)
+    scale_height: float = parameter(0.0, at_least=0)
 
 
 def _sampled(_descriptor: GridSampleDescriptor, inputs: Inputs) -> Shapes:
@@ -155,15 +152,11 @@ class RoiAlignDescriptor(Descriptor):
         pool_type: Average or Max.
     """
 
-    output_height: int = 1
-    output_width: int = 1
-    sampling_ratio: int = 0
+    output_height: int = parameter(1, at_least=1)
+    output_width: int = parameter(1, at_least=1)
+    sampling_ratio: int = parameter(0, at_least=0)
     spatial_scale: float = 1.0
     half_pixel_centers: bool = True
-    pool_type: PoolingAlgorithm = PoolingAlgorithm.AVERAGE
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(1, "output_height", "output_width")
-        self.require_at_least(0, "sampling_ratio")
-        self.require_choice("pool_type", (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX))
+    pool_type: PoolingAlgorithm = parameter(
+        PoolingAlgorithm.AVERAGE, one_of=(PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX)
+    )

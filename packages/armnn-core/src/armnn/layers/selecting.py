@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from armnn.errors import ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import normalized_axis, require_rank, require_shape
 from armnn.layers._spec import Inputs, Shapes, filling, layer, result, slot
 from armnn.tensor import Dimension, format_shape
@@ -49,14 +49,10 @@ class TopKDescriptor(Descriptor):
         sorted: Whether they stand in order, else in any.
     """
 
-    k: int = 1
+    k: int = parameter(1, at_least=0)
     axis: int = -1
     largest: bool = True
     sorted: bool = True
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the number is negative."""
-        self.require_at_least(0, "k")
 
 
 def _one_hot(descriptor: OneHotDescriptor, inputs: Inputs) -> Shapes:
@@ -91,13 +87,9 @@ class OneHotDescriptor(Descriptor):
             (TensorFlow Lite).
     """
 
-    depth: int = 0
+    depth: int = parameter(0, at_least=0)
     axis: int = -1
     wrap_negative: bool = True
-
-    def check(self) -> None:
-        """Raise InvalidArgumentError if the size is negative."""
-        self.require_at_least(0, "depth")
 
 
 def _triangle(_descriptor: TriluDescriptor, inputs: Inputs) -> Shapes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from armnn.errors import InvalidArgumentError, ShapeError
-from armnn.layers._descriptor import Descriptor
+from armnn.layers._descriptor import Descriptor, parameter
 from armnn.layers._shapes import apply, normalized_axis, require_rank, require_shape
 from armnn.layers._spec import Inputs, InputSlot, Shapes, layer, result, slot
 from armnn.layers.activation import ActivationDescriptor
@@ -42,7 +42,6 @@ class _RecurrentDescriptor(Descriptor):
 
     def check(self) -> None:
         """Raise InvalidArgumentError if a parameter is outside of its range."""
-        self.require_at_least(0, "clip")
         given = [len(values) for values in (self.activations, self.activation_a, self.activation_b)]
         allowed = sorted({self.num_activations, self.num_activations * self.num_directions})
         if given[0] not in allowed or given.count(given[0]) != 3:
@@ -149,7 +148,7 @@ class RnnDescriptor(_RecurrentDescriptor):
     activations: tuple[ActivationFunction, ...] = (_TANH,)
     activation_a: tuple[float, ...] = (1.0,)
     activation_b: tuple[float, ...] = (1.0,)
-    clip: float = 0.0
+    clip: float = parameter(0.0, at_least=0)
     time_major: bool = False
 
 
@@ -177,7 +176,7 @@ class GruDescriptor(_RecurrentDescriptor):
     activations: tuple[ActivationFunction, ...] = (_SIGMOID, _TANH)
     activation_a: tuple[float, ...] = (1.0, 1.0)
     activation_b: tuple[float, ...] = (1.0, 1.0)
-    clip: float = 0.0
+    clip: float = parameter(0.0, at_least=0)
     time_major: bool = False
     linear_before_reset: bool = False
 
@@ -216,7 +215,7 @@ class SequenceLstmDescriptor(_RecurrentDescriptor):
     activations: tuple[ActivationFunction, ...] = (_SIGMOID, _TANH, _TANH)
     activation_a: tuple[float, ...] = (1.0, 1.0, 1.0)
     activation_b: tuple[float, ...] = (1.0, 1.0, 1.0)
-    clip: float = 0.0
+    clip: float = parameter(0.0, at_least=0)
     time_major: bool = False
     input_forget: bool = False
 
