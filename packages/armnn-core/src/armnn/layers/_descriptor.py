@@ -119,7 +119,7 @@ def parameter(
     at_most: int | None = None,
     one_of: Sequence[object] | None = None,
 ) -> _T:
-    """Declare a field with limits, or one younger than its descriptor.
+    """Declare a field with limits, or a younger one.
 
     Args:
         default: Its default value, which may be outside of the limits.
