@@ -22,6 +22,7 @@ __all__ = [
     "IncompatibleBackendError",
     "IncompatibleBlobError",
     "InvalidArgumentError",
+    "MemoryImportError",
     "ModelFileError",
     "ModelFileNotFoundError",
     "NotFoundError",
