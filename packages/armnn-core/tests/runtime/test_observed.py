@@ -15,6 +15,7 @@ from armnn import DataType, Network, OptimizerOptions, TensorInfo
 from armnn.backends import OptimizationViews, SubgraphView, Substitution
 from armnn.errors import ExecutionError, InvalidArgumentError
 from armnn.optimizer.observe import insert_debug
+from armnn_conformance.fakes.device import DeviceFactory, DeviceMemory
 
 X = {"x": np.float32([[1, -2, 3], [-4, 5, -6]])}
 
@@ -215,3 +216,37 @@ def test_constants_and_what_nothing_reads_are_not_shown() -> None:
     value = network.add_multiplication(x, np.float32([2]))
     network.add_output("y", value)
     assert insert_debug(network) == 2
+
+
+def test_tensors_in_device_memory_are_shown(make_backend, make_runtime) -> None:
+    device = make_backend(
+        "Device",
+        {"relu": "no"},
+        handle_factory_preferences=("device",),
+        register_tensor_handle_factories=lambda _, registry: registry.register(
+            DeviceFactory("device")
+        ),
+        create_memory_manager=lambda _: DeviceMemory(),
+    )
+    runtime = make_runtime(device, make_backend("Host"))
+    seen: dict[str, np.ndarray] = {}
+    model = runtime.load_model(
+        block(), ["Device", "Host"], debug=lambda name, _slot, array: seen.update({name: array})
+    )
+    y = model.run(X)["y"]
+    twice = 2 * X["x"]
+    for name, expected in (("x", X["x"]), ("twice/1", twice), ("relu", np.maximum(twice, 0))):
+        np.testing.assert_array_equal(seen[name], expected, name)
+    np.testing.assert_array_equal(seen["product"], y)
+
+
+def test_a_prepared_call_shows_tensors_as_well(runtime) -> None:
+    seen: list[str] = []
+    model = runtime.load_model(block(), ["Fake"], debug=lambda name, *_: seen.append(name))
+    data = X["x"].copy()
+    y = np.empty((2, 3), np.float32)
+    call = model.bind({"x": data}, {"y": y})
+    for _ in range(2):
+        call()
+    assert seen == ["x", "twice/1", "relu", "product"] * 2
+    np.testing.assert_array_equal(y, np.maximum(2 * data, 0) * data)

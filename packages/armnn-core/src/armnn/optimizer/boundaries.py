@@ -130,7 +130,7 @@ def _carry(
             source = value.producer
             name = f"[ {source.name} ({value.index}) -> {layer.name} ({index}) ]"
             carrier = network.add(kind, [value], name=network.unique_name(name))
-            carrier.backend = layer.backend
+            carrier.backend = layer.backend or source.backend  # the runtime itself runs Debug
             carried[target] = carrier.output
             factories[carrier.output] = target
         network.replace_input(layer, index, carried[target])
