@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from dataclasses import fields
 from typing import Any
@@ -63,6 +64,8 @@ def test_values_of_another_kind_are_refused(name: str, value: Any, message: str)
 def test_an_unknown_keyword_is_refused_with_the_closest_name() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'reduce_fp32_to_fp16'"):
         checked_options(None, {"reduce_fp32_to_f16": True})
+    with pytest.raises(UnknownNameError, match="did you mean 'debug_to_file'"):
+        OptimizerOptions(debug_to_fil="x")  # type: ignore[call-arg] # it is the mistake
     with pytest.raises(UnknownNameError, match="the options are reduce_fp32_to_fp16, "):
         armnn.optimize(armnn.Network(), nonsense=1)  # type: ignore[call-arg] # it is the mistake
 
@@ -70,6 +73,7 @@ def test_an_unknown_keyword_is_refused_with_the_closest_name() -> None:
 def test_options_can_be_pickled() -> None:
     options = OptimizerOptions(layer_backends={"a": "B"}, debug_to_file="folder")
     assert pickle.loads(pickle.dumps(options)) == options
+    assert copy.deepcopy(options) == options
 
 
 # -- shapes -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from armnn._arguments import file_path, flag, instance, mapping, refused, text
 from armnn._installing import FAST
@@ -176,6 +176,17 @@ class OptimizerOptions:
         default=True, metadata=_about(flag, "", "run the passes that help every backend")
     )
 
+    def __new__(cls, **given: object) -> Self:
+        """Raise UnknownNameError for an unknown option."""
+        known = [each.name for each in fields(cls)]
+        for name in given:
+            if name not in known:
+                meant = closest(name, known)
+                listed = f"the options are {', '.join(known)}"
+                hint = f"did you mean {meant!r}?" if meant else listed
+                raise UnknownNameError(f"there is no option {name!r} of the optimizer; {hint}")
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for wrong kinds and contradictions."""
         for each in fields(self):
@@ -223,12 +234,6 @@ def checked_options(options: object, keywords: Mapping[str, object]) -> Optimize
     given = OptimizerOptions()
     if options is not None:
         given = instance(options, OptimizerOptions, "the options")
-    known = [each.name for each in fields(OptimizerOptions)]
-    for name in keywords:
-        if name not in known:
-            meant = closest(name, known)
-            hint = f"did you mean {meant!r}?" if meant else f"the options are {', '.join(known)}"
-            raise UnknownNameError(f"there is no option {name!r} of the optimizer; {hint}")
     values: dict[str, Any] = dict(keywords)
     return replace(given, **values) if values else given
 
