@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from armnn.cli.main import main
+from armnn.errors import MemoryImportError
+from armnn.runtime import LoadedNetwork
 
 GIVEN = ("--input", "x=1,2,3,4")
 RIGHT = np.float32([[3, 5, 7, 9]])
@@ -134,6 +136,40 @@ def test_several_threads_run_at_once(
     assert "(12 runs, 3 at once, " in text("model.toy", *options)
 
 
+def test_inputs_are_imported_where_their_memory_allows_it(
+    document: Callable[..., dict[str, Any]],
+    text: Callable[..., str],
+    model: Callable[..., str],
+    toy: Path,
+) -> None:
+    options = ("--import-inputs-if-aligned", "--iterations", "3")
+    found = document(model(), *GIVEN, *options)
+    assert found["latency"]["imports"] == "inputs are imported"
+    assert found["outputs"][0]["values"] == RIGHT.tolist()
+    assert "imports" not in document("model.toy")["latency"]
+    folder = toy / "sets"
+    folder.mkdir()
+    for number in range(2):
+        np.save(folder / f"{number}.npy", np.full((1, 4), number, np.float32))
+    sets = document("model.toy", "--input", "sets", *options)["sets"]
+    assert [each["outputs"][0]["values"] for each in sets] == [[[1] * 4], [[3] * 4]]
+    assert "Memory: inputs are " in text("model.toy", *options)
+
+
+def test_inputs_that_cannot_be_imported_are_copied_with_the_reason(
+    document: Callable[..., dict[str, Any]],
+    model: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryImportError("not aligned to 64 bytes")
+
+    monkeypatch.setattr(LoadedNetwork, "import_inputs", refuse)
+    found = document(model(), *GIVEN, "--import-inputs-if-aligned")
+    assert found["latency"]["imports"] == "inputs are copied: not aligned to 64 bytes"
+    assert found["outputs"][0]["values"] == RIGHT.tolist()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -143,6 +179,8 @@ def test_several_threads_run_at_once(
         (["--compare-with", "onnxruntime"], "onnxruntime cannot run 'model.toy': expected a file"),
         (["--compare-output-with-backend", "Npu"], "There is no backend 'Npu'"),
         (["--tolerance", "-1"], "the tolerance of_range"),
+        (["--import-inputs-if-aligned", "--profile"], "is for one thread without profile"),
+        (["--import-inputs-if-aligned", "--concurrent", "2"], "is for one thread without profile"),
     ],
 )
 def test_what_cannot_be_compared_gets_a_clear_error(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from armnn.cli.output import progress
+from armnn.errors import InvalidArgumentError, MemoryImportError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from armnn.runtime import LoadedNetwork
 
 Arrays = Mapping[str, "NDArray[Any]"]
+Run = Callable[[int], "dict[str, NDArray[Any]]"]
+"""Runs the network on a set of inputs, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Latency:
         threads: How many ran at once.
         total_seconds: From the start of the first to the end of the last one.
         limit_ms: What no run may exceed, None without limit.
+        imports: Whether the runs read the inputs where they are, "" if that was not asked for.
     """
 
     seconds: tuple[float, ...]
@@ -38,6 +42,7 @@ class Latency:
     threads: int = 1
     total_seconds: float = 0.0
     limit_ms: float | None = None
+    imports: str = ""
 
     @property
     def is_too_long(self) -> bool:
@@ -57,7 +62,7 @@ class Latency:
             found |= {"concurrent": self.threads, "runs_per_second": self._rate}
         if self.limit_ms is not None:
             found |= {"threshold_ms": self.limit_ms, "exceeds_threshold": self.is_too_long}
-        return found
+        return {**found, "imports": self.imports} if self.imports else found
 
     @property
     def _rate(self) -> float:
@@ -81,6 +86,7 @@ def measure(
     threads: int,
     limit_ms: float | None,
     profiler: ProfilingSink | None,
+    import_inputs: bool = False,
 ) -> tuple[list[dict[str, NDArray[Any]]], Latency]:
     """Run the network on each set of inputs.
 
@@ -94,10 +100,15 @@ def measure(
         threads: How many run at once.
         limit_ms: See :class:`Latency`.
         profiler: Gets the events of the measured runs.
+        import_inputs: Whether runs read the inputs where they are, if their memory allows it; of
+            one thread without profiler.
 
     Returns:
         The last outputs of each set, and the times.
     """
+    run, imports = _run_of(loaded, sets, profiler), ""
+    if import_inputs:
+        run, imports = _importing(loaded, sets, run)
     total = len(sets) * (warmup + iterations * threads)
     with progress("Running", total) as advance:
         for arrays in sets:
@@ -106,7 +117,7 @@ def measure(
                 advance()
 
         def runs(_: int) -> tuple[list[dict[str, NDArray[Any]]], list[float]]:
-            return _timed_runs(loaded, sets, iterations, profiler, advance)
+            return _timed_runs(run, len(sets), iterations, advance)
 
         start = time.perf_counter()
         if threads == 1:
@@ -116,22 +127,37 @@ def measure(
                 made = list(pool.map(runs, range(threads)))
         total_seconds = time.perf_counter() - start
     seconds = tuple(each for _, times in made for each in times)
-    return made[-1][0], Latency(seconds, warmup * len(sets), threads, total_seconds, limit_ms)
+    latency = Latency(seconds, warmup * len(sets), threads, total_seconds, limit_ms, imports)
+    return made[-1][0], latency
+
+
+def _run_of(loaded: LoadedNetwork, sets: Sequence[Arrays], profiler: ProfilingSink | None) -> Run:
+    return lambda number: loaded.run(sets[number], profiler=profiler)
+
+
+def _importing(loaded: LoadedNetwork, sets: Sequence[Arrays], copying: Run) -> tuple[Run, str]:
+    """Return a run on imported inputs, else the copying one.
+
+    Beside it stands which one it is, with the reason for a copy.
+    """
+    try:
+        ids = [[*loaded.import_inputs(arrays, source="Malloc").values()] for arrays in sets]
+        for each in ids:
+            loaded.run({}, imported=each)
+    except (MemoryImportError, InvalidArgumentError) as error:
+        return copying, f"inputs are copied: {error}"
+    return lambda number: loaded.run({}, imported=ids[number]), "inputs are imported"
 
 
 def _timed_runs(
-    loaded: LoadedNetwork,
-    sets: Sequence[Arrays],
-    iterations: int,
-    profiler: ProfilingSink | None,
-    advance: Callable[[], None],
+    run: Run, sets: int, iterations: int, advance: Callable[[], None]
 ) -> tuple[list[dict[str, NDArray[Any]]], list[float]]:
     seconds: list[float] = []
     last: list[dict[str, NDArray[Any]]] = []
-    for arrays in sets:
+    for number in range(sets):
         for _ in range(iterations):
             start = time.perf_counter()
-            outputs = loaded.run(arrays, profiler=profiler)
+            outputs = run(number)
             seconds.append(time.perf_counter() - start)
             advance()
         last.append(outputs)

@@ -30,6 +30,7 @@ from armnn.cli.results import Labels, check_labels, class_counts, labels_in_meta
 from armnn.cli.run_files import output_files, write_outputs
 from armnn.cli.run_options import add_run_arguments, input_options
 from armnn.cli.run_result import RunResult, SetResult
+from armnn.errors import InvalidArgumentError
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.runtime import Runtime
@@ -81,6 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     """
     labels = None if arguments.labels is None else read_labels(Path(arguments.labels))
     recorder = recorder_of(arguments)
+    if arguments.import_inputs_if_aligned and (recorder or arguments.concurrent > 1):
+        raise InvalidArgumentError(
+            "--import-inputs-if-aligned is for one thread without profile: leave out --concurrent, "
+            "--profile and --event-based-profiling"
+        )
     with Runtime(creation_options(arguments)) as runtime:
         start = time.perf_counter()
         with progress(f"Loading {arguments.model}"):
@@ -154,6 +160,7 @@ def _measured(
             threads=arguments.concurrent,
             limit_ms=arguments.threshold_time,
             profiler=recorder,
+            import_inputs=arguments.import_inputs_if_aligned,
         )
 
 

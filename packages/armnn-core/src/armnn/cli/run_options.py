@@ -168,4 +168,10 @@ def _add_measuring_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="MS",
         help="fail with exit code 1 if a measured run takes more milliseconds",
     )
+    group.add_argument(
+        "--import-inputs-if-aligned",
+        action="store_true",
+        help="read the inputs where they are instead of copying them for each run, if their memory "
+        "allows it; for one thread without profile",
+    )
     add_profile_arguments(group)

@@ -131,6 +131,8 @@ class RunResult:
         for skipped in self.report.skipped:
             print(printable(f"Skipped {skipped}"))
         print(f"Latency: {self.latency}; loaded in {self.load_seconds:.2f} s")
+        if self.latency.imports:
+            print(printable(f"Memory: {self.latency.imports}"))
         if self.latency.is_too_long:
             slowest = max(self.latency.seconds) * 1e3
             print(f"Too slow: a run took {slowest:.3f} ms, expected {self.latency.limit_ms:g} ms")
