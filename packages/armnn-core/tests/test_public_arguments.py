@@ -345,6 +345,10 @@ def test_runs_refuse_wrong_arguments_properly(data_type: str, quantize: bool, ru
     assert failures(lambda s: model.bind({"x": array}, states={"x": s}), {"s": "copy"}) == []
     for imports, memory in ((model.import_inputs, "inputs"), (model.import_outputs, "outputs")):
         assert failures(imports, {memory: arrays[memory], "source": "Malloc"}) == []
+    submitted = {name: value for name, value in good.items() if name != "imported"}
+    assert set(submitted) == set(inspect.signature(model.submit).parameters)
+    assert failures(lambda **given: model.submit(**given).result(), submitted) == []
+    assert failures(model.bind({"x": array}).submit, {"timeout": None}) == []
     assert failures(model.forget_imports, {"ids": ()}) == []
     assert failures(model.prepare, {"shapes": {"x": (1, 1)}}) == []
     assert failures(lambda x: model.prepare({"x": x}), {"x": (1, 1)}) == []

@@ -108,7 +108,7 @@ class Binder:
             context, names = plan.bound(
                 Binding({**inputs, **read}, {**outputs, **after}, self.sources)
             )
-            turns.append(Turn(context.bound_run, read, context))
+            turns.append(Turn(context.bound_run, read, context, context.submit))
             copied.update(dict.fromkeys(names))
         title = f"the network {self.plans.optimized.name!r}"
         return BoundCall(title, inputs, outputs, tuple(copied), turns, initial, self.after)

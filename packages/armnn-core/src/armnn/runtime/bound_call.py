@@ -14,10 +14,13 @@ import numpy as np
 
 from armnn.errors import ClosedError, ExecutionError
 from armnn.runtime.closing import Closing
+from armnn.runtime.deadlines import deadline_of
+from armnn.runtime.tasks import BackendRun, RunTask, ThreadRun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from armnn.backends import Task
     from armnn.runtime.context import ExecutionContext
 
 
@@ -29,11 +32,13 @@ class Turn:
         run: Runs the network once.
         states: The states that it reads, by input.
         context: What it runs in, if it has a context of its own.
+        submit: Submits the run to its backend, by a deadline, if that runs all of it.
     """
 
     run: Callable[[], None]
     states: Mapping[str, NDArray[Any]]
     context: ExecutionContext | None
+    submit: Callable[[int | None], Task] | None = None
 
 
 class BoundCall:
@@ -81,6 +86,8 @@ class BoundCall:
         self._turns = tuple(turns)
         self._run, self._next = turns[0].run, turns[-1].run
         contexts = [turn.context for turn in turns if turn.context is not None]
+        self._is_closed = False
+        self._task: Callable[[], RunTask | None] = _no_task
         self._finalizer = weakref.finalize(self, _close, title, contexts)
         self._finalizer.atexit = False
         self.reset()
@@ -98,10 +105,7 @@ class BoundCall:
             ClosedError: The call was closed, or the network unloaded.
         """
         if not self._take(False):  # by position: it is called each time
-            raise ExecutionError(
-                f"the bound call of {self._title} runs already: it belongs to one thread at a "
-                "time; bind one for each thread"
-            )
+            raise self._busy()
         try:
             self._run()
             self._run, self._next = self._next, self._run
@@ -110,6 +114,37 @@ class BoundCall:
         finally:
             self._give()
         return self.outputs
+
+    def submit(self, *, timeout: float | None = None) -> RunTask:
+        """Start a call and return at once.
+
+        A backend with the extension ``armnn.async/1`` that runs the whole network runs it itself;
+        else a thread does. The call is taken until the task has ended, was closed or collected.
+
+        Args:
+            timeout: Seconds after which a backend that runs it itself stops it.
+
+        Raises:
+            ExecutionError: The call runs already, or cannot be started.
+            ClosedError: The call was closed, or the network unloaded.
+        """
+        if not self._take(False):
+            raise self._busy()
+        submit = self._this_turn.submit
+        try:
+            deadline = deadline_of(timeout)
+            if self._is_closed:
+                self._refuse()
+            if submit is None:
+                run = ThreadRun(self._run_taken, self._give)
+                task = RunTask(run, run.outputs)
+            else:
+                task = RunTask(BackendRun(submit(deadline), self._end_submitted), self._bound)
+        except BaseException:
+            self._give()
+            raise
+        self._task = weakref.ref(task)
+        return task
 
     @property
     def states(self) -> dict[str, NDArray[Any]]:
@@ -133,7 +168,11 @@ class BoundCall:
         Raises:
             ClosingError: Memory could not be given back.
         """
+        task = self._task()
+        if task is not None:
+            task.close()
         with self._lock:
+            self._is_closed = True
             self._run = self._next = self._refuse
         close = self._finalizer.detach()
         if close is not None:
@@ -159,8 +198,42 @@ class BoundCall:
         """The turn of the next call, else the first."""
         return next((turn for turn in self._turns if turn.run is self._run), self._turns[0])
 
+    def _busy(self) -> ExecutionError:
+        return ExecutionError(
+            f"the bound call of {self._title} runs already: it belongs to one thread at a time; "
+            "bind one for each thread"
+        )
+
+    def _run_taken(self) -> dict[str, NDArray[Any]]:
+        """Run once in another thread, which takes the call."""
+        try:
+            self._run()
+            self._run, self._next = self._next, self._run
+            if self._after is not None:
+                self._after()
+        finally:
+            self._give()
+        return self.outputs
+
+    def _end_submitted(self, success: bool) -> None:
+        """Take note that the backend has ended a run."""
+        try:
+            if success:
+                self._run, self._next = self._next, self._run
+                if self._after is not None:
+                    self._after()
+        finally:
+            self._give()
+
+    def _bound(self) -> dict[str, NDArray[Any]]:
+        return self.outputs
+
     def _refuse(self) -> None:
         raise ClosedError(f"the bound call of {self._title} was closed before this call")
+
+
+def _no_task() -> None:
+    """Return None: nothing was submitted."""
 
 
 def _close(title: str, contexts: Sequence[ExecutionContext]) -> None:

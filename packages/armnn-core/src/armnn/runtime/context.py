@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from armnn.backends import Allocator, MemoryManager, OptionValue, Step, TensorHandle
+    from armnn.backends import Allocator, MemoryManager, OptionValue, Step, Task, TensorHandle
     from armnn.backends.control import RunControl
     from armnn.graph import Layer
     from armnn.optimizer import Report
@@ -34,6 +34,7 @@ class ExecutionContext:
 
     Attributes:
         is_repeatable: Whether :meth:`repeat` can run it.
+        submit: Submits the only step to its backend, by a deadline, if both is so.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class ExecutionContext:
         steps: Sequence[tuple[Layer, Step]],
         managers: Sequence[MemoryManager],
         memory: Sequence[tuple[Allocator, NDArray[np.uint8]]],
+        submit: Callable[[int | None], Task] | None = None,
     ) -> None:
+        self.submit = submit
         self._inputs = tuple(handle for _, handle in inputs)
         # The arrays of host memory stay the same; other memory is mapped anew for each run.
         self._arrays = tuple(h.map() if isinstance(h, ArrayHandle) else None for h in self._inputs)
@@ -163,6 +166,7 @@ class ExecutionContext:
 
     def close(self) -> None:
         """Give the working memory back."""
+        self.submit = None
         self._steps = self._inputs = self._arrays = self._outputs = ()
         self._expected = self._copies = ()
         closing = Closing("an execution context")

@@ -13,13 +13,14 @@ from weakref import WeakSet
 
 import numpy as np
 
-from armnn._arguments import mapping, real, refused, text
+from armnn._arguments import mapping, text
 from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
 from armnn.optimizer.report import prepared_text
 from armnn.runtime.closing import Closing, Gate
+from armnn.runtime.deadlines import deadline_of
 from armnn.runtime.imports import Imports
 from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
 from armnn.runtime.outputs import ExpectedOutputs
@@ -40,9 +41,8 @@ if TYPE_CHECKING:
     from armnn.runtime.plans import NetworkPlans
     from armnn.runtime.properties import NetworkProperties
     from armnn.runtime.request import LoadRequest
+    from armnn.runtime.tasks import RunTask
     from armnn.types import MemorySource
-
-_LONGEST_TIMEOUT = 1e9  # seconds, as the clock counts nanoseconds in 64 bits
 
 
 class NetworkOwner(ABC):
@@ -207,6 +207,44 @@ class LoadedNetwork:
         if self._real is not None:
             made = self._real.restored(made, outputs)
         return Aliased(made, self._aliases.outputs) if self._has_aliases else made
+
+    def submit(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        outputs: Targets | None = None,
+        *,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        profiler: ProfilingSink | None = None,
+    ) -> RunTask:
+        """Start a run in another thread and return at once.
+
+        The arrays must stay as they are until the run has ended::
+
+            task = model.submit({"x": frame})
+            ...
+            outputs = task.result()  # or: await task
+
+        Args:
+            inputs: See :meth:`run`.
+            outputs: See :meth:`run`.
+            timeout: See :meth:`run`.
+            cancel: See :meth:`run`.
+            profiler: See :meth:`run`.
+
+        Raises:
+            InvalidArgumentError: The network was loaded with ``async_enabled=False``.
+        """
+        from armnn.runtime.tasks import RunTask, ThreadRun  # late: few programs submit
+
+        if not self.properties.async_enabled:
+            raise InvalidArgumentError(
+                f"the network {self.name!r} was loaded with async_enabled=False: run() runs it"
+            )
+        run = ThreadRun(
+            lambda: self.run(inputs, outputs, timeout=timeout, cancel=cancel, profiler=profiler)
+        )
+        return RunTask(run, run.outputs)
 
     def bind(
         self,
@@ -409,11 +447,7 @@ class LoadedNetwork:
     ) -> dict[str, NDArray[Any]]:
         check_token(cancel)
         check_profiler(profiler)
-        seconds = None if timeout is None else real(timeout, "the timeout")
-        if seconds is not None and not -_LONGEST_TIMEOUT <= seconds <= _LONGEST_TIMEOUT:
-            raise refused("the timeout", timeout, "seconds, at most 1e9, or None for no limit")
-        start = time.perf_counter_ns()
-        deadline = None if seconds is None else start + int(seconds * 1e9)
+        start, deadline = time.perf_counter_ns(), deadline_of(timeout)
         self._runs.release()  # so that this run takes a context that there is
         with self._gate, ExitStack() as stack:
             if profiler is not None:

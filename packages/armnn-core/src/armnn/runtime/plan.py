@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from armnn.backends import (
+    ASYNC_EXECUTION,
     HOST_FACTORY_ID,
     ArrayHandle,
+    AsyncExecution,
     HostAllocator,
     TensorHandle,
     Workload,
@@ -36,7 +38,7 @@ from armnn.runtime.memory import Block, Layout
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import Allocator, MemoryManager, Step
+    from armnn.backends import Allocator, MemoryManager, Step, Task
     from armnn.graph import Layer, Value
     from armnn.optimizer import Candidate, Participants, Prepared
     from armnn.runtime.observed import TensorSink
@@ -255,7 +257,18 @@ class Plan:
             steps=steps,
             managers=tuple(managers.values()),
             memory=memory,
+            submit=None if binding is None or managers else self._submit(steps),
         )
+
+    def _submit(self, steps: Sequence[tuple[Layer, Step]]) -> Callable[[int | None], Task] | None:
+        """Return the function that submits the only step."""
+        if len(steps) != 1 or steps[0][0].backend not in self._candidates:
+            return None
+        ((layer, step),) = steps
+        extension = self._candidate(layer).backend.extension(ASYNC_EXECUTION)
+        if not isinstance(extension, AsyncExecution):
+            return None
+        return lambda deadline: extension.submit(step, deadline_ns=deadline)
 
     def _steps_before(
         self,
