@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from armnn.backends import (
@@ -10,6 +11,7 @@ from armnn.backends import (
     BackendVersion,
     ModelContext,
     OptimizationViews,
+    OptionValue,
     SubgraphView,
     Substitution,
     Support,
@@ -40,6 +42,21 @@ class CustomBackend(Backend):
     def score(self) -> int:
         """Return 0: never chosen automatically."""
         return 0
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What Custom can do, by Arm NN's names."""
+        return {
+            "NonConstWeights": False,
+            "AsyncExecution": False,
+            "ProtectedContentAllocation": False,
+            "ConstantTensorsAsInputs": True,
+            "PreImportIOTensors": True,
+            "ExternallyManagedMemory": True,
+            "MultiAxisPacking": True,
+            "SingleAxisPacking": True,
+            "HasFp16": False,
+        }
 
     def optimize_subgraph(self, view: SubgraphView, model: ModelContext) -> OptimizationViews:
         """Replace an addition that stands alone by a PreCompiled layer."""

@@ -54,9 +54,21 @@ armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, 
 }
 
 armnn_code capabilities(armnn_backend *, const armnn_option **capabilities, uint64_t *count, armnn_error *) {
-  static const armnn_option known[] = {{text("ReleasesConstants", 17), text("true", 4)}};
+  static const armnn_option known[] = {
+      {text("NonConstWeights", 15), text("false", 5)}, /* those of convolutions are packed once */
+      {text("AsyncExecution", 14), text("false", 5)},
+      {text("ProtectedContentAllocation", 26), text("false", 5)},
+      {text("ConstantTensorsAsInputs", 23), text("true", 4)},
+      {text("PreImportIOTensors", 18), text("true", 4)},
+      {text("ExternallyManagedMemory", 23), text("true", 4)},
+      {text("MultiAxisPacking", 16), text("true", 4)},
+      {text("SingleAxisPacking", 17), text("true", 4)},
+      {text("HasFp16", 7), text("true", 4)},
+      {text("PropagatesNaN", 13), text("true", 4)},
+      {text("ReleasesConstants", 17), text("true", 4)},
+  };
   *capabilities = known;
-  *count = 1;
+  *count = sizeof known / sizeof known[0];
   return ARMNN_OK;
 }
 

@@ -56,7 +56,19 @@ class OpenVinoBackend(Backend):
 
         Relu and Maximum lose NaN.
         """
-        return {"Devices": ",".join(core().available_devices), "PropagatesNaN": False}
+        return {
+            "NonConstWeights": True,
+            "AsyncExecution": False,
+            "ProtectedContentAllocation": False,
+            "ConstantTensorsAsInputs": True,
+            "PreImportIOTensors": True,
+            "ExternallyManagedMemory": True,
+            "MultiAxisPacking": True,
+            "SingleAxisPacking": True,
+            "HasFp16": True,
+            "PropagatesNaN": False,
+            "Devices": ",".join(core().available_devices),
+        }
 
     def create_context(self, options: CreationOptions) -> BackendContext:
         """Return a context that keeps OpenVINO's core for a runtime.

@@ -3,9 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from armnn.backends import Backend, BackendVersion, ModelContext, Support, Workload
+from armnn.backends import (
+    ASYNC_EXECUTION,
+    Backend,
+    BackendVersion,
+    ModelContext,
+    OptionValue,
+    Support,
+    Workload,
+)
 from armnn_backend_ref.support import support_of
 
 if TYPE_CHECKING:
@@ -20,6 +29,22 @@ class RefBackend(Backend):
 
     id: ClassVar[str] = "CpuRef"
     api_version: ClassVar[BackendVersion] = BackendVersion(1, 2)
+
+    @property
+    def capabilities(self) -> Mapping[str, OptionValue]:
+        """What CpuRef can do, by Arm NN's names."""
+        return {
+            "NonConstWeights": True,
+            "AsyncExecution": self.extension(ASYNC_EXECUTION) is not None,
+            "ProtectedContentAllocation": False,
+            "ConstantTensorsAsInputs": True,
+            "PreImportIOTensors": True,
+            "ExternallyManagedMemory": True,
+            "MultiAxisPacking": True,
+            "SingleAxisPacking": True,
+            "HasFp16": True,
+            "PropagatesNaN": True,
+        }
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:  # noqa: ARG002  # no options
         """Say whether CpuRef runs a layer."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armnn.backends import HOST_FACTORY_ID, ArrayHandle, TensorHandle
+from armnn.backends import HOST_FACTORY_ID, ArrayHandle, Step, TensorHandle
 from armnn.errors import OptimizationError
 from armnn.graph import Layer, Network
 from armnn.single_layer import ComputedHandle, optimized_types, prepare
@@ -107,8 +107,18 @@ class BoundCase:
         self.outputs = [self._output(info) for info in layer.output_infos]
         self._step = workload.bind(self.inputs, self.outputs)
 
-    def run(self) -> list[NDArray[Any]]:
+    def feed(self, inputs: Sequence[CaseTensor | None]) -> None:
+        """Change the inputs in place, but for absent ones."""
+        for index, (handle, operand) in enumerate(zip(self.inputs, inputs, strict=True)):
+            if handle is not None and operand is not None:
+                handle.map()[...] = operand.stored
+                self._given[index] = operand.stored
+
+    def run(self, by: Callable[[Step], object] | None = None) -> list[NDArray[Any]]:
         """Run the step; return copies of its outputs.
+
+        Args:
+            by: What runs the step, if it is not simply called.
 
         Raises:
             NonconformityError: It wrote to an input or past the ends of an output.
@@ -116,7 +126,7 @@ class BoundCase:
         for handle in self.outputs:
             if isinstance(handle, ArrayHandle):
                 handle.map()[...] = garbage(handle.info)
-        self._step()
+        self._step() if by is None else by(self._step)
         for source, given in zip(self.inputs, self._given, strict=True):
             if source is None or given is None:
                 continue

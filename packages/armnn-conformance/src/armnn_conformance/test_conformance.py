@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from armnn.backends import crashes
+from armnn.backends import Capability, crashes
 from armnn.backends.native import NativeBackend
 from armnn_conformance.card import CELL, GRAPHS, cell_document
 from armnn_conformance.cases import all_cells, covered_layers
@@ -121,6 +121,15 @@ def test_the_backend_keeps_the_contract(
 ) -> None:
     run("contract", check=check)
     crashes.forget(subject.entry, [check])
+
+
+@pytest.mark.conformance_correct
+@pytest.mark.parametrize("capability", [each.value for each in Capability])
+def test_a_stated_capability_holds(
+    run: Callable[..., Any], subject: Subject, capability: str
+) -> None:
+    run("capability", name=capability)
+    crashes.forget(subject.entry, [f"capability {capability}"])
 
 
 @pytest.mark.conformance_correct

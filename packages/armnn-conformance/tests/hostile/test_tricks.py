@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
-from armnn_conformance.hostile.tricks import TRICKS
+from armnn_conformance.hostile.tricks import FREES_DROPPED, TRICKS
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
 
@@ -29,8 +29,10 @@ def play(library: Path, trick: str) -> None:
 def test_the_sample_survives_all_tricks_but_stores_nothing(build: Build) -> None:
     library = build(SAMPLE)
     for trick in TRICKS:
-        if trick != "stores programs":
+        if trick not in ("stores programs", FREES_DROPPED):
             play(library, trick)
+    with pytest.raises(NotSupportedError, match="does not state ReleasesConstants"):
+        play(library, FREES_DROPPED)
     with pytest.raises(NotSupportedError, match="does not serialise programs"):
         play(library, "stores programs")
 
@@ -171,3 +173,46 @@ def test_a_planted_fault_is_caught(build: Build, defect: str) -> None:
         source = source.replace("    free(context->scratch[i]);", "    (void)i;")
     with pytest.raises(NonconformityError, match=message):
         play(build(source), trick)
+
+
+KEEPS = (
+    "    graph->keep(value->constant_ref); /* the weights stay where they are */\n"
+    "    program->kept[i] = value->constant_ref;\n"
+    "    program->constants[i] = data_of(value->constant);\n"
+)
+COPY = (
+    "    const uint64_t bytes = program->elements[i] * sizeof(float);\n"
+    "    float *copied = malloc(bytes + 1), *given = data_of(value->constant);\n"
+    "    if (!copied) return fail(error, ARMNN_RESOURCE_EXHAUSTED, -1, no_memory);\n"
+)
+FILL = "    memcpy(copied, given, bytes), program->constants[i] = copied;\n"
+TAKE, GIVE = (f"    graph->{name}(value->constant_ref);\n" for name in ("keep", "drop"))
+STATES = """
+static armnn_code capabilities(armnn_backend *backend, const armnn_option **rows, uint64_t *count,
+                               armnn_error *error) {
+  static const armnn_option stated[] = {{{"ReleasesConstants", 17}, {"true", 4}}};
+  (void)backend, (void)error;
+  *rows = stated, *count = 1;
+  return ARMNN_OK;
+}
+static const armnn_backend_api table = {
+    .capabilities = capabilities,
+"""
+
+
+def releasing(*how: str) -> str:
+    """Return the sample with copied constants and the capability."""
+    assert SAMPLE.count(KEEPS) == 1
+    source = SAMPLE.replace(KEEPS, "".join(how))
+    return source.replace("static const armnn_backend_api table = {\n", STATES.lstrip())
+
+
+def test_a_backend_that_reads_before_it_drops_may_state_it(build: Build) -> None:
+    play(build(releasing(COPY, TAKE, FILL, GIVE)), FREES_DROPPED)
+
+
+def test_a_backend_that_reads_what_it_dropped_is_caught(build: Build) -> None:
+    library = build(releasing(COPY, TAKE, GIVE, FILL))
+    play(library, FREES)  # while compile goes on, the host lends the constant anyway
+    with pytest.raises(NonconformityError, match=r"after compile, .* elements of output"):
+        play(library, FREES_DROPPED)

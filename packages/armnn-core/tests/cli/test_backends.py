@@ -38,6 +38,52 @@ def test_without_backends_it_says_what_to_install(
         assert json.loads(capsys.readouterr().out) == []
 
 
+CAPABLE = """from armnn_conformance import NullBackend
+class backend(NullBackend):
+    id = "Able"
+    capabilities = {"AcmeTiles": 4, "HasFp16": True, "NonConstWeights": False}
+"""
+
+
+def test_capabilities_are_shown_when_they_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    able = backend_plugin("Able", distribution="able", source=CAPABLE)
+    with installed(tmp_path, able, *PLUGINS, alone=True):
+        assert main(["backends", "-v", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert main(["backends", "--verbose"]) == 0
+        table = capsys.readouterr().out
+    assert [(row["id"], row["state"], row.get("capabilities")) for row in rows] == [
+        ("Acme", "loaded", {}),
+        ("Able", "loaded", {"AcmeTiles": 4, "HasFp16": True, "NonConstWeights": False}),
+        ("Broken", "failed", None),
+        ("Acme", "shadowed", None),
+        ("Newer", "incompatible", None),
+    ]
+    lines = [line.split() for line in table[table.index("Capabilities") :].splitlines()]
+    assert ["capability", "Acme", "Able"] in lines
+    assert [line for line in lines if len(line) == 2] == [
+        ["NonConstWeights", "no"],
+        ["HasFp16", "yes"],
+        ["AcmeTiles", "4"],
+    ]
+
+
+def test_a_backend_whose_capabilities_fail_is_shown_as_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = CAPABLE.replace(
+        "capabilities = {", "capabilities = property(lambda _: 1 / 0)\n    x = {"
+    )
+    with installed(tmp_path, backend_plugin("Able", source=broken), alone=True):
+        assert main(["backends", "-v", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["state"] == "failed"
+    assert "ZeroDivisionError" in row["reason"]
+    assert "capabilities" not in row
+
+
 def test_the_list_has_every_state_and_imports_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,12 +11,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armnn.backends import Capability
 from armnn.backends.native import NativeBackend
 from armnn.errors import ArmnnError
 from armnn.types import DataType
 from armnn_conformance.cases import LayerCase, cases_of, data_types_of
 from armnn_conformance.checks import contract, stress
 from armnn_conformance.checks import graphs as graph_checks
+from armnn_conformance.checks.capabilities import NothingToCheckError, check_capability
 from armnn_conformance.checks.correctness import Outcome, Verdict, answer_of, check_case
 from armnn_conformance.graphs.claims import Claims
 from armnn_conformance.graphs.families import (
@@ -31,7 +33,7 @@ from armnn_conformance.graphs.families import (
 )
 from armnn_conformance.hostile.life import GraphOfC
 from armnn_conformance.hostile.programs import NothingToPlayError
-from armnn_conformance.hostile.tricks import play
+from armnn_conformance.hostile.tricks import FREES_DROPPED, play
 from armnn_conformance.running import NonconformityError, layer_of, works_in_host_memory
 
 if TYPE_CHECKING:
@@ -134,6 +136,14 @@ class Checks:
         self.announce(check)
         getattr(contract, check)(self.subject)
 
+    def capability(self, name: str) -> None:
+        """Check a stated capability by what the backend does."""
+        self.announce(f"capability {name}")
+        try:
+            check_capability(self.subject, name)
+        except NothingToCheckError as error:
+            raise NotSupportedError(str(error)) from error
+
     def threads(self, layer: str) -> None:
         """Run a layer in several threads at a time."""
         self._stress(stress.check_concurrent_runs, [layer])
@@ -178,6 +188,8 @@ class Checks:
         backend = self.subject.backend
         if not isinstance(backend, NativeBackend):
             raise NotSupportedError("the backend is not a shared library")
+        if trick == FREES_DROPPED and not backend.capabilities.get(Capability.RELEASES_CONSTANTS):
+            raise NotSupportedError(f"the backend does not state {Capability.RELEASES_CONSTANTS}")
         asked = tuple(layers)
         drawn = [next(iter(self._graphs(family, asked)), None) for family in _OF_HOSTILE_HOST]
         drawn.append(graph_with_large_constant(self._claims[asked]))
@@ -241,6 +253,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.layers_with_a_claimed_case,
         Checks.refusal,
         Checks.contract,
+        Checks.capability,
         Checks.threads,
         Checks.memory,
         Checks.interruptions,

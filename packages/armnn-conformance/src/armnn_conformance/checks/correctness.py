@@ -104,7 +104,7 @@ def check_case(subject: Subject, case: LayerCase) -> Outcome:
         answer = answer_of(subject, layer)
         if not answer:
             return Outcome(Verdict.NOT_SUPPORTED, answer.reason)
-        if _expects_nan(case) and not subject.propagates_nan:
+        if expects_nan(case) and not subject.propagates_nan:
             reason = f"it expects NaN, and the backend says that {PROPAGATES_NAN} is false"
             return Outcome(Verdict.NOT_SUPPORTED, reason)
         if works_in_host_memory(subject):
@@ -181,7 +181,8 @@ def claimed_case(subject: Subject, layer: str) -> LayerCase | None:
     return None
 
 
-def _expects_nan(case: LayerCase) -> bool:
+def expects_nan(case: LayerCase) -> bool:
+    """Return whether a result of the case is NaN."""
     return any(
         expected.dtype.kind == "f" and np.isnan(expected).any() for expected in case.expected
     )

@@ -20,6 +20,7 @@ from armnn.backends import CreationOptions, HostAllocator
 from armnn.errors import ArmnnError, CancelledError, DeadlineExceededError, OptimizationError
 from armnn.layers import LAYERS
 from armnn.runtime import Runtime
+from armnn.types import MemorySource
 from armnn_conformance.checks.correctness import compare
 from armnn_conformance.comparison import difference
 from armnn_conformance.operands import decode
@@ -54,7 +55,9 @@ class LimitedAllocator(HostAllocator):
         in_use: How many blocks were not given back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: MemorySource = MemorySource.MALLOC) -> None:
+        """Begin without memory, of the stated source."""
+        self.memory_source = source
         self.is_exhausted = True
         self.in_use = 0
 
@@ -94,7 +97,9 @@ def check_concurrent_runs(subject: Subject, case: LayerCase) -> None:
             _check_same(results, expected, case)
 
 
-def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
+def check_out_of_memory(
+    subject: Subject, case: LayerCase, source: MemorySource = MemorySource.MALLOC
+) -> None:
     """Check that a run without memory fails, and frees everything.
 
     It raises an error, the next one with memory works, and all memory is given back. A backend may
@@ -103,7 +108,7 @@ def check_out_of_memory(subject: Subject, case: LayerCase) -> None:
     Raises:
         NonconformityError: It is otherwise.
     """
-    allocator = LimitedAllocator()
+    allocator = LimitedAllocator(source)
     answer = subject.backend.accepts_allocator(allocator)
     if not answer:
         if not answer.reason.strip():

@@ -48,27 +48,31 @@ def _softmax(d: Any, x: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-_FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, Function] = {
     "Addition": lambda _, x, y: x + y,
     "Softmax": _softmax,
     "Transpose": lambda d, x: np.transpose(x, d.dim_mappings),
 }
 
 
-class _SmallWorkload(Workload):
+class SmallWorkload(Workload):
+    """Computes a layer by its function."""
+
     def __init__(self, layer: Layer, function: Function) -> None:
-        self._descriptor = layer.descriptor
-        self._function = function
+        """Keep the parameters and the function."""
+        self.descriptor = layer.descriptor
+        self.function = function
         self._count = len(layer.inputs)
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
+        """Return the step; the count of tensors must fit."""
         if len(inputs) != self._count or len(outputs) != 1:
             raise ValueError(f"got {len(inputs)} inputs and {len(outputs)} outputs")
         arrays = [handle.map() for handle in inputs if handle is not None]
         target = outputs[0].map()
 
         def step() -> None:
-            target[...] = self._function(self._descriptor, *arrays)
+            target[...] = self.function(self.descriptor, *arrays)
 
         return step
 
@@ -78,7 +82,7 @@ class SmallBackend(Backend):
 
     id: ClassVar[str] = "Small"
     api_version: ClassVar[BackendVersion] = BACKEND_API_VERSION
-    functions: ClassVar[dict[str, Function]] = _FUNCTIONS
+    functions: ClassVar[dict[str, Function]] = FUNCTIONS
 
     def supports(self, layer: Layer, model: ModelContext) -> Support:
         """Claim Float32 layers that it has a function for."""
@@ -91,20 +95,20 @@ class SmallBackend(Backend):
 
     def create_workload(self, layer: Layer, model: ModelContext) -> Workload:
         """Return a workload of the layer's function."""
-        return _SmallWorkload(layer, self.functions[layer.type])
+        return SmallWorkload(layer, self.functions[layer.type])
 
 
 class InaccurateBackend(SmallBackend):
     """Computes softmax a little wrongly."""
 
-    functions: ClassVar = {**_FUNCTIONS, "Softmax": lambda d, x: _softmax(d, x) + np.float32(0.001)}
+    functions: ClassVar = {**FUNCTIONS, "Softmax": lambda d, x: _softmax(d, x) + np.float32(0.001)}
 
 
 class InattentiveBackend(SmallBackend):
     """Ignores an attribute: softmax is always along the last axis."""
 
     functions: ClassVar = {
-        **_FUNCTIONS,
+        **FUNCTIONS,
         "Softmax": lambda d, x: _softmax(type(d)(beta=d.beta), x),
     }
 
@@ -158,7 +162,7 @@ class CredulousBackend(SmallBackend):
         return SUPPORTED
 
 
-class _RacyWorkload(_SmallWorkload):
+class _RacyWorkload(SmallWorkload):
     """Keeps an intermediate result where all contexts share it."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
@@ -166,7 +170,7 @@ class _RacyWorkload(_SmallWorkload):
         arrays = [handle.map() for handle in inputs if handle is not None]
 
         def step() -> None:
-            self._scratch = self._function(self._descriptor, *arrays)
+            self._scratch = self.function(self.descriptor, *arrays)
             time.sleep(0)  # another thread runs here
             target[...] = self._scratch
 
@@ -181,7 +185,7 @@ class RacyBackend(SmallBackend):
         return _RacyWorkload(layer, self.functions[layer.type])
 
 
-class _SpoilingWorkload(_SmallWorkload):
+class _SpoilingWorkload(SmallWorkload):
     """Writes to its first input afterwards."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
@@ -204,7 +208,7 @@ class SpoilingBackend(SmallBackend):
         return _SpoilingWorkload(layer, self.functions[layer.type])
 
 
-class _OverrunningWorkload(_SmallWorkload):
+class _OverrunningWorkload(SmallWorkload):
     """Writes one element too many, like a loop without tail."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
@@ -227,7 +231,7 @@ class OverrunningBackend(SmallBackend):
         return _OverrunningWorkload(layer, self.functions[layer.type])
 
 
-class _NegligentWorkload(_SmallWorkload):
+class _NegligentWorkload(SmallWorkload):
     """Does nothing when it is not given what it needs."""
 
     def bind(self, inputs: Sequence[TensorHandle | None], outputs: Sequence[TensorHandle]) -> Step:
@@ -283,7 +287,7 @@ def _softmax_that_segfaults(d: Any, x: NDArray[Any]) -> NDArray[Any]:
 class SegfaultingBackend(SmallBackend):
     """Reads where there is no memory if softmax is scaled."""
 
-    functions: ClassVar = {**_FUNCTIONS, "Softmax": _softmax_that_segfaults}
+    functions: ClassVar = {**FUNCTIONS, "Softmax": _softmax_that_segfaults}
 
 
 class SegfaultingAnswerBackend(SmallBackend):

@@ -88,12 +88,14 @@ class NativeLife:
         library: The backend's.
         polls: How often the backend asked whether a call shall stop.
         stops: Answers whether the call of this number shall stop.
+        frees_dropped: Whether constants that ``compile`` drops are freed at once.
     """
 
     def __init__(self, library: NativeLibrary) -> None:
         self.library = library
         self.polls = 0
         self.stops: Callable[[int], bool] = lambda _call: False
+        self.frees_dropped = False
         self._table = type(library.host.table).from_buffer_copy(library.host.table)
         self._cancelled = abi.HostCancelled(self._asked)
         self._table.cancelled = self._cancelled
@@ -156,6 +158,7 @@ class NativeLife:
             NonconformityError: It is not compiled, or constants are still held in the end.
         """
         lent = LentGraph(graph.native)
+        lent.constants.frees_dropped = self.frees_dropped
         answer, made = self.compile(backend, lent)
         if answer.code != abi.OK:
             raise NonconformityError(

@@ -69,9 +69,13 @@ class CountedConstants:
 
     A constant that is not held is overwritten when :meth:`end_of_call` comes, one that is dropped
     later at once.
+
+    Attributes:
+        frees_dropped: Whether one that is dropped is overwritten at once before, too.
     """
 
     def __init__(self) -> None:
+        self.frees_dropped = False
         self._memory: dict[int, Blocks] = {}
         self._counts: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -133,7 +137,7 @@ class CountedConstants:
                 self._problems.append("a constant was dropped more often than it was kept")
             else:
                 self._counts[reference] -= 1
-                if not self._counts[reference] and not self._is_lent:
+                if not self._counts[reference] and (self.frees_dropped or not self._is_lent):
                     self._memory[reference].poison()
 
 

@@ -168,10 +168,20 @@ def _hold_several_programs(life: NativeLife, graphs: Sequence[GraphOfC]) -> None
             life.check_right(context, graphs[0], "after other programs were destroyed")
 
 
+def _free_dropped_constants(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
+    """Overwrite each constant once compile drops it."""
+    life.frees_dropped = True
+    _free_the_graph(life, graphs)
+
+
+FREES_DROPPED: Final = "frees each constant that compile drops"
+"""The trick for backends that state the capability ReleasesConstants."""
+
 _UNKNOWN_TYPE: Final = ctypes.create_string_buffer(b"FluxCapacitor")
 
 TRICKS: Final[dict[str, Callable[[NativeLife, Sequence[GraphOfC]], None]]] = {
     "frees the graph after compile": _free_the_graph,
+    FREES_DROPPED: _free_dropped_constants,
     "asks for an unknown layer among others": _refuse_a_layer,
     "passes unknown options": _pass_unknown_options,
     "cancels calls": _cancel,

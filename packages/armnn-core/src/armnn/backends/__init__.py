@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from armnn.backends.base import Backend, BackendContext, ModelContext, Step, Workload
+from armnn.backends.capability import Capability
 from armnn.backends.control import ProfilingContext, ProfilingSink
 from armnn.backends.discovery import refresh
 from armnn.backends.entries import BackendEntry, BackendState
@@ -44,6 +45,7 @@ __all__ = [
     "BackendSource",
     "BackendState",
     "BackendVersion",
+    "Capability",
     "CreationOptions",
     "HostAllocator",
     "MemoryManager",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+from armnn.backends.capability import has_capability
 from armnn.backends.memory import (
     HOST_SOURCES,
     Allocator,
@@ -169,8 +170,22 @@ class Backend(ABC):
 
     @property
     def capabilities(self) -> Mapping[str, OptionValue]:
-        """What the backend can do (Arm NN: ``GetCapabilities``)."""
+        """What the backend can do (Arm NN: ``GetCapabilities``).
+
+        By the names of :class:`armnn.backends.Capability`, true or false, and by a vendor's own.
+        """
         return {}
+
+    def has_capability(self, name: str, value: OptionValue = True) -> bool:
+        """Return whether a capability has a value, by default true.
+
+        Since Backend API 1.2. A name that the backend does not state is false, but for
+        PropagatesNaN (Arm NN: ``HasCapability``).
+
+        Raises:
+            UnknownNameError: The name looks like a misspelt one.
+        """
+        return has_capability(self.capabilities, name, value)
 
     def create_context(self, options: CreationOptions) -> BackendContext | None:
         """Return what the backend keeps for one runtime, if anything.

@@ -4,18 +4,28 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
 from armnn._installing import REFERENCE, USUAL, install_command
-from armnn.backends import BackendEntry, BackendRegistry, BackendState, CreationOptions
+from armnn.backends import (
+    BackendEntry,
+    BackendRegistry,
+    BackendState,
+    Capability,
+    CreationOptions,
+    OptionValue,
+)
 from armnn.cli import lock_backends, new_backend
 from armnn.cli.layer_support import print_card, print_layers
 from armnn.cli.output import print_json, print_table
+from armnn.cli.self_descriptions import stated_capabilities
 from armnn.errors import BackendError
 
 _EXAMPLES = f"""\
 examples:
   armnn backends                                   what is installed; nothing is imported
   armnn backends --load                            ... and whether it can be loaded
+  armnn backends -v                                ... and what each can do
   armnn backends --dynamic-backends-path /opt/acme --json
   armnn backends --layers {REFERENCE}                   which layers it supports, by data type
   armnn backends --card card.json                  what the conformance kit found out
@@ -29,11 +39,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "backends",
         help="list the backends and their states",
-        description="List the backends in order of precedence. Nothing is imported unless --load.",
+        description="List the backends in order of precedence. Nothing is imported without --load "
+        "or -v.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--load", action="store_true", help="try to load each of them")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="load them and show their capabilities"
+    )
     parser.add_argument(
         "--dynamic-backends-path", metavar="DIR", help="also look for shared libraries there"
     )
@@ -65,13 +79,16 @@ def list_backends(arguments: argparse.Namespace) -> int:
             arguments.layers, options, as_json=arguments.json, every_case=arguments.every_case
         )
     registry = BackendRegistry(options)
-    if arguments.load:
+    if arguments.load or arguments.verbose:
         load_all(registry)
+    stated = stated_capabilities(registry, options) if arguments.verbose else {}
     entries = registry.entries()
     if arguments.json:
-        print_json([as_document(entry) for entry in entries])
+        print_json([_with_capabilities(entry, stated) for entry in entries])
     elif entries:
         print_entries(entries)
+        if stated:
+            print_capabilities(stated)
     else:
         print(f"No backend is installed. The usual ones: {install_command(USUAL)}.")
     return 0
@@ -102,6 +119,32 @@ def print_entries(entries: tuple[BackendEntry, ...], title: str = "") -> None:
     if not any(columns["stage"]):
         del columns["stage"]
     print_table(title, list(columns), list(zip(*columns.values(), strict=True)))
+
+
+def print_capabilities(stated: Mapping[str, Mapping[str, OptionValue]]) -> None:
+    """Print a row per capability, with a column per backend."""
+    names = dict.fromkeys(name for own in stated.values() for name in own)
+    known = [each.value for each in Capability if each.value in names]
+    rows = [
+        (name, *(_shown(own.get(name)) for own in stated.values()))
+        for name in dict.fromkeys([*known, *names])
+    ]
+    print_table("Capabilities", ["capability", *stated], rows)
+
+
+def _shown(value: OptionValue | None) -> str:
+    if value is None:
+        return ""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _with_capabilities(
+    entry: BackendEntry, stated: Mapping[str, Mapping[str, OptionValue]]
+) -> dict[str, object]:
+    document = as_document(entry)
+    if entry.state is BackendState.LOADED and entry.id in stated:
+        document["capabilities"] = dict(stated[entry.id])
+    return document
 
 
 def needed_version(entry: BackendEntry) -> str:

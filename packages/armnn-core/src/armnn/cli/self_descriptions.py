@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from armnn.backends import Backend, BackendRegistry, BackendState, CreationOptions
+from armnn.backends import (
+    Backend,
+    BackendRegistry,
+    BackendState,
+    CreationOptions,
+    OptionValue,
+)
 from armnn.backends.native import NativeBackend
 from armnn.errors import BackendError
 
@@ -46,10 +53,35 @@ def opened_and_described(registry: BackendRegistry, options: CreationOptions) ->
     return tuple(facts)
 
 
+def stated_capabilities(
+    registry: BackendRegistry, options: CreationOptions
+) -> dict[str, dict[str, OptionValue]]:
+    """Open the loaded backends; return what each states, by id.
+
+    One that cannot be opened is left out, as by :func:`opened_and_described`.
+    """
+    found: dict[str, dict[str, OptionValue]] = {}
+    for entry in registry.entries():
+        if entry.state is BackendState.LOADED:
+            try:
+                backend = registry.get(entry.id)
+                with _open(backend, options):
+                    found[entry.id] = dict(_capabilities(backend))
+            except Exception as error:  # whatever a plug-in raises, the others are shown
+                registry.leave_out(entry.id, error)
+    return found
+
+
 def _described(backend: Backend, options: CreationOptions) -> list[Fact]:
+    with _open(backend, options):
+        return [Fact(backend.id, name, value) for name, value in _facts(backend)]
+
+
+@contextmanager
+def _open(backend: Backend, options: CreationOptions) -> Iterator[None]:
     context = backend.create_context(options)
     try:
-        return [Fact(backend.id, name, value) for name, value in _facts(backend)]
+        yield
     finally:
         if context is not None:
             context.close()
@@ -61,8 +93,12 @@ def _facts(backend: Backend) -> Iterator[tuple[str, str]]:
             yield f"device {device.id}", f"{device.name} ({device.kind})"
             for name, value in device.info.items():
                 yield f"device {device.id}: {name}", str(value)
+    for name, value in _capabilities(backend).items():
+        yield str(name), str(value)
+
+
+def _capabilities(backend: Backend) -> Mapping[str, OptionValue]:
     capabilities = backend.capabilities
     if not hasattr(capabilities, "items"):
         raise BackendError(f"its capabilities are {capabilities!r}, expected a mapping")
-    for name, value in capabilities.items():
-        yield str(name), str(value)
+    return capabilities
