@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armnn
 from armnn import DataType, Network, TensorInfo
+from armnn.cli.main import main
+from armnn_parser_onnx.export import to_onnx
 
 PRECISION = {"reduce_fp32_to_fp16": 2**-10, "reduce_fp32_to_bf16": 2**-7}
 
@@ -78,3 +82,22 @@ def test_a_model_in_bfloat16_runs_where_only_float32_is_taken() -> None:
     y = armnn.load_model(network, ["CpuAcc", "CpuRef"]).run({"x": data})["y"]
     expected = np.tanh(data.astype(np.float64))
     np.testing.assert_allclose(y.astype(np.float64), expected, rtol=2**-8)
+
+
+@pytest.mark.parametrize("command", ["inspect", "run"])
+def test_the_command_shows_the_conversions(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = Network("net")
+    x = network.add_input("x", TensorInfo((2, 3)))
+    network.add_output("y", network.add_multiplication(x, np.float32([2]), name="twice"))
+    file = tmp_path / "net.onnx"
+    file.write_bytes(to_onnx(network))
+    options = ["--backends", "CpuRef", "--reduce-fp32-to-fp16", "--json"]
+    further = ["--layers"] if command == "inspect" else ["--report"]
+    assert main([command, str(file), *options, *further]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    layers = shown["layer_list" if command == "inspect" else "report"]
+    kinds = [layer["type"] for layer in layers]
+    assert kinds[0] == "ConvertFp32ToFp16"
+    assert kinds[-1] == "ConvertFp16ToFp32"

@@ -278,3 +278,40 @@ def test_a_layer_whose_optimisation_failed_is_wrapped_for_the_next_backend(
     assert {row.backend for row in rows.values()} == {"Second"}
     assert all("First: its optimisation of the layer failed" in row.reason for row in rows.values())
     assert all(row.conversion for row in rows.values())
+
+
+def test_a_constant_alone_needs_no_backend_that_converts(participants, make_backend) -> None:
+    def supports(_self: object, layer: Any, _model: ModelContext) -> Support:
+        if layer.type.startswith("Convert") or layer.type == "Cast":
+            return Support.no("no conversions")
+        return lacking((DataType.FLOAT16,))(None, layer, None)
+
+    network = Network()
+    x = network.add_input("x", TensorInfo((1, 3, 4, 4)))
+    weights = np.float16(numbers(2, 3, 3, 3))
+    network.add_output("y", network.add_convolution2d(x, weights, name="conv"))
+    parties = participants(make_backend("First", supports=supports))
+    optimized = OptimizedNetwork(network, parties, OptimizerOptions())
+    (row,) = optimized.report
+    assert (row.layer, row.backend, bool(row.conversion)) == ("conv", "First", True)
+    made = optimized.network.find("conv").constant("weights")
+    np.testing.assert_array_equal(made, weights.astype(np.float32), strict=True)
+
+
+def test_a_cast_to_integers_is_wrapped_and_one_from_them_is_not(participants, make_backend) -> None:
+    def supports(_self: object, layer: Any, _model: ModelContext) -> Support:
+        if layer.name in ("down", "up") and DataType.FLOAT16 in (
+            layer.input_infos[0].data_type, layer.output.info.data_type,
+        ):  # fmt: skip
+            return Support.no("no 16 bits")
+        return SUPPORTED
+
+    network = Network()
+    x = network.add_input("x", TensorInfo((2,), DataType.FLOAT16))
+    down = network.add_cast(x, output=DataType.SIGNED32, name="down")
+    network.add_output("y", network.add_cast(down, output=DataType.FLOAT16, name="up"))
+    parties = participants(make_backend("First", supports=supports), make_backend("Second"))
+    rows = OptimizedNetwork(network, parties, OptimizerOptions()).report
+    assert [(row.layer, row.backend) for row in rows] == [
+        ("convert_fp16_to_fp32-0-down", "First"), ("down", "First"), ("up", "Second"),
+    ]  # fmt: skip

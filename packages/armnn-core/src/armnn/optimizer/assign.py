@@ -200,17 +200,17 @@ def runs_converted(layer: Layer, candidate: Candidate, assignment: Assignment) -
 
     They do if it takes the layer in Float32, and some backend converts.
     """
-    infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
-    halves = {info.data_type: info for info in infos if info.data_type in HALVES}
-    if not halves:
+    types = {info.data_type for info in (*layer.input_infos, *layer.output_infos) if info}
+    if types.isdisjoint(HALVES):
         return False
     twin = assignment.conversions.twin(layer, HALVES, DataType.FLOAT32)
     if twin is None or not candidate.supports(twin):
         return False
-    float32 = DataType.FLOAT32
-    ways = [(info, float32) for info in halves.values()]
-    ways += [(info.with_data_type(float32), half) for half, info in halves.items()]
-    return all(assignment.converter(info, to, candidate.id) is not None for info, to in ways)
+    computed = [value.info for value in layer.inputs if value and value.constant is None]
+    ways = [(info, DataType.FLOAT32) for info in computed]
+    ways += [(info.with_data_type(DataType.FLOAT32), info.data_type) for info in layer.output_infos]
+    needed = dict.fromkeys(way for way in ways if {way[0].data_type, way[1]} & {*HALVES})
+    return all(assignment.converter(info, to, candidate.id) is not None for info, to in needed)
 
 
 def convert_layer(layer: Layer, assignment: Assignment, reason: str) -> None:

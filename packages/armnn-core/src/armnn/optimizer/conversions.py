@@ -69,7 +69,7 @@ class Conversions:
         Returns:
             The layer in its place; None if its type or its outputs do not allow it.
         """
-        if not may_convert(layer, sources):
+        if not may_convert(layer, sources, target):
             return None
         network, name = self.network, layer.name
         inputs = [self._input(layer, index, sources, target) for index in range(len(layer.inputs))]
@@ -91,7 +91,7 @@ class Conversions:
 
         It is in a network of its own, for questions to backends; None as in :meth:`compute_in`.
         """
-        if not may_convert(layer, sources):
+        if not may_convert(layer, sources, target):
             return None
         scratch = Network()
         inputs: list[Value | None] = []
@@ -198,9 +198,16 @@ def probe(kind: str, info: TensorInfo, target: DataType) -> Layer:
     return network.add(kind, [network.add_input("x", info)], outputs=[target])
 
 
-def may_convert(layer: Layer, sources: Collection[DataType]) -> bool:
-    """Return whether a layer computes on values of some types."""
-    if layer.spec.no_kernel or layer.type in ("Cast", "BitCast", "Debug") or is_conversion(layer):
+def may_convert(layer: Layer, sources: Collection[DataType], target: DataType) -> bool:
+    """Return whether a layer may compute in another type.
+
+    A Cast to integers needs the precision of its input, and one from integers must round once.
+    """
+    if layer.spec.no_kernel or layer.type in ("BitCast", "Debug") or is_conversion(layer):
+        return False
+    if layer.type == "Cast" and not (
+        target is DataType.FLOAT32 and layer.output.info.data_type not in sources
+    ):
         return False
     infos = (*layer.input_infos, *layer.output_infos)
     return any(info is not None and info.data_type in sources for info in infos)
