@@ -20,6 +20,9 @@ _FORMER = "armnn.testing"
 
 _EMPTY = "[NOTSET]"
 
+_MOST_LISTED = 8
+"""Claimed layer types that the closing line names."""
+
 LEVELS = {
     "conformance_loads": "the backend keeps the contract",
     "conformance_correct": "what the backend claims is computed rightly",
@@ -44,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "which the backend claims one of the first cases, while the others must give a reason",
     )
     group.addoption(
+        "--armnn-require",
+        metavar="TYPE[:DATA_TYPE][,...]",
+        help="these layer types must be claimed, such as Softmax:Float32,Addition (of any data "
+        "type): that all cases of one are refused is a failure",
+    )
+    group.addoption(
         "--armnn-in-process",
         action="store_true",
         help="run the checks in pytest's own process, for debuggers; a crash then ends it",
@@ -59,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{name}: {meaning}")
     card = config.getoption("--armnn-card")
     if not _is_worker(config):
-        config.pluginmanager.register(CaseCounter())
+        config.pluginmanager.register(CaseCounter(config.getoption("--armnn-layers")))
         if card is not None:
             config.pluginmanager.register(CardWriter(card, config.getoption("--armnn-backend")))
 
@@ -99,6 +108,7 @@ def _check_options(config: pytest.Config) -> None:
     from armnn_conformance.subject import Subject
 
     known = covered_layers()
+    _check_required(config.getoption("--armnn-require"))
     asked = config.getoption("--armnn-layers")
     for layer in () if asked in (None, "claimed") else asked.split(","):
         if layer not in known:
@@ -113,6 +123,38 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--armnn-backend: {error}") from error
 
 
+def required(text: str | None) -> list[tuple[str, str]]:
+    """Return layer types and data types of ``--armnn-require``.
+
+    The data type is "" where any will do.
+    """
+    words = [word.strip() for word in (text or "").split(",")]
+    pairs = [word.partition(":") for word in words if word]
+    return [(layer, data_type) for layer, _, data_type in pairs]
+
+
+def _check_required(text: str | None) -> None:
+    """Refuse required layers without cases.
+
+    Raises:
+        UsageError: A layer type or data type has none.
+    """
+    from armnn_conformance.cases import covered_layers, data_types_of
+
+    for layer, data_type in required(text):
+        if layer not in covered_layers():
+            raise pytest.UsageError(
+                f"--armnn-require: there are no cases for {layer!r}, expected some of "
+                f"{', '.join(covered_layers())}"
+            )
+        names = [each.arm_name for each in data_types_of(layer)]
+        if data_type and data_type not in names:
+            raise pytest.UsageError(
+                f"--armnn-require: there are no cases of {layer} for {data_type!r}, expected some "
+                f"of {', '.join(names)}"
+            )
+
+
 class CardWriter:
     """Writes the card at the end of the session."""
 
@@ -121,16 +163,19 @@ class CardWriter:
         self._wish = wish
         self._cells: list[dict[str, Any]] = []
         self._outcomes: dict[str, list[str]] = {}
+        self._graphs: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what the card says."""
         level = _level(report.keywords)
         if level and (report.when == "call" or report.failed):
-            from armnn_conformance.card import CELL
+            from armnn_conformance.card import CELL, GRAPHS
 
             self._outcomes.setdefault(level.removeprefix("conformance_"), []).append(report.outcome)
             properties: list[tuple[str, Any]] = report.user_properties
             self._cells += [cell for name, cell in properties if name == CELL]
+            for found in (found for name, found in properties if name == GRAPHS):
+                self._graphs |= found
 
     def pytest_sessionfinish(self) -> None:
         """Write the card, if tests of the kit were run."""
@@ -140,31 +185,66 @@ class CardWriter:
         from armnn_conformance.subject import Subject
 
         with Subject(self._wish) as subject:
-            card = make_card(subject_document(subject), self._cells, self._outcomes)
+            card = make_card(subject_document(subject), self._cells, self._outcomes, self._graphs)
         write_card(self._path, card)
 
 
 class CaseCounter:
-    """Counts the cases behind the tests of layers."""
+    """Counts cases, graphs and claimed layer types."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: str | None) -> None:
+        self._is_of_claimed = layers == "claimed"
+        self._has_refused = False
         self._counts: dict[str, int] = {}
+        self._claimed: dict[str, list[str]] = {}
+        self._asked: dict[str, None] = {}
+        self._graphs: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the cases of a layer type and data type."""
+        """Count the cases and graphs of a test."""
         if report.when == "call" and _level(report.keywords):
-            from armnn_conformance.card import CELL
+            from armnn_conformance.card import CELL, GRAPHS
 
             properties: list[tuple[str, Any]] = report.user_properties
+            self._has_refused = self._has_refused or "test_what_is_not_claimed" in report.nodeid
             for cell in (cell for name, cell in properties if name == CELL):
-                for outcome in ("passed", "failed", "not_supported"):
-                    self._counts[outcome] = self._counts.get(outcome, 0) + len(cell[outcome])
+                self._count(cell)
+            for found in (found for name, found in properties if name == GRAPHS):
+                self._graphs += [graph for graphs in found.values() for graph in graphs]
+
+    def _count(self, cell: dict[str, Any]) -> None:
+        self._asked[cell["layer"]] = None
+        for outcome in ("passed", "failed", "not_supported"):
+            self._counts[outcome] = self._counts.get(outcome, 0) + len(cell[outcome])
+        if cell["passed"] or cell["failed"]:
+            self._claimed.setdefault(cell["layer"], []).append(cell["data_type"])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the numbers of cases, if there were any."""
+        """Print the numbers of cases and graphs, and the claims."""
         counts = [f"{n} {outcome.replace('_', ' ')}" for outcome, n in self._counts.items() if n]
         if counts:
             terminalreporter.write_line(f"armnn conformance cases: {', '.join(counts)}")
+        if self._graphs:
+            terminalreporter.write_line(
+                f"armnn conformance graphs: {len(self._graphs)} of several layers passed"
+            )
+        if self._asked or self._has_refused:
+            terminalreporter.write_line(f"armnn conformance: the backend {self._claims()}")
+
+    def _claims(self) -> str:
+        """Return what the backend claims in this run."""
+        from armnn_conformance.cases import covered_layers
+
+        total = len(covered_layers()) if self._is_of_claimed else len(self._asked)
+        if not self._claimed:
+            return (
+                f"claims nothing of {total} layer types, so none of its results was checked; "
+                "--armnn-require names what must be claimed"
+            )
+        if len(self._claimed) == total or len(self._claimed) > _MOST_LISTED:
+            return f"claims {len(self._claimed)} of {total} layer types"
+        listed = [f"{layer} ({', '.join(types)})" for layer, types in self._claimed.items()]
+        return f"claims only {', '.join(listed)} of {total} layer types"
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -80,6 +80,50 @@ def test_a_layer_without_cases_is_a_usage_error(pytester: pytest.Pytester) -> No
     result.stderr.fnmatch_lines("ERROR: --armnn-layers: there are no cases for 'Sotfmax'*")
 
 
+@pytest.mark.parametrize(
+    ("wish", "problem"),
+    [
+        ("Sotfmax", "there are no cases for 'Sotfmax', expected some of*Softmax*"),
+        ("Softmax:Float", "there are no cases of Softmax for 'Float', expected some of Float16*"),
+    ],
+)
+def test_what_cannot_be_required_is_a_usage_error(
+    pytester: pytest.Pytester, wish: str, problem: str
+) -> None:
+    options = ["--armnn-backend", "Small", "--armnn-require", wish]
+    result = pytester.runpytest_inprocess(*KIT, *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(f"ERROR: --armnn-require: {problem}")
+
+
+def test_that_what_is_required_is_refused_is_a_failure(
+    pytester: pytest.Pytester, install_backend: Install
+) -> None:
+    options = ["--armnn-backend", install_backend(misbehaving.SmallBackend), "-v"]
+    options += ["--armnn-layers", "Softmax", "--armnn-require"]
+    only = ["-k", "required"]
+    result = pytester.runpytest_inprocess(*KIT, *options, "Softmax:Float32,Softmax,Floor", *only)
+    assert result.parseoutcomes().items() >= {"passed": 2, "failed": 1}.items()
+    result.stdout.fnmatch_lines(
+        ["Floor is required, but all of its * cases are refused, the first because: no function*"]
+    )
+
+
+def test_a_backend_that_claims_nothing_is_told_so(
+    pytester: pytest.Pytester, install_backend: Install
+) -> None:
+    backend = ["--armnn-backend", install_backend(misbehaving.SmallBackend)]
+    for layers, total in (("Floor,Pad", 2), ("claimed", len(covered_layers()))):
+        claimed = pytest.MonkeyPatch.context()
+        with claimed as patch:
+            patch.setattr(misbehaving.SmallBackend, "functions", {})
+            options = [*backend, "--armnn-in-process", "--armnn-layers", layers]
+            result = pytester.runpytest_inprocess(*KIT, *options, "-m", "conformance_correct")
+        assert result.ret == pytest.ExitCode.OK
+        line = f"armnn conformance: the backend claims nothing of {total} layer types, so none *"
+        result.stdout.fnmatch_lines([line])
+
+
 def test_a_good_backend_gets_a_good_card(
     pytester: pytest.Pytester, install_backend: Install
 ) -> None:
@@ -97,6 +141,7 @@ def test_a_good_backend_gets_a_good_card(
     assert card["backend"]["distribution"] == "armnn-backend-acme"
     assert card["layers"]["Softmax"]["Float32"]["verdict"] == "passed"
     assert card["layers"]["Floor"]["Float32"]["verdict"] == "not supported"
+    assert "chain 0 Float32 (Softmax, Softmax, Softmax, Softmax)" in card["graphs"]["chain"]
 
 
 def test_a_bad_backend_gets_a_bad_card(pytester: pytest.Pytester, install_backend: Install) -> None:
@@ -128,7 +173,14 @@ def test_only_what_is_claimed_is_run_if_that_is_asked_for(
     result.stdout.fnmatch_lines([f"*{name} FAILED*"])
     result.stdout.fnmatch_lines(["the refusal has no reason: say what is not supported"])
     result.stdout.fnmatch_lines(["*computed_rightly[[]Softmax-Float32] PASSED*"])
-    result.stdout.fnmatch_lines(["armnn conformance cases: * passed, * failed"])
+    total = len(covered_layers())
+    result.stdout.fnmatch_lines(
+        [
+            "armnn conformance cases: * passed, * failed",
+            "armnn conformance graphs: * of several layers passed",
+            f"armnn conformance: the backend claims only Addition (*of {total} layer types",
+        ]
+    )
 
 
 def test_other_tests_are_left_alone(pytester: pytest.Pytester) -> None:

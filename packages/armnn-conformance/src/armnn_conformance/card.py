@@ -63,6 +63,7 @@ def make_card(
     backend: Mapping[str, Any],
     cells: Iterable[Mapping[str, Any]],
     levels: Mapping[str, Iterable[str]],
+    graphs: Mapping[str, Iterable[str]] | None = None,
 ) -> Document:
     """Return a card.
 
@@ -70,6 +71,7 @@ def make_card(
         backend: From :func:`subject_document`.
         cells: From :func:`cell_document`, in any order.
         levels: For each level that was tested, the outcomes of its tests: passed, failed, skipped.
+        graphs: For each family of graphs, those of several layers that passed.
     """
     layers: dict[str, dict[str, Document]] = {}
     for cell in sorted(cells, key=_place):
@@ -86,6 +88,7 @@ def make_card(
             "platform": f"{platform.system()} {platform.machine()}",
         },
         "levels": {level: str(_worst(list(levels[level]))) for level in LEVELS if level in levels},
+        "graphs": {family: sorted(found) for family, found in sorted((graphs or {}).items())},
         "layers": layers,
     }
 

@@ -22,6 +22,7 @@ from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.session import AnyChecks, checks_of
 from armnn_conformance.subject import Subject
+from armnn_conformance_options import required
 
 if TYPE_CHECKING:
     from armnn.types import DataType
@@ -39,6 +40,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         is_partial = metafunc.config.getoption("--armnn-layers") == CLAIMED
         others = [layer for layer in covered_layers() if is_partial and layer not in asked]
         metafunc.parametrize("refused_layer", others)
+    elif "required_layer" in metafunc.fixturenames:
+        wanted = required(metafunc.config.getoption("--armnn-require"))
+        ids = ["-".join(filter(None, pair)) for pair in wanted]
+        metafunc.parametrize(("required_layer", "required_type"), wanted, ids=ids)
     elif "data_type" in metafunc.fixturenames:
         cells = list(all_cells(_layers(metafunc.config)))
         ids = [f"{layer}-{data_type.arm_name}" for layer, data_type in cells]
@@ -151,6 +156,13 @@ def test_what_is_claimed_is_computed_rightly(
         pytest.fail("\n".join(f"{name}: {detail}" for name, detail in failed.items()), False)
     if cell.verdict is Verdict.NOT_SUPPORTED:
         pytest.skip(next(iter(cell.details(Verdict.NOT_SUPPORTED).values()), "no case"))
+
+
+@pytest.mark.conformance_loads
+def test_what_is_required_is_claimed(
+    run: Callable[..., Any], required_layer: str, required_type: str
+) -> None:
+    run("requirement", layer=required_layer, data_type=required_type)
 
 
 @pytest.mark.conformance_correct

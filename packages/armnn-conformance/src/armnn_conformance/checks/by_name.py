@@ -131,6 +131,31 @@ class Checks:
         answers = [answer_of(self.subject, made) for made in self._announced(layer)]
         return next((answer.reason for answer in answers if not answer), "")
 
+    def requirement(self, layer: str, data_type: str = "") -> None:
+        """Check that a layer type is claimed.
+
+        Args:
+            layer: The layer type.
+            data_type: The data type of the cases, any if left out.
+
+        Raises:
+            NonconformityError: Every case is refused.
+        """
+        columns = [DataType.from_arm_name(data_type)] if data_type else data_types_of(layer)
+        reasons: list[str] = []
+        for column in columns:
+            for case in cases_of(layer, column):
+                self.announce(case.id)
+                answer = answer_of(self.subject, layer_of(case))
+                if answer:
+                    return
+                reasons.append(answer.reason)
+        what = f"{layer} {data_type}".rstrip()
+        raise NonconformityError(
+            f"{what} is required, but all of its {len(reasons)} cases are refused, "
+            f"the first because: {reasons[0]}"
+        )
+
     def contract(self, check: str) -> None:
         """Run one of the checks of :mod:`armnn_conformance.checks.contract`."""
         self.announce(check)
@@ -252,6 +277,7 @@ _CHECKS: dict[str, Callable[..., Any]] = {
         Checks.layers_claimed_at_once,
         Checks.layers_with_a_claimed_case,
         Checks.refusal,
+        Checks.requirement,
         Checks.contract,
         Checks.capability,
         Checks.threads,
