@@ -32,6 +32,11 @@ Graph lower_all(const ImportedGraph &from, const Kernels &kernels, const FastMat
   Lowering lowering(from.values, graph, kernels, fast_math);
   for (const int32_t value : from.inputs) lowering.receive(value);
   for (const Layer &layer : from.layers) {
+    const auto younger = from.younger.find(layer.id);
+    if (younger != from.younger.end()) {
+      throw Failure{ARMNN_UNSUPPORTED_NODE, "the parameter '" + younger->second + "' is not known",
+                    {from.id_of(layer)}};
+    }
     try {
       lowering.lower(layer);
     } catch (const Refusal &refusal) {

@@ -95,6 +95,15 @@ void ImportedGraph::keep_constants() {
   }
 }
 
+/* The name of a parameter that is younger than the version that the backend declares, or "". */
+static std::string younger_parameter(const armnn_graph &graph, const armnn_node &from) {
+  for (uint64_t i = 0; i < from.num_attributes; ++i) {
+    const auto &row = *ARMNN_AT(armnn_attribute, from.attributes, graph.attribute_stride, i);
+    if (row.since_minor > ARMNN_BACKEND_TARGET_MINOR) return text_of(row.name);
+  }
+  return "";
+}
+
 ImportedGraph import_graph(const armnn_graph &graph, bool has_constants) {
   ImportedGraph result;
   for (uint64_t i = 0; i < graph.num_values; ++i) {
@@ -105,6 +114,8 @@ ImportedGraph import_graph(const armnn_graph &graph, bool has_constants) {
     const auto &row = *ARMNN_AT(armnn_node, graph.nodes, graph.node_stride, i);
     result.layers.push_back(import_layer(graph, row, static_cast<size_t>(i)));
     result.ids.push_back(row.id);
+    const std::string name = younger_parameter(graph, row);
+    if (!name.empty()) result.younger[static_cast<int32_t>(i)] = name;
     result.names.push_back(text_of(row.name));
   }
   result.inputs.assign(graph.inputs, graph.inputs + graph.num_inputs);

@@ -2,6 +2,7 @@
 /* The host's graph as values and layers. */
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ImportedGraph {
   std::vector<Value> values;
   std::vector<Layer> layers;      /* the id of each is its position */
   std::vector<int32_t> ids;       /* the host's */
+  std::map<int32_t, std::string> younger; /* by position: a parameter that is not known here */
   std::vector<std::string> names; /* of the layers */
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;

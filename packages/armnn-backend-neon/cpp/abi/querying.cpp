@@ -10,6 +10,8 @@ namespace {
 
 /* Tries each node on its own, all its inputs in plain order. */
 std::string refusal_of(const ImportedGraph &graph, const Layer &layer, const Kernels &kernels, int32_t &input) {
+  const auto younger = graph.younger.find(layer.id);
+  if (younger != graph.younger.end()) return "the parameter '" + younger->second + "' is not known";
   Graph scratch;
   Lowering lowering(graph.values, scratch, kernels);
   try {
