@@ -64,6 +64,19 @@ DEFECTS = {
     "own OpenMP": (
         ("-fopenmp", "-Wl,--no-as-needed"), "It is linked with libgomp.so.1: a second copy of it",
     ),
+    "undefined symbols": (
+        ("-DAT_FACTORY=vendor_init(expf(1))", "-include", "VENDOR_H", "-fno-builtin"),
+        "It takes (expf, vendor_init|vendor_init, expf) from no library that it is .*`ldd -r .*-lm",
+    ),
+    "resolved symbols": (
+        ("-DAT_FACTORY=expf(1)", "-include", "VENDOR_H", "-fno-builtin", "-Wl,--no-as-needed",
+         "-lm"),
+        None,
+    ),
+    "missing library": (
+        ("-Wl,--no-as-needed", "-LFOLDER", "-l:libvendor.so"),
+        "It is linked with libvendor.so, which is not found here: `ldd .*` shows that",
+    ),
     "executable stack": (("-Wl,-z,execstack",), "It asks for an executable stack: build it with"),
     "relative rpath": (
         ("-Wl,-rpath,libs",), "Its RPATH has the relative folder 'libs': anyone may put a library",
@@ -84,8 +97,16 @@ def test_each_defect_is_named(
     python, helper = tmp_path / "python.h", tmp_path / "helper.h"
     python.write_text("extern void PyErr_Clear(void);\n")
     helper.write_text("void helper(void) {}\n")
+    vendor = tmp_path / "vendor.h"
+    vendor.write_text("void vendor_init(float);\nfloat expf(float);\n")
+    shutil.copyfile(compiled(), tmp_path / "libvendor.so")
     shutil.copyfile(compiled(), tmp_path / "libpython3.so")  # a library of that name will do
-    places = {"PYTHON_H": str(python), "HELPER": str(helper), "-LFOLDER": f"-L{tmp_path}"}
+    places = {
+        "PYTHON_H": str(python),
+        "HELPER": str(helper),
+        "VENDOR_H": str(vendor),
+        "-LFOLDER": f"-L{tmp_path}",
+    }
     given = [places.get(switch, switch) for switch in switches]
     named = [] if any("NOTE" in switch for switch in given) else [NOTE]
     problems = lint_of(*named, *given, name="x.so" if defect == "name" else "Mock_Add_backend.so")
@@ -101,8 +122,8 @@ def test_the_newest_glibc_that_is_needed_counts(
     monkeypatch.setattr(lint, "GLIBC_FLOOR", (2, 1))
     (problem,) = lint_of(*CLEAN)
     assert re.fullmatch(
-        r"It needs glibc 2\.\d+: it does not load where there is an older one\. Build it against "
-        r"2\.1 or older\.",
+        r"It needs glibc 2\.\d+ for \w+.*: it does not load where there is an older one\. Build it "
+        r"against 2\.1 or older; `objdump -T FILE \| grep GLIBC_2\.[\d.]+` shows these symbols\.",
         problem,
     )
 

@@ -21,6 +21,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from armnn_backend_api import BACKEND_API_VERSION, BackendVersion, is_compatible
 from armnn_backend_api.names import EXPORTS
 from armnn_dynamic_loader.elf import ElfError, NoteError, read_note
+from armnn_dynamic_loader.linking import resolve, symbols_of_versions
 from armnn_dynamic_loader.names import name_problem
 
 GLIBC_FLOOR: Final = (2, 28)
@@ -45,6 +46,7 @@ def lint_file(path: str) -> list[str]:
         problems += _note_problems(path)
         with open(path, "rb") as file:
             problems += _Examination(ELFFile(file)).problems()
+        problems += _link_problems(path)
     except ElfError as error:
         problems.append(f"It {error}.")
     except Exception as error:  # pyelftools raises what it stumbles over in a damaged file
@@ -71,6 +73,19 @@ def _note_problems(path: str) -> Iterator[str]:
         return
     if not is_compatible(needed, BACKEND_API_VERSION):
         yield f"It needs Backend API {needed}, this armnn provides {BACKEND_API_VERSION}."
+
+
+def _link_problems(path: str) -> Iterator[str]:
+    linked = resolve(path)
+    for name in linked.missing:
+        yield f"It is linked with {name}, which is not found here: `ldd {path}` shows that."
+    names = [name for name in linked.unresolved if not _HOST_SYMBOLS.fullmatch(name)]
+    if names:
+        yield (
+            f"It takes {_listed(names)} from no library that it is linked with, so it does not "
+            f"load: `ldd -r {path}` shows it. Link it with the library (-lm for expf), "
+            "and with -Wl,-z,defs, so that the linker refuses such a file."
+        )
 
 
 class _Examination:
@@ -159,16 +174,20 @@ class _Examination:
             yield "It asks for an executable stack: build it with -Wl,-z,noexecstack."
 
     def _glibc_problems(self) -> Iterator[str]:
-        needed = [
-            (int(match[1]), int(match[2]))
+        needed = {
+            auxiliary.name: (int(match[1]), int(match[2]))
             for _, auxiliaries in (self._needs.iter_versions() if self._needs else ())
             for auxiliary in auxiliaries
             if (match := _GLIBC.fullmatch(auxiliary.name))
-        ]
-        if needed and max(needed) > GLIBC_FLOOR:
+        }
+        newest = max(needed.values(), default=GLIBC_FLOOR)
+        if newest > GLIBC_FLOOR:
+            versions = [name for name, version in needed.items() if version == newest]
+            names = symbols_of_versions(self._elf, versions)
             yield (
-                f"It needs glibc {_dotted(max(needed))}: it does not load where there is an older "
-                f"one. Build it against {_dotted(GLIBC_FLOOR)} or older."
+                f"It needs glibc {_dotted(newest)} for {_listed(names)}: it does not load where "
+                f"there is an older one. Build it against {_dotted(GLIBC_FLOOR)} or older; "
+                f"`objdump -T FILE | grep {versions[0]}` shows these symbols."
             )
 
 
