@@ -172,6 +172,15 @@ def kit_mutants(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def kit_mutants_native(session: nox.Session) -> None:
+    """Check that the kit notices planted faults of C backends."""
+    _install(session, "armnn-core[dynamic]", "armnn-conformance", group="test")
+    session.install(*nox.project.dependency_groups(PROJECT, "build"))
+    script = "packages/armnn-conformance/tools/native_mutants.py"
+    _run(session, script, *session.posargs)
+
+
+@nox.session(requires=["build"], default=False)
 def native_sanitized(session: nox.Session) -> None:
     """Run C samples and adapter under ASan, UBSan and valgrind."""
     named = nox.project.dependency_groups(PACKAGES["armnn-core"], "test")

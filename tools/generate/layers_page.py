@@ -5,11 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from typing import Any
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
 from tools.generate.documented import documented
+from tools.generate.layers_header import c_name, enumerations
 
 WIDTH = 100
+MEANINGS = tomllib.loads(Path(__file__).with_name("enumerations.toml").read_text("utf-8"))
+
+ATTRIBUTES = Path(__file__).with_name("attributes.md").read_text("utf-8")
 
 
 def documentation(table: Any) -> str:
@@ -29,10 +36,13 @@ def documentation(table: Any) -> str:
         "# Layers\n",
         textwrap.fill(introduction, WIDTH) + "\n",
     ]
+    parts.append(ATTRIBUTES)
     for family in table.FAMILIES:
         name = family.__name__.rpartition(".")[2]
         parts.append(f"## {name}\n\n{(family.__doc__ or '').splitlines()[0]}\n")
         parts += [_layer_entry(spec) for spec in specs if spec.family == name]
+    parts.append("## Enumerations\n\nThe values of parameters, by number.\n")
+    parts += ["\n".join(_enumeration(each)) + "\n" for each in enumerations(specs)]
     return "\n".join(parts)
 
 
@@ -45,11 +55,13 @@ def _layer_entry(spec: Any) -> str:
         lines += ["It only moves elements.", ""]
     if spec.data_dependent:
         lines += ["The shape of its output depends on the data.", ""]
-    lines += ["| | | |", "|---|---|---|"]
+    lines += ["| | | type | |", "|---|---|---|---|"]
     lines += [_input_row(input_slot) for input_slot in spec.inputs]
+    hints = get_type_hints(spec.descriptor)
     for field in dataclasses.fields(spec.descriptor):
         name = f"*{field.name}* = {_shown_default(field)}"
-        lines.append(f"| parameter | {name} | {_markdown(attributes[field.name])} |")
+        kind = _attribute_type(hints[field.name])
+        lines.append(f"| parameter | {name} | {kind} | {_markdown(attributes[field.name])} |")
     lines += [_output_row(output_slot) for output_slot in spec.outputs]
     return "\n".join(lines) + "\n"
 
@@ -62,7 +74,7 @@ def _input_row(input_slot: Any) -> str:
     name = f"*{input_slot.name}*" if input_slot.optional else input_slot.name
     name = f"{name}..." if input_slot.variadic else name
     kind = "input, fills" if input_slot.fills else "input"
-    return f"| {kind} | {name} | {_markdown(input_slot.doc)} |"
+    return f"| {kind} | {name} | tensor | {_markdown(input_slot.doc)} |"
 
 
 def _output_row(output_slot: Any) -> str:
@@ -73,7 +85,7 @@ def _output_row(output_slot: Any) -> str:
         doc = f"{doc} {' or '.join(allowed)}.".strip()
     elif allowed:
         doc = f"{doc} {allowed[0]} unless said otherwise.".strip()
-    return f"| output | {name} | {_markdown(doc)} |"
+    return f"| output | {name} | tensor | {_markdown(doc)} |"
 
 
 def _shown_default(field: Any) -> str:
@@ -81,3 +93,34 @@ def _shown_default(field: Any) -> str:
     if isinstance(default, tuple) and any(hasattr(item, "arm_name") for item in default):
         return ", ".join(item.arm_name for item in default)
     return default.arm_name if hasattr(default, "arm_name") else f"`{default!r}`"
+
+
+def _attribute_type(hint: Any) -> str:
+    """Return an attribute's type, with a link to its enumeration."""
+    kinds = [hint, *(part for each in get_args(hint) for part in (each, *get_args(each)))]
+    number = "string" if str in kinds else "float64" if float in kinds else "int64"
+    array = "[]" if get_origin(hint) is tuple else ""
+    listed = next((kind for kind in kinds if hasattr(kind, "from_arm_name")), None)
+    link = f", [{listed.__name__}](#{listed.__name__.lower()})" if listed else ""
+    return f"`{number}{array}`{link}"
+
+
+def _enumeration(kind: Any) -> Iterator[str]:
+    """Yield an enumeration's numbers, names and meanings.
+
+    Raises:
+        ValueError: A member has no meaning, or a meaning no member.
+    """
+    meanings = MEANINGS[kind.__name__]
+    names = [member.arm_name for member in kind]
+    if names != list(meanings):
+        raise ValueError(
+            f"enumerations.toml: {kind.__name__} has {names}, got meanings of {list(meanings)}"
+        )
+    yield f"### {kind.__name__}\n\n{(kind.__doc__ or '').splitlines()[0]}\n"
+    yield "| number | name | in C | meaning |"
+    yield "|---|---|---|---|"
+    for member in kind:
+        name = f"ARMNN_{c_name(kind.__name__)}_{member.name}"
+        meaning = _markdown(meanings[member.arm_name]).replace("|", "\\|")
+        yield f"| {int(member)} | {member.arm_name} | `{name}` | {meaning} |"

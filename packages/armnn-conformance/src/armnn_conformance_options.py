@@ -123,16 +123,6 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--armnn-backend: {error}") from error
 
 
-def required(text: str | None) -> list[tuple[str, str]]:
-    """Return layer types and data types of ``--armnn-require``.
-
-    The data type is "" where any will do.
-    """
-    words = [word.strip() for word in (text or "").split(",")]
-    pairs = [word.partition(":") for word in words if word]
-    return [(layer, data_type) for layer, _, data_type in pairs]
-
-
 def _check_required(text: str | None) -> None:
     """Refuse required layers without cases.
 
@@ -140,6 +130,7 @@ def _check_required(text: str | None) -> None:
         UsageError: A layer type or data type has none.
     """
     from armnn_conformance.cases import covered_layers, data_types_of
+    from armnn_conformance.session import required
 
     for layer, data_type in required(text):
         if layer not in covered_layers():

@@ -24,6 +24,16 @@ def checks_of(config: pytest.Config) -> AnyChecks:
     return config.stash[_CHECKS]
 
 
+def required(text: str | None) -> list[tuple[str, str]]:
+    """Return layer types and data types of ``--armnn-require``.
+
+    The data type is "" where any will do.
+    """
+    words = [word.strip() for word in (text or "").split(",")]
+    pairs = [word.partition(":") for word in words if word]
+    return [(layer, data_type) for layer, _, data_type in pairs]
+
+
 def check_that_loading_does_not_crash(config: pytest.Config) -> None:
     """Load the backend in a child, to detect crashes.
 

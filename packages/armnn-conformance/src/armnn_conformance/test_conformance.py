@@ -20,9 +20,8 @@ from armnn_conformance.checks.quiet import check_quiet
 from armnn_conformance.graphs.families import ALL_FAMILIES
 from armnn_conformance.hostile.tricks import TRICKS
 from armnn_conformance.running import NonconformityError
-from armnn_conformance.session import AnyChecks, checks_of
+from armnn_conformance.session import AnyChecks, checks_of, required
 from armnn_conformance.subject import Subject
-from armnn_conformance_options import required
 
 if TYPE_CHECKING:
     from armnn.types import DataType

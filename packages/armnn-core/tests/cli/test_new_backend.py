@@ -134,3 +134,13 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "armnn-backend-acmenpu").mkdir()
     with pytest.raises(InvalidArgumentError, match="exists already; name another folder"):
         write_backend("Acme", "AcmeNpu", tmp_path)
+
+
+def test_the_native_build_has_the_documented_flags(tmp_path: Path) -> None:
+    build = (write_backend("Acme", "AcmeNpu", tmp_path, "native") / "hatch_build.py").read_text()
+    page = Path(__file__).parents[4] / "docs/writing-a-native-backend.md"
+    command = page.read_text().split("gcc ", 1)[1].split("gcc ", 1)[0].replace("\\\n", " ")
+    flags = [word for word in command.split() if word.startswith("-") and word not in ("-o", "-m")]
+    documented = [flag for flag in flags if not flag.startswith("--")]
+    assert set(documented) >= {"-Wl,-z,defs", "-lm", "-fno-fast-math", "-fvisibility=hidden"}
+    assert [flag for flag in documented if f'"{flag}"' not in build] == []

@@ -102,6 +102,16 @@ _ROWS: dict[str, dict[str, Any]] = {
         "stride_y": 2,
         "output_shape_rounding": OutputShapeRounding.CEILING,
     },
+    "rounded up, padding counts": {
+        "pool_width": 3,
+        "pool_height": 3,
+        "stride_x": 2,
+        "stride_y": 3,
+        "pad_right": 1,
+        "pad_top": 1,
+        "output_shape_rounding": OutputShapeRounding.CEILING,
+        "padding_method": IGNORE_VALUE,
+    },
     "dilated": {
         "pool_width": 3,
         "pool_height": 2,

@@ -120,11 +120,11 @@ _SAME_RESULT: Final[dict[str, Callable[[BareSession], None]]] = {
 _ANY_HONEST_ANSWER: Final[dict[str, Callable[[BareSession], None]]] = {
     "hands over a smaller table of its own": _smaller_host,
     "has none of its functions": _host_without_functions,
-    "adds an unknown attribute": _unknown_attribute,
 }
 _NO: Final[dict[str, Callable[[BareSession], None]]] = {
     "asks about an unknown layer type": _unknown_layer_type,
     "asks about an unknown data type": _unknown_data_type,
+    "adds an unknown attribute": _unknown_attribute,
 }
 _SURVIVE: Final[dict[str, Callable[[BareSession], None]]] = {
     "sets every number of a layer to an unknown one": _unknown_enumerators,

@@ -2601,7 +2601,9 @@ class LayerBuilders(Protocol):
         pooling does; a window of size 0 is as large as the input. With Ceiling, a last window that is
         not whole counts if it starts in the input or in the padding before it (Arm NN, ONNX); with
         Floor only whole windows count, wherever they start, as in ONNX and in Arm NN's kernels (Arm
-        NN's shape inference would drop those that start in the padding after the input).
+        NN's shape inference would drop those that start in the padding after the input). The divisor of
+        an average counts the elements in the input, with IgnoreValue the places of padding as well, but
+        none behind the padding, where a last window may end. The maximum over padding only is 0.
 
         Args:
             input: [N,H,W,C] or [N,C,H,W], as ``data_layout`` says.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* AcmeNpu: a backend in one file. It runs subgraphs of Addition and Convolution2d in float32.
  *
- *   gcc -std=c11 -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,defs \
- *       $(python -m armnn_backend_api --includes) -o Acme_AcmeNpu_backend.so acme_npu.c
+ *   gcc -std=c11 -O2 -shared -fPIC -fvisibility=hidden -fno-fast-math -Wl,-z,defs \
+ *       $(python -m armnn_backend_api --includes) -o Acme_AcmeNpu_backend.so acme_npu.c -lm
  */
 #include <armnn/backend.h>
 #include <armnn/layers.h>
@@ -49,7 +49,6 @@ static armnn_code fail(armnn_error *error, armnn_code code, int32_t node, const 
   error->message = text(message); /* static, so there is nothing to release */
   return code;
 }
-
 static const armnn_value *value_at(const armnn_graph *graph, int32_t index) {
   return ARMNN_AT(const armnn_value, graph->values, graph->value_stride, index);
 }
@@ -100,6 +99,10 @@ static const char *refusal(const armnn_graph *graph, const armnn_node *node, int
       return "AcmeNpu adds tensors of equal shape";
   }
   *input = 0;
+  for (uint64_t i = 0; i < node->num_attributes; ++i) /* one that is younger than this file */
+    if (ARMNN_AT(const armnn_attribute, node->attributes, graph->attribute_stride, i)->since_minor >
+        ARMNN_BACKEND_TARGET_MINOR)
+      return "AcmeNpu does not know a parameter";
   const int64_t layout = CONVOLUTION2D(DATA_LAYOUT); /* Addition has the default: it has none */
   const int is_known = layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NHWC;
   return is_known ? NULL : "AcmeNpu knows NCHW and NHWC";
@@ -117,7 +120,6 @@ static armnn_code query(armnn_backend *backend, const armnn_device *device,
   }
   return ARMNN_OK;
 }
-
 static step step_of(const armnn_graph *graph, const armnn_node *node) {
   step made = {.id = node->id, .inputs = {-1, -1, -1}, .output = node->outputs[0]};
   for (uint64_t i = 0; i < node->num_inputs; ++i) made.inputs[i] = node->inputs[i];
@@ -184,7 +186,6 @@ static armnn_code compile(armnn_backend *backend, const armnn_device *device,
   *result = program;
   return ARMNN_OK;
 }
-
 static void context_destroy(armnn_context *context) {
   for (uint64_t i = 0; context->scratch && i < context->program->num_values; ++i)
     free(context->scratch[i]);
@@ -263,7 +264,6 @@ static armnn_code execute(armnn_context *context, const armnn_execute_args *args
   }
   return ARMNN_OK;
 }
-
 static armnn_code create(const armnn_host *host, const armnn_option *options, uint64_t num_options,
                          armnn_backend **result, armnn_error *error) {
   (void)options;
