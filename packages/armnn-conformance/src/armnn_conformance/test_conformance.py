@@ -116,6 +116,7 @@ def run(checks: AnyChecks, subject: Subject) -> Callable[..., Any]:
         "check_identity",
         "check_description",
         "check_extensions",
+        "check_options",
         "check_unknown_layer",
         "check_future_items",
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armnn.backends import Support
+from armnn.backends import BackendContext, Support
 from armnn.layers.elementwise import AdditionDescriptor
 from armnn.types import DataType
 from armnn_conformance.cases import case
@@ -35,6 +35,7 @@ def with_members(**members: Any) -> type:
         contract.check_identity,
         contract.check_description,
         contract.check_extensions,
+        contract.check_options,
         contract.check_unknown_layer,
         contract.check_future_items,
     ],
@@ -66,6 +67,25 @@ def test_a_wrong_answer_about_an_extension_is_caught(
 ) -> None:
     with pytest.raises(NonconformityError, match=problem):
         contract.check_extensions(make_subject(with_members(extension=extension)))
+
+
+def _fail(_self: object, _options: object) -> None:
+    raise OSError("no such option")
+
+
+@pytest.mark.parametrize(
+    ("create_context", "problem"),
+    [
+        (lambda _, options: None, r"create_context\(\) accepts the option 'NoSuchOption', which"),
+        (lambda _, options: BackendContext(), "accepts the option 'NoSuchOption'"),
+        (_fail, "failed with OSError on an unknown option: expected Inv.*, got no such option"),
+    ],
+)
+def test_a_backend_that_takes_any_option_is_caught(
+    make_subject: MakeSubject, create_context: Any, problem: str
+) -> None:
+    with pytest.raises(NonconformityError, match=problem):
+        contract.check_options(make_subject(with_members(create_context=create_context)))
 
 
 @pytest.mark.parametrize(

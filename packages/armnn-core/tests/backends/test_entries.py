@@ -119,11 +119,11 @@ def test_files_that_were_dropped_but_not_named_are_the_cause(tmp_path: Path) -> 
     options = CreationOptions(dynamic_backends_path="/opt/acme", enable_static_backends=False)
     assert refusal(tmp_path, ACME, LOADER, options=options) == (
         "No backend can be used:\n"
-        "- Backend 'Acme' (armnn-backend-acme 0.3.0) is blocked: it is a static backend, and these "
-        "are switched off; create the runtime with enable_static_backends=True.\n"
         "- Backend 'Dropped' (/opt/acme/a.so) is used only if it is named, as it is a file in a "
         "scanned folder; name it in the list of backends (backends=['Dropped'], --backends "
-        "Dropped)."
+        "Dropped).\n"
+        "- Backend 'Acme' (armnn-backend-acme 0.3.0) is blocked: it is a static backend, and these "
+        "are switched off; create the runtime with enable_static_backends=True."
     )
 
 
@@ -132,11 +132,19 @@ def test_a_backend_that_cannot_be_loaded_and_one_that_must_be_named_are_the_caus
 ) -> None:
     assert refusal(tmp_path, BROKEN, NEVER) == (
         "No backend can be used:\n"
-        "- Backend 'Broken' (broken 0.3.0) cannot be imported: OSError: no libacme; reinstall "
-        "broken or tell its authors.\n"
         "- Backend 'Never' (never 0.3.0) is used only if it is named, as its score is 0; name it "
-        "in the list of backends (backends=['Never'], --backends Never)."
+        "in the list of backends (backends=['Never'], --backends Never).\n"
+        "- Backend 'Broken' (broken 0.3.0) cannot be imported: OSError: no libacme; reinstall "
+        "broken or tell its authors."
     )
+
+
+def test_one_that_must_be_named_is_listed_however_many_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_BACKENDS", "-" + ",-".join(f"Acme{i:02}" for i in range(10)))
+    plugins = [backend_plugin(f"Acme{i:02}", distribution=f"acme{i:02}") for i in range(10)]
+    assert "\n- Backend 'Never' (never 0.3.0) is used only if" in refusal(tmp_path, *plugins, NEVER)
 
 
 def test_of_many_the_first_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

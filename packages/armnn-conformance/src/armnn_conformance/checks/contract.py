@@ -14,10 +14,12 @@ from armnn.backends import (
     BACKEND_API_VERSION,
     HOST_FACTORY_ID,
     BackendVersion,
+    CreationOptions,
     TensorHandleFactories,
     is_compatible,
 )
 from armnn.backends.extensions import KINDS
+from armnn.errors import InvalidArgumentError
 from armnn.graph import Layer, Network
 from armnn.layers import LAYERS, Descriptor, LayerSpec, descriptor, parameter
 from armnn.single_layer import foreign_layer
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _FAR_FUTURE = (999, 0)
 _OPTION_TYPES = (bool, int, float, str)
+_NO_SUCH_OPTION = "NoSuchOption"
 _NO_SUCH_EXTENSION = "armnn.no_such_extension/1"
 
 
@@ -109,6 +112,30 @@ def check_extensions(subject: Subject) -> None:
             f"extension({_NO_SUCH_EXTENSION!r}) is {answers[_NO_SUCH_EXTENSION]!r}: expected None, "
             "as there is none of that name"
         )
+
+
+def check_options(subject: Subject) -> None:
+    """Check that an unknown option of a runtime is refused.
+
+    Raises:
+        NonconformityError: It is accepted, or refused by another error.
+    """
+    options = CreationOptions(backend_options={subject.id: {_NO_SUCH_OPTION: 1}})
+    try:
+        context = subject.backend.create_context(options)
+    except InvalidArgumentError:
+        return
+    except Exception as error:
+        raise NonconformityError(
+            f"create_context() failed with {type(error).__name__} on an unknown option: expected "
+            f"InvalidArgumentError, got {error}"
+        ) from error
+    if context is not None:
+        context.close()
+    raise NonconformityError(
+        f"create_context() accepts the option {_NO_SUCH_OPTION!r}, which does not exist: raise "
+        "InvalidArgumentError for names in options.backend_options that the backend does not know"
+    )
 
 
 def check_unknown_layer(subject: Subject) -> None:
