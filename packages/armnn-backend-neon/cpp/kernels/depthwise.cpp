@@ -3,8 +3,7 @@
 #include "kernels/functions.h"
 #include "kernels/taps.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kBlock = 4; /* outputs side by side that share their weights */
@@ -163,5 +162,4 @@ void depthwise_rows(const DepthwiseRows &d) {
 
 void fill_depthwise(Kernels &table) { table.depthwise_rows = depthwise_rows; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -8,8 +8,7 @@
 #include "kernels/narrow_vector.h"
 #include "kernels/tile_shape.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* The sums of R outputs and V vectors of columns, and a narrow one behind them. */
@@ -93,5 +92,4 @@ void direct_row(const DirectRow &row) {
 
 void fill_direct(Kernels &table) { table.direct_row = direct_row; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

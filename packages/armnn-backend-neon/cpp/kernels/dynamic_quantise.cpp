@@ -2,8 +2,7 @@
 /* Quantisation to unsigned bytes, rounded as ONNX does. */
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Ties go to the even neighbour; what is no number becomes the zero point. */
@@ -24,5 +23,4 @@ void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_
 
 void fill_dynamic_quantise(Kernels &table) { table.quantize_to_even = quantize_to_even; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The epilogue of a float32 gemm tile: bias, residual and function, then to memory. */
-#ifndef CPUACC_KERNELS_EPILOGUE_H_
-#define CPUACC_KERNELS_EPILOGUE_H_
+#pragma once
 
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* All vectors of a row but the last one are whole. */
@@ -85,7 +83,4 @@ inline void prefetch_output(const TileOutput &tile) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -3,13 +3,11 @@
  *
  * The polynomials are least-squares fits on Chebyshev nodes, reweighted towards the least maximum.
  */
-#ifndef CPUACC_KERNELS_FUNCTIONS_H_
-#define CPUACC_KERNELS_FUNCTIONS_H_
+#pragma once
 
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 [[maybe_unused]] inline Floats power_of_two(Ints n) {
@@ -227,7 +225,4 @@ inline void with_known(const Elementwise &f, const Body &body) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -4,8 +4,7 @@
 #include "kernels/narrow_vector.h"
 #include "kernels/tile_shape.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Where a wide register is computed in two parts, a narrow one takes half the time. */
@@ -116,5 +115,4 @@ void fill_gemm(Kernels &table) {
   table.gemm_tile = gemm_tile;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -7,8 +7,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/tile_shape.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 inline Pairs load_pairs(const Bfloat16 *p) {
@@ -97,5 +96,4 @@ void fill_gemm_bfloat16(Kernels &table) {
   table.round_to_bfloat16 = round_to_bfloat16;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -2,8 +2,7 @@
 /* gemv: a row times a packed matrix, and the fused multiply-add of recurrent cells. */
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kSums = 8; /* sums that run side by side hide the time that one addition takes */
@@ -61,5 +60,4 @@ void fill_gemv(Kernels &table) {
   table.multiply_add = multiply_add;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

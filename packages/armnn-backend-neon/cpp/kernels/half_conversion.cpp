@@ -2,8 +2,7 @@
 /* Between float32 and its half-sized formats, Float16 and BFloat16; ties go to even. */
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 struct BFloat16 {
@@ -55,5 +54,4 @@ void fill_half_conversion(Kernels &table) {
   table.converts_float16 = kConvertsFloat16;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -3,8 +3,7 @@
  *
  * Only declarations: an inline function here would be merged by the linker between levels.
  */
-#ifndef CPUACC_KERNELS_KERNELS_H_
-#define CPUACC_KERNELS_KERNELS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -267,5 +266,3 @@ const Kernels *best_kernels();
 const Kernels *kernels_of(const char *name);
 
 }  // namespace cpuacc
-
-#endif

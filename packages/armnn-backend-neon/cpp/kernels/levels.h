@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The levels of instruction sets by name, for people. */
-#ifndef CPUACC_KERNELS_LEVELS_H_
-#define CPUACC_KERNELS_LEVELS_H_
+#pragma once
 
 namespace cpuacc {
 
@@ -11,5 +10,3 @@ const char *level_here(int index);
 const char *level_built(int index);
 
 }  // namespace cpuacc
-
-#endif

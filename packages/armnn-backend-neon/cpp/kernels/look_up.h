@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes by a table of all their values, one by one. */
-#ifndef CPUACC_KERNELS_LOOK_UP_H_
-#define CPUACC_KERNELS_LOOK_UP_H_
+#pragma once
 
 #include <cstdint>
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 using LookUp = void (*)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
@@ -16,7 +14,4 @@ using LookUp = void (*)(const uint8_t *table, const uint8_t *x, uint8_t *y, int6
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

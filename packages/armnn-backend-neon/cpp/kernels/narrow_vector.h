@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors of half the width: the last columns of a matrix that would leave most lanes of a whole one empty. */
-#ifndef CPUACC_KERNELS_NARROW_VECTOR_H_
-#define CPUACC_KERNELS_NARROW_VECTOR_H_
+#pragma once
 
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr bool kHasNarrowVectors = CPUACC_VECTOR_BYTES > 16;
@@ -20,7 +18,4 @@ typedef float UnalignedNarrowFloats
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -2,8 +2,7 @@
 /* Functions of adjacent elements, and of pairs of them. */
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 void elementwise(const Elementwise &function, const float *x, float *y, int64_t n) {
@@ -87,5 +86,4 @@ void fill_pointwise(Kernels &table) {
   table.scale_shift = scale_shift;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -6,8 +6,7 @@
  */
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 typedef float16x8_t Halves;
@@ -115,5 +114,4 @@ void fill_pointwise_float16(Kernels &table) {
   table.float16_arithmetic = arithmetic;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

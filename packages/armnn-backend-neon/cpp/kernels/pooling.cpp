@@ -2,8 +2,7 @@
 /* Pooling: sliding windows over channels-last images. */
 #include "kernels/taps.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* How many elements of a window count in the divisor, along one axis. */
@@ -123,5 +122,4 @@ void fill_pooling(Kernels &table) {
   table.pooling_row = pooling_row;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -3,8 +3,7 @@
 #include "kernels/functions.h"
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* As many 16-bit elements as there are floats in a register. */
@@ -81,5 +80,4 @@ void fill_quantise(Kernels &table) {
   table.quantize[static_cast<int>(Integer::signed16)] = quantize<int16_t>;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

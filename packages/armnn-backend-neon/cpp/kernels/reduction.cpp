@@ -2,8 +2,7 @@
 /* Reductions of whole rows: sums and extremes, softmax, normalisation. */
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr float kInfinity = __builtin_inff();
@@ -222,5 +221,4 @@ void fill_reduction(Kernels &table) {
   table.normalize = normalize;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The taps of a window inside of an image. */
-#ifndef CPUACC_KERNELS_TAPS_H_
-#define CPUACC_KERNELS_TAPS_H_
+#pragma once
 
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* The taps first .. last - 1 of a window that begins at start and has step between taps are in
@@ -26,7 +24,4 @@ struct Range {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

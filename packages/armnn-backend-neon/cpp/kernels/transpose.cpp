@@ -6,8 +6,7 @@
  */
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* The lanes of two vectors in turn, from lane First on. */
@@ -107,5 +106,4 @@ void transpose(const float *x, int64_t x_stride, float *y, int64_t y_stride, int
 
 void fill_transpose(Kernels &table) { table.transpose = transpose; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -3,13 +3,11 @@
  *
  * Everything is static: two levels must never share a function.
  */
-#ifndef CPUACC_KERNELS_VECTOR_H_
-#define CPUACC_KERNELS_VECTOR_H_
+#pragma once
 
 #include CPUACC_VECTOR_HEADER /* isa/vector_<instruction set>.h, by levels.toml */
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* NaN in y wins, NaN in x loses, as in the instruction. */
@@ -62,7 +60,4 @@ struct First {
 };
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

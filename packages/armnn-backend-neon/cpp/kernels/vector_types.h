@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors as wide as the level's registers, and what GCC's vector extensions do with them. */
-#ifndef CPUACC_KERNELS_VECTOR_TYPES_H_
-#define CPUACC_KERNELS_VECTOR_TYPES_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -16,8 +15,7 @@
 /* What would pass registers through memory if it were a function. */
 #define CPUACC_INLINE inline __attribute__((always_inline))
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int64_t kLanes = CPUACC_VECTOR_BYTES / 4;
@@ -48,7 +46,4 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

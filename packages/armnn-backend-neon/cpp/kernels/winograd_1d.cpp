@@ -6,8 +6,7 @@
  */
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 inline void transform_tile(Floats (&d)[6]) {
@@ -113,5 +112,4 @@ void fill_winograd_1d(Kernels &table) {
   table.winograd_1d_output[1][2] = winograd_1d_output<8, 6>;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

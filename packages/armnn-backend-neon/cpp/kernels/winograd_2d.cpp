@@ -6,8 +6,7 @@
  */
 #include "kernels/functions.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Along one axis: the m + 2 inputs of a tile, step vectors apart, in place. */
@@ -166,5 +165,4 @@ void fill_winograd_2d(Kernels &table) {
   table.winograd_2d_output[2] = winograd_2d_output<6>;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

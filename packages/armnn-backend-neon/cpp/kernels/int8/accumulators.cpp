@@ -2,8 +2,7 @@
 /* Beside the int8 gemm: sums of rows for the zero point of weights, and accumulators dequantised. */
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 void sum_rows(const Int8GemmTile &tile, int32_t *sums) {
@@ -51,5 +50,4 @@ void fill_int8_accumulators(Kernels &table) {
   table.int8.dequantise_accumulators = dequantise_accumulators;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

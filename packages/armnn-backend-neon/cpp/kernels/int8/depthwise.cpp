@@ -7,8 +7,7 @@
  */
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int kBlock = 4 * kTall; /* outputs side by side that share their weights */
@@ -150,5 +149,4 @@ void fill_int8_depthwise(Kernels &table) {
   table.int8.depthwise_rows = depthwise_rows;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -2,8 +2,7 @@
 /* Direct convolution of bytes along a row of an image; see direct.cpp. */
 #include "kernels/int8/tile.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Vectors of columns as a whole register. */
@@ -86,5 +85,4 @@ void direct_row(const Int8DirectRow &row) { direct_row_by<NarrowColumns>(row); }
 
 void fill_int8_direct(Kernels &table) { table.int8.direct_row = direct_row; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What follows from the level's dot products: columns of a tile, and how bytes are read. */
-#ifndef CPUACC_KERNELS_INT8_DOT_TRAITS_H_
-#define CPUACC_KERNELS_INT8_DOT_TRAITS_H_
+#pragma once
 
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Panels of weights are as wide. */
@@ -24,7 +22,4 @@ constexpr int kInt8Columns = kInt8Vectors * static_cast<int>(kLanes);
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

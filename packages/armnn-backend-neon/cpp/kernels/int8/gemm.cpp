@@ -4,8 +4,7 @@
 
 #include "kernels/int8/tile.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Sums that are stored as they are. */
@@ -82,5 +81,4 @@ void fill_int8_gemm(Kernels &table) {
   table.int8.gemm_tile = gemm_tile;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

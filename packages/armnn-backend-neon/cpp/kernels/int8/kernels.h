@@ -5,8 +5,7 @@
  * weights; it reads the other kind with the highest bit turned over, which adds or takes 128. Code
  * that folds zero points into a bias adds read_offset.
  */
-#ifndef CPUACC_KERNELS_INT8_KERNELS_H_
-#define CPUACC_KERNELS_INT8_KERNELS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -172,5 +171,3 @@ struct Int8Kernels {
 };
 
 }  // namespace cpuacc
-
-#endif

@@ -2,8 +2,7 @@
 /* Addition and multiplication of quantised bytes, each operand with a scale of its own. */
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Calls compute(x, y) for vectors of whole numbers and stores the bytes that it returns. */
@@ -60,5 +59,4 @@ void fill_int8_pointwise(Kernels &table) {
   table.int8.multiply = multiply;
 }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -2,8 +2,7 @@
 /* Maxima and averages of windows of bytes, channels last. */
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* The taps first .. last - 1 of a window that begins at start are in 0 .. size - 1; counted of them
@@ -142,5 +141,4 @@ void pooling_row(const Int8PoolingRow &row) { row.is_signed ? pool<int8_t>(row) 
 
 void fill_int8_pooling(Kernels &table) { table.int8.pooling_row = pooling_row; }
 
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL

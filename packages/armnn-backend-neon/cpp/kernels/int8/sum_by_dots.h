@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums of an int8 gemm tile: one register per vector of sums, four k at a time. */
-#ifndef CPUACC_KERNELS_INT8_SUM_BY_DOTS_H_
-#define CPUACC_KERNELS_INT8_SUM_BY_DOTS_H_
+#pragma once
 
 #include "kernels/int8/dot_traits.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* The last one to three bytes of a row; weights are zeros where there are none. */
@@ -82,7 +80,4 @@ inline void sum_products(const Int8GemmTile &tile, int64_t row_bytes, Ints (&tot
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

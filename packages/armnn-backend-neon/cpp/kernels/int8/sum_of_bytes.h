@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The sum of a row of bytes, as they are read. */
-#ifndef CPUACC_KERNELS_INT8_SUM_OF_BYTES_H_
-#define CPUACC_KERNELS_INT8_SUM_OF_BYTES_H_
+#pragma once
 
 #include "kernels/int8/dot_traits.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Eight bytes side by side in one number, added without their carries meeting. */
@@ -35,7 +33,4 @@ inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

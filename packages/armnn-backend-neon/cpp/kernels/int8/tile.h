@@ -3,13 +3,11 @@
  *
  * Panels of weights are as wide as a tile for all readers.
  */
-#ifndef CPUACC_KERNELS_INT8_TILE_H_
-#define CPUACC_KERNELS_INT8_TILE_H_
+#pragma once
 
 #include "kernels/int8/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Stores the sums of R rows as bytes, the rows so far apart; columns: how many of them are there. */
@@ -33,7 +31,4 @@ inline void store_rows(uint8_t *c, int64_t stride, int32_t columns, const Requan
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

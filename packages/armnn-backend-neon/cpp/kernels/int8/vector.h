@@ -4,15 +4,13 @@
  * A Fours has four bytes per lane, ready to be multiplied. Sums are exact: no level saturates on the
  * way.
  */
-#ifndef CPUACC_KERNELS_INT8_VECTOR_H_
-#define CPUACC_KERNELS_INT8_VECTOR_H_
+#pragma once
 
 #include CPUACC_DOT_HEADER /* isa/dot_<instruction set>.h, by levels.toml */
 
 #include "kernels/int8/dot_traits.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Between numbers and bytes. The compiler's own conversions take the vectors apart. */
@@ -62,7 +60,4 @@ struct Requantizer {
 [[maybe_unused]] inline void store_bytes(void *p, Bytes x) { std::memcpy(p, &x, sizeof x); }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an Arm processor has, by the names of levels.toml. */
-#ifndef CPUACC_KERNELS_ISA_CPU_AARCH64_H_
-#define CPUACC_KERNELS_ISA_CPU_AARCH64_H_
+#pragma once
 
 #include <sys/auxv.h>
 
@@ -14,5 +13,3 @@ inline bool cpu_has_i8mm() { return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
 inline bool cpu_has_bf16() { return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
 
 }  // namespace cpuacc
-
-#endif

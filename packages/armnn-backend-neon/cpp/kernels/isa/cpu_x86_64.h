@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an x86-64 processor has, by the names of levels.toml. */
-#ifndef CPUACC_KERNELS_ISA_CPU_X86_64_H_
-#define CPUACC_KERNELS_ISA_CPU_X86_64_H_
+#pragma once
 
 #include <cpuid.h>
 
@@ -31,5 +30,3 @@ inline bool cpu_has_avx_vnni() {
 }
 
 }  // namespace cpuacc
-
-#endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of bfloat16 numbers summed in float32, by vdpbf16ps. */
-#ifndef CPUACC_KERNELS_ISA_DOT_AVX512_BF16_H_
-#define CPUACC_KERNELS_ISA_DOT_AVX512_BF16_H_
+#pragma once
 
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Two bfloat16 numbers in each lane. */
@@ -25,7 +23,4 @@ inline void store_rounded(Bfloat16 *y, Floats x, int64_t n) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

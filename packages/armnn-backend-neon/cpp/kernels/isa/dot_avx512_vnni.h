@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of unsigned bytes with signed ones by AVX-512 VNNI. */
-#ifndef CPUACC_KERNELS_ISA_DOT_AVX512_VNNI_H_
-#define CPUACC_KERNELS_ISA_DOT_AVX512_VNNI_H_
+#pragma once
 
 #include "kernels/int8/kernels.h"
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of sums: rows, and vectors in each row. */
@@ -66,9 +64,6 @@ inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/int8/sum_by_dots.h"
-
-#endif

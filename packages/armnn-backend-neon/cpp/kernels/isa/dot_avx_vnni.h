@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of unsigned bytes with signed ones by AVX-VNNI, in the short form of the same instruction. */
-#ifndef CPUACC_KERNELS_ISA_DOT_AVX_VNNI_H_
-#define CPUACC_KERNELS_ISA_DOT_AVX_VNNI_H_
+#pragma once
 
 #include "kernels/int8/kernels.h"
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of sums: rows, and vectors in each row. */
@@ -38,10 +36,7 @@ struct NarrowColumns {
 };
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/int8/sum_by_dots.h"
 #include "kernels/int8/sum_of_bytes.h"
-
-#endif

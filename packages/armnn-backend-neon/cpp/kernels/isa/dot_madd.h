@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of bytes as shorts: those of SSSE3 and AVX2 on bytes saturate. */
-#ifndef CPUACC_KERNELS_ISA_DOT_MADD_H_
-#define CPUACC_KERNELS_ISA_DOT_MADD_H_
+#pragma once
 
 #include "kernels/int8/kernels.h"
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of sums: rows, and vectors in each row. */
@@ -46,10 +44,7 @@ struct NarrowColumns {
 };
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/int8/sum_by_dots.h"
 #include "kernels/int8/sum_of_bytes.h"
-
-#endif

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of signed bytes by sdot, and by smmla where tiles of a gemm are summed. */
-#ifndef CPUACC_KERNELS_ISA_DOT_NEON_I8MM_H_
-#define CPUACC_KERNELS_ISA_DOT_NEON_I8MM_H_
+#pragma once
 
 #include "kernels/int8/kernels.h"
 #include "kernels/vector.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of sums: rows, and vectors in each row. */
@@ -36,10 +34,7 @@ struct NarrowColumns {
 };
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
+}  // namespace cpuacc::CPUACC_LEVEL
 
 #include "kernels/isa/sum_by_mmla.h"
 #include "kernels/int8/sum_of_bytes.h"
-
-#endif

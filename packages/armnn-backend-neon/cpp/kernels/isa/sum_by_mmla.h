@@ -3,13 +3,11 @@
  *
  * A block is what it adds to: [row 0 column 0, row 0 column 1, row 1 column 0, row 1 column 1].
  */
-#ifndef CPUACC_KERNELS_ISA_SUM_BY_MMLA_H_
-#define CPUACC_KERNELS_ISA_SUM_BY_MMLA_H_
+#pragma once
 
 #include "kernels/int8/dot_traits.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 constexpr int64_t kPairDepth = 8;
@@ -80,7 +78,4 @@ inline void sum_products(const Int8GemmTile &tile, int64_t line, Ints (&sums)[R]
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

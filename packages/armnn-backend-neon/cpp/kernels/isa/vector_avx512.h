@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* AVX-512: sixteen floats in a register, thirty-two registers, masks. */
-#ifndef CPUACC_KERNELS_ISA_VECTOR_AVX512_H_
-#define CPUACC_KERNELS_ISA_VECTOR_AVX512_H_
+#pragma once
 
 #include <immintrin.h>
 
 #include "kernels/look_up.h"
 #include "kernels/vector_types.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of float sums: rows, and vectors in each row. */
@@ -134,7 +132,4 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

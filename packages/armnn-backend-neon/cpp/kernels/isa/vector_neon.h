@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* NEON of Armv8: four floats in a register, thirty-two registers. */
-#ifndef CPUACC_KERNELS_ISA_VECTOR_NEON_H_
-#define CPUACC_KERNELS_ISA_VECTOR_NEON_H_
+#pragma once
 
 #include <arm_neon.h>
 
 #include "kernels/look_up.h"
 #include "kernels/vector_types.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of float sums: rows, and vectors in each row. */
@@ -125,7 +123,4 @@ inline Ints widened(const uint8_t *p, int64_t n) {
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* SSE2, which every x86-64 processor has: four floats in a register. */
-#ifndef CPUACC_KERNELS_ISA_VECTOR_SSE2_H_
-#define CPUACC_KERNELS_ISA_VECTOR_SSE2_H_
+#pragma once
 
 #include <emmintrin.h>
 
 #include "kernels/look_up.h"
 #include "kernels/vector_types.h"
 
-namespace cpuacc {
-namespace CPUACC_LEVEL {
+namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
 /* Registers of a tile of float sums: rows, and vectors in each row. */
@@ -142,7 +140,4 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
 }
 
 }  // namespace
-}  // namespace CPUACC_LEVEL
-}  // namespace cpuacc
-
-#endif
+}  // namespace cpuacc::CPUACC_LEVEL
