@@ -52,7 +52,7 @@ OTHER_WORDS = {
 }
 """Texts that are names of parameters by chance."""
 
-READERS = r"(?:integer|real|integers|reals|attribute)"
+READERS = r"(?:integer|flag|axis|real|real32|integers|reals|attribute)"
 IN_C = {
     "a case of an enumeration as a number": re.compile(
         r"switch \((?![^)]*(?:bytes|rows|columns))(?:(?!switch \()[^}])*?\bcase \d+:"
@@ -153,7 +153,7 @@ def test_python_has_numbers_of_layers_from_the_table() -> None:
         ('if (layer.type == "Softmax") return;', "the name 'Softmax'"),
         ('{{"Pooling2d", lower_pooling}}', "the name 'Pooling2d'"),
         ("layer.integer(ARMNN_TOP_K_K, 1)", "a default as a literal"),
-        ("l.layer().real(ARMNN_SOFTMAX_BETA, 1.0)", "a default as a literal"),
+        ("l.real32(ARMNN_SOFTMAX_BETA, 1.0)", "a default as a literal"),
         ("switch (number) {\n  case 0: return abs;", "a case of an enumeration as a number"),
         (
             "switch (n) {\n  case ARMNN_UNARY_OPERATION_ABS: return abs;\n  case 1: return exp;",

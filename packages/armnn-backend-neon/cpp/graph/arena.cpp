@@ -7,10 +7,6 @@
 namespace cpuacc {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 bool overlap(const Lease &one, const Lease &other) {
   return one.first <= other.last && other.first <= one.last;
 }
@@ -63,7 +59,7 @@ class Planner {
     std::vector<size_t> lease_of(graph_.tensors.size(), kNowhere);
     const size_t end = graph_.operations.size();
     const auto lease = [&](size_t bytes, size_t first, size_t last) {
-      leases.push_back({aligned(bytes), lasts_for_ever ? 0 : first, lasts_for_ever ? end : last, 0});
+      leases.push_back({aligned_bytes(bytes), lasts_for_ever ? 0 : first, lasts_for_ever ? end : last, 0});
       return leases.size() - 1;
     };
     for (size_t i = 0; i < end; ++i) lease(scratch_bytes_[i], i, i);

@@ -2,6 +2,7 @@
 /* C++ types of data types, for loops that are the same for all of them. */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "armnn/backend.h"
@@ -35,7 +36,18 @@ auto visit_integer(armnn_data_type type, const Visit &visit) -> decltype(visit(T
   }
 }
 
-/* The same, for Float32 and Float64 as well. */
+/* Returns visit(TypeTag<T>()) for an unsigned integer of as many bytes as an element. */
+template <typename Visit>
+auto visit_width(size_t element_bytes, const Visit &visit) {
+  switch (element_bytes) {
+    case 1: return visit(TypeTag<uint8_t>());
+    case 2: return visit(TypeTag<uint16_t>());
+    case 4: return visit(TypeTag<uint32_t>());
+    default: return visit(TypeTag<uint64_t>());
+  }
+}
+
+/* As visit_integer, for Float32 and Float64 as well. */
 template <typename Visit>
 auto visit_number(armnn_data_type type, const Visit &visit) -> decltype(visit(TypeTag<int32_t>())) {
   switch (type) {

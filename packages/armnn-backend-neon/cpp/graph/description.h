@@ -56,8 +56,9 @@ struct ByteFunction {
 };
 
 /* Of the bytes of two operands. */
+using Int8Operation = std::variant<Int8Addition, Int8Multiplication>;
 struct Int8Arithmetic {
-  std::variant<Int8Addition, Int8Multiplication> operation;
+  Int8Operation operation;
   bool is_plain; /* the operands have one shape */
 };
 

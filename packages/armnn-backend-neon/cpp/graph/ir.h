@@ -17,6 +17,12 @@ size_t element_bytes(armnn_data_type type);
 /* A multiple of a cache line that holds them. */
 inline size_t aligned_bytes(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+/* What a program may compute less exactly. */
+struct FastMath {
+  bool is_allowed = false;
+  bool has_bfloat16 = false; /* the kernels do: a gemm multiplies it */
+};
+
 struct Quantization {
   std::vector<float> scales; /* empty: not quantised */
   std::vector<int32_t> zero_points;
@@ -43,12 +49,26 @@ class Frame {
   Frame(void *const *tensors, std::byte *scratch, Pool &pool, const Kernels &kernels)
       : pool(pool), kernels(kernels), tensors_(tensors), scratch_(scratch) {}
 
+  /* nullptr for kNone. */
   template <typename T>
-  const T *in(TensorId id) const { return static_cast<const T *>(tensors_[id]); }
+  const T *in(TensorId id) const { return id == kNone ? nullptr : static_cast<const T *>(tensors_[id]); }
   template <typename T>
   T *out(TensorId id) const { return static_cast<T *>(tensors_[id]); }
   /* The operation's own working memory, aligned to 64 bytes. */
   std::byte *scratch() const { return scratch_; }
+  /* That of a thread, if each has so many bytes. */
+  template <typename T>
+  T *scratch_of(int32_t thread, size_t bytes) const {
+    return reinterpret_cast<T *>(scratch_ + bytes * static_cast<size_t>(thread));
+  }
+
+  /* Calls compute(i, thread) for 0 .. count - 1, by threads. Args: item_ns: what one takes. */
+  template <typename Compute>
+  void for_each(int64_t count, double item_ns, const Compute &compute) const {
+    pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+      for (int64_t i = begin; i < end; ++i) compute(i, thread);
+    });
+  }
 
   Pool &pool;
   const Kernels &kernels;
@@ -84,11 +104,17 @@ struct CopiedRange {
   size_t bytes;
 };
 
+/* Tensors of an operation with one of each. */
+struct Ends {
+  TensorId from, to;
+};
+
 /* A computation. Immutable once it is prepared: any number of threads may run it. */
 class Operation {
  public:
   Operation(std::vector<TensorId> inputs, std::vector<TensorId> outputs)
       : inputs(std::move(inputs)), outputs(std::move(outputs)) {}
+  explicit Operation(Ends ends) : Operation({ends.from}, {ends.to}) {}
   virtual ~Operation() = default;
 
   /* Refuses what would reach outside of its tensors: a host may ask for anything. */

@@ -2,6 +2,7 @@
 #include "graph/packed.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -12,6 +13,12 @@ std::shared_ptr<void> aligned_memory(size_t bytes) {
   void *memory = std::aligned_alloc(64, whole);
   if (memory == nullptr) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, std::free);
+}
+
+std::shared_ptr<const void> filled_memory(size_t bytes, int32_t byte) {
+  const std::shared_ptr<void> memory = aligned_memory(bytes);
+  std::memset(memory.get(), byte, bytes);
+  return memory;
 }
 
 std::shared_ptr<void> MemorySource::get(size_t bytes) const {

@@ -20,6 +20,9 @@ struct Refusal {
   int32_t input = -1; /* which input it is about; -1: none */
 };
 
+/* How many parts of a size hold n. */
+constexpr int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
 int64_t elements(const Shape &shape);
 /* The product of shape[first .. last - 1]. */
 int64_t elements(const Shape &shape, size_t first, size_t last);

@@ -8,24 +8,6 @@ namespace {
 
 constexpr int kBlock = 4; /* outputs side by side that share their weights */
 
-template <int N>
-inline void finish(const Elementwise &f, Floats (&sums)[N]) {
-  if (f.function == Function::clamp) {
-    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = bounded(sums[i], f.a, f.b);
-  } else if (f.function == Function::hard_swish) {
-    const Known<Function::hard_swish> function{f.a, f.b};
-    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = function(sums[i]);
-  } else if (f.function != Function::identity) {
-    Floats spilled[N];
-    CPUACC_UNROLL for (int i = 0; i < N; ++i) spilled[i] = sums[i];
-    apply_all(f, spilled, N);
-    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = spilled[i];
-  }
-  if (f.is_scaled()) {
-    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = sums[i] * f.scale + f.shift;
-  }
-}
-
 /* Outputs y .. y + R - 1 and x .. x + kBlock - 1 of a W x W window with stride S and no dilation.
  * Neighbours share what they load; R is 1 unless S is.
  */

@@ -5,7 +5,6 @@
  * columns are computed in one of those.
  */
 #include "kernels/epilogue.h"
-#include "kernels/narrow_vector.h"
 #include "kernels/tile_shape.h"
 
 namespace cpuacc::CPUACC_LEVEL {

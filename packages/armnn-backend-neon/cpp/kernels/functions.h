@@ -211,17 +211,30 @@ inline void with_known(const Elementwise &f, const Body &body) {
   }
 }
 
-/* In place, over n vectors: what comes after the function. */
-[[maybe_unused]] inline void scale_all(const Elementwise &f, Floats *x, int64_t n) {
-  if (!f.is_scaled()) return;
-  for (int64_t i = 0; i < n; ++i) x[i] = x[i] * f.scale + f.shift;
-}
-
 /* In place, over n vectors. */
 [[maybe_unused]] __attribute__((noinline)) void apply_all(const Elementwise &f, Floats *x, int64_t n) {
   with_known(f, [&](auto function) {
     for (int64_t i = 0; i < n; ++i) x[i] = function(x[i]);
   });
+}
+
+/* A function of sums in registers, then its scale and shift; the functions that most networks use stay there. */
+template <int N>
+inline void finish(const Elementwise &f, Floats (&sums)[N]) {
+  if (f.function == Function::clamp) {
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = bounded(sums[i], f.a, f.b);
+  } else if (f.function == Function::hard_swish) {
+    const Known<Function::hard_swish> function{f.a, f.b};
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = function(sums[i]);
+  } else if (f.function != Function::identity) {
+    Floats spilled[N];
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) spilled[i] = sums[i];
+    apply_all(f, spilled, N);
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = spilled[i];
+  }
+  if (f.is_scaled()) {
+    CPUACC_UNROLL for (int i = 0; i < N; ++i) sums[i] = sums[i] * f.scale + f.shift;
+  }
 }
 
 }  // namespace

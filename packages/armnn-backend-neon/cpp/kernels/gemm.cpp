@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The float32 gemm tile, which convolutions use as well: one register per vector of C. */
 #include "kernels/epilogue.h"
-#include "kernels/narrow_vector.h"
 #include "kernels/tile_shape.h"
 
 namespace cpuacc::CPUACC_LEVEL {

@@ -73,17 +73,20 @@ struct Elementwise {
   __attribute__((always_inline)) bool is_scaled() const { return scale != 1.0f || shift != 0.0f; }
 };
 
-/* Where a gemm tile is stored, and its epilogue: C = function(sum + bias + residual).
- */
-struct TileOutput {
+/* What follows a sum: function(sum + bias + residual). */
+struct Epilogue {
+  const float *bias; /* of the first column; nullptr: none */
+  const float *residual; /* as what is stored; nullptr: none */
+  Elementwise function;
+};
+
+/* Where a gemm tile is stored, and its epilogue. */
+struct TileOutput : Epilogue {
   float *c;
   int64_t c_stride;
   int32_t row_count; /* 1 .. table.rows */
   int32_t column_count; /* 1 .. table.columns */
-  const float *bias; /* nullptr: none */
-  const float *residual; /* added before the function; nullptr: none */
   int64_t residual_stride;
-  Elementwise function;
 };
 
 /* The upper half of a float32. */
@@ -148,15 +151,12 @@ struct Winograd2dInput {
 };
 
 /* The sums of such a tile, transformed back to at most m x m outputs. */
-struct Winograd2dOutput {
+struct Winograd2dOutput : Epilogue {
   const float *sums;
   int64_t stride; /* between the (m + 2)^2 elements */
   float *to; /* [rows, columns, count], the first numbers of a longer row of channels */
   int64_t rows, columns, count;
   int64_t row_stride, column_stride;
-  const float *bias; /* nullptr: none */
-  const float *residual; /* as to; nullptr: none */
-  Elementwise function;
 };
 
 /* A tile of a line of an image as minimal filtering along one axis, F(m, r), reads it: n = m + r - 1
@@ -172,16 +172,13 @@ struct Winograd1dInput {
 };
 
 /* The n sums of such a tile, transformed back to at most m outputs. */
-struct Winograd1dOutput {
+struct Winograd1dOutput : Epilogue {
   const float *sums; /* whole vectors may be read */
   int64_t stride;
   float *to;
   int64_t count; /* of outputs, 1 .. m */
   int64_t step; /* from one output to the next */
   int64_t channels;
-  const float *bias; /* nullptr: none */
-  const float *residual; /* as to; nullptr: none */
-  Elementwise function;
 };
 
 struct PoolingRow : PoolingShape {

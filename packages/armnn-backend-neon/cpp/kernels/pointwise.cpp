@@ -26,13 +26,10 @@ struct Operand {
 };
 
 template <typename F>
-inline void pairs(const float *x, int64_t x_step, const float *y, int64_t y_step, float *z, int64_t n,
-                  F f) {
-  const Operand left(x, x_step, n);
-  const Operand right(y, y_step, n);
+inline void pairs(const Operand &x, const Operand &y, float *z, int64_t n, F f) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(z + i, f(left.whole(i), right.whole(i)));
-  if (i < n) store_part(z + i, f(left.part(i, n - i), right.part(i, n - i)), n - i);
+  for (; i + kLanes <= n; i += kLanes) store(z + i, f(x.whole(i), y.whole(i)));
+  if (i < n) store_part(z + i, f(x.part(i, n - i), y.part(i, n - i)), n - i);
 }
 
 /* NaN in either operand is the result, as in NumPy and ONNX. */
@@ -41,24 +38,22 @@ inline Floats smaller(Floats x, Floats y) { return x != x ? x : (y > x ? x : y);
 
 void arithmetic(Arithmetic operation, const float *x, int64_t x_step, const float *y, int64_t y_step,
                 float *z, int64_t n) {
+  const Operand left(x, x_step, n);
+  const Operand right(y, y_step, n);
   switch (operation) {
-    case Arithmetic::add:
-      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p + q; });
-    case Arithmetic::subtract:
-      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p - q; });
-    case Arithmetic::multiply:
-      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p * q; });
-    case Arithmetic::divide:
-      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return p / q; });
-    case Arithmetic::maximum: return pairs(x, x_step, y, y_step, z, n, larger);
-    case Arithmetic::minimum: return pairs(x, x_step, y, y_step, z, n, smaller);
+    case Arithmetic::add: return pairs(left, right, z, n, [](Floats p, Floats q) { return p + q; });
+    case Arithmetic::subtract: return pairs(left, right, z, n, [](Floats p, Floats q) { return p - q; });
+    case Arithmetic::multiply: return pairs(left, right, z, n, [](Floats p, Floats q) { return p * q; });
+    case Arithmetic::divide: return pairs(left, right, z, n, [](Floats p, Floats q) { return p / q; });
+    case Arithmetic::maximum: return pairs(left, right, z, n, larger);
+    case Arithmetic::minimum: return pairs(left, right, z, n, smaller);
     case Arithmetic::squared_difference:
-      return pairs(x, x_step, y, y_step, z, n, [](Floats p, Floats q) { return (p - q) * (p - q); });
+      return pairs(left, right, z, n, [](Floats p, Floats q) { return (p - q) * (p - q); });
   }
 }
 
 void prelu(const float *x, int64_t x_step, const float *slope, int64_t slope_step, float *z, int64_t n) {
-  pairs(x, x_step, slope, slope_step, z, n,
+  pairs(Operand(x, x_step, n), Operand(slope, slope_step, n), z, n,
         [](Floats p, Floats q) { return p > 0.0f ? p : p * q; });
 }
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pooling: sliding windows over channels-last images. */
+#include "kernels/functions.h"
 #include "kernels/taps.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
-
-/* How many elements of a window count in the divisor, along one axis. */
-inline int64_t counted(int64_t start, int64_t step, int64_t taps, int64_t padded_end) {
-  if (start + (taps - 1) * step < padded_end) return taps;
-  const int64_t inside = start >= padded_end ? 0 : (padded_end - start + step - 1) / step;
-  return inside < taps ? inside : taps;
-}
 
 /* The taps of one output inside of the image, and what their sum is multiplied with. */
 struct Taps {

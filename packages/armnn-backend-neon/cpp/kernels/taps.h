@@ -2,7 +2,7 @@
 /* The taps of a window inside of an image. */
 #pragma once
 
-#include "kernels/functions.h"
+#include "kernels/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
@@ -21,6 +21,13 @@ struct Range {
   if (last > taps) last = taps;
   if (first > last) first = last;
   return {first, last};
+}
+
+/* How many elements of a window count in the divisor, along one axis. */
+[[maybe_unused]] inline int64_t counted(int64_t start, int64_t step, int64_t taps, int64_t padded_end) {
+  if (start + (taps - 1) * step < padded_end) return taps;
+  const int64_t inside = start >= padded_end ? 0 : (padded_end - start + step - 1) / step;
+  return inside < taps ? inside : taps;
 }
 
 }  // namespace

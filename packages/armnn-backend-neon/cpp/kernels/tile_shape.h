@@ -11,5 +11,17 @@ namespace {
 
 constexpr int kColumns = kVectors * static_cast<int>(kLanes);
 
+/* Vectors of half the width: the last columns of a matrix that would leave most lanes of a whole one empty. */
+constexpr bool kHasNarrowVectors = CPUACC_VECTOR_BYTES > 16;
+constexpr int64_t kNarrowLanes = kLanes / 2;
+
+typedef float UnalignedNarrowFloats
+    __attribute__((vector_size(CPUACC_VECTOR_BYTES / 2), aligned(4), may_alias));
+
+[[maybe_unused]] inline NarrowFloats load_narrow(const float *p) {
+  return *reinterpret_cast<const UnalignedNarrowFloats *>(p);
+}
+
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

@@ -59,5 +59,14 @@ struct First {
   void put(float *p, Floats x) const { store_part(p, x, n); }
 };
 
+/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
+ * each element in a general register, and moves that to a vector.
+ */
+template <typename Vector>
+inline Vector hidden(Vector x) {
+  asm("" : CPUACC_IN_REGISTER(x));
+  return x;
+}
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

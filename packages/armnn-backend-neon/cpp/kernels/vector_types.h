@@ -45,5 +45,39 @@ typedef float UnalignedFloats __attribute__((vector_size(CPUACC_VECTOR_BYTES), a
                                   (reinterpret_cast<Ints>(sign) & static_cast<int32_t>(0x80000000u)));
 }
 
+/* A narrow vector in the lower lanes of a whole one; a level may have an instruction for it. */
+template <typename Narrow>
+[[maybe_unused]] inline Floats whole_of(Narrow x) {
+  Floats whole{};
+  std::memcpy(&whole, &x, sizeof x);
+  return whole;
+}
+
+/* The first n bytes, likewise. */
+template <typename Vector>
+[[maybe_unused]] inline void store_bytes(void *p, Vector x, int64_t n) {
+  std::memcpy(p, &x, static_cast<size_t>(n));
+}
+
+/* n bytes and zeros, kLanes at the most, in a general register: vectors put together in memory stall. */
+template <typename Bits>
+[[maybe_unused]] inline Bits first_bytes(const uint8_t *p, int64_t n) {
+  Bits bytes = 0;
+  if (n >= kLanes) {
+    std::memcpy(&bytes, p, kLanes);
+  } else {
+    std::memcpy(&bytes, p, static_cast<size_t>(n));
+  }
+  return bytes;
+}
+
+/* Looks bytes up in a table of all their values; here one by one. */
+using LookUp = void (*)(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n);
+
+[[maybe_unused]] inline void look_up_each(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = table[x[i]];
+}
+
+
 }  // namespace
 }  // namespace cpuacc::CPUACC_LEVEL

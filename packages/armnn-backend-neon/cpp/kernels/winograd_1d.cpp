@@ -82,12 +82,7 @@ inline void output_vector(const Winograd1dOutput &tile, int64_t c, const Lanes &
     y[i] += bias;
     if (tile.residual != nullptr && i < tile.count) y[i] += lanes.get(tile.residual + i * tile.step + c);
   }
-  if (tile.function.function == Function::clamp) {
-    CPUACC_UNROLL for (int i = 0; i < M; ++i) y[i] = bounded(y[i], tile.function.a, tile.function.b);
-  } else if (tile.function.function != Function::identity) {
-    apply_all(tile.function, y, M);
-  }
-  scale_all(tile.function, y, M);
+  finish(tile.function, y);
   CPUACC_UNROLL for (int i = 0; i < M; ++i) {
     if (i < tile.count) lanes.put(tile.to + i * tile.step + c, y[i]);
   }

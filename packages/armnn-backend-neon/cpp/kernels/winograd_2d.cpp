@@ -135,12 +135,7 @@ inline void output_vector(const Winograd2dOutput &tile, int64_t c, const Lanes &
         made[i] += lanes.get(tile.residual + i * tile.row_stride + j * tile.column_stride + c);
       }
     }
-    if (tile.function.function == Function::clamp) {
-      for (Floats &each : made) each = bounded(each, tile.function.a, tile.function.b);
-    } else if (tile.function.function != Function::identity) {
-      apply_all(tile.function, made, M);
-    }
-    scale_all(tile.function, made, M);
+    finish(tile.function, made);
     for (int64_t i = 0; i < M && i < tile.rows; ++i) {
       lanes.put(tile.to + i * tile.row_stride + j * tile.column_stride + c, made[i]);
     }

@@ -10,10 +10,9 @@ namespace {
 
 /* By the parameters of Activation. Refuses what is not computed here. */
 Elementwise activation_function(const Lowering &l) {
-  const Layer &layer = l.layer();
-  const Elementwise function = activation_of(layer.integer(ARMNN_PARAMETER(ARMNN_ACTIVATION_FUNCTION)),
-                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_A))),
-                                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ACTIVATION_B))));
+  const Elementwise function = activation_of(l.integer(ARMNN_PARAMETER(ARMNN_ACTIVATION_FUNCTION)),
+                                             l.real32(ARMNN_PARAMETER(ARMNN_ACTIVATION_A)),
+                                             l.real32(ARMNN_PARAMETER(ARMNN_ACTIVATION_B)));
   require(function.function != Function::identity, "this function is not computed here");
   return function;
 }
@@ -24,8 +23,7 @@ void lower_int8_activation(Lowering &l) { lower_int8_function(l, activation_func
 
 void lower_prelu(Lowering &l) {
   require_floats(l);
-  const BinaryOperands operands = operands_of(l);
-  l.add(prelu(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast));
+  l.add(prelu(operands_of(l)));
 }
 
 }  // namespace

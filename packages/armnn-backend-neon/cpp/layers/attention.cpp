@@ -43,19 +43,18 @@ AttentionSizes sizes_of(const Lowering &l) {
 
 void lower_attention(Lowering &l) {
   const AttentionSizes sizes = sizes_of(l);
-  const Layer &layer = l.layer();
   Shape steps;
   if (l.has_input(3)) {
     require(l.input(3).type == ARMNN_FLOAT32 || l.input(3).type == ARMNN_BOOLEAN,
             "the mask must be Boolean or Float32", 3);
     steps = mask_steps(l.input(3).shape, {sizes.batch, sizes.heads, sizes.queries, sizes.keys});
   }
-  const double scale = layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
+  const double scale = l.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SCALE));
   const double usual = 1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(sizes.depth, 1)));
-  const bool is_from_end = layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END)) != 0;
+  const bool is_from_end = l.flag(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL_FROM_END));
   const AttentionRules rules{static_cast<float>(scale == 0.0 ? usual : scale),
-                             static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP))),
-                             layer.integer(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)) != 0,
+                             l.real32(ARMNN_PARAMETER(ARMNN_ATTENTION_SOFTCAP)),
+                             l.flag(ARMNN_PARAMETER(ARMNN_ATTENTION_CAUSAL)),
                              1 + (is_from_end ? sizes.keys - sizes.queries : 0)};
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2), l.has_input(3) ? l.in(3) : kNone};
   l.add(attention(std::move(inputs), l.out(), sizes, rules, std::move(steps)));
@@ -74,7 +73,7 @@ void lower_rotary_embedding(Lowering &l) {
           "the angles do not fit to the input", 1);
   std::vector<TensorId> inputs{l.in(0), l.in(1), l.in(2)};
   l.add(rotary_embedding(std::move(inputs), l.out(), shape, pairs, items == 1 ? 0 : shape[2] * pairs,
-                         l.layer().integer(ARMNN_PARAMETER(ARMNN_ROTARY_EMBEDDING_INTERLEAVED)) != 0));
+                         l.flag(ARMNN_PARAMETER(ARMNN_ROTARY_EMBEDDING_INTERLEAVED))));
 }
 
 }  // namespace

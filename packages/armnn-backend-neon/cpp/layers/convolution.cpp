@@ -157,21 +157,15 @@ void lower_depthwise(Lowering &l) {
   const DepthwiseLayer d = depthwise_of(l);
   const TensorId input = l.in(0, d.order);
   const TensorId bias = bias_of(l);
-  if (d.is_single()) {
-    const Shape strides = {1, d.windows.window_width * d.outputs, d.outputs};
-    const TensorId ordered = depthwise_weights(l, strides, d.windows);
-    l.add(depthwise_convolution(input, ordered, bias, l.out(0, d.order), d.windows));
-    return;
-  }
-  const WeightLayout layout = d.layout();
-  const TensorId right = l.in(1);
+  const Shape strides = {1, d.windows.window_width * d.outputs, d.outputs};
+  const TensorId weights = d.is_single() ? depthwise_weights(l, strides, d.windows) : l.in(1);
+  const int64_t multiplier = d.is_single() ? 1 : d.multiplier();
+  const WeightedTensors tensors{input, weights, bias, l.out(0, d.order)};
+  if (d.is_single()) return l.add(depthwise_convolution(tensors, d.windows));
   if (d.windows.channels == 1 && suits_direct(d.windows)) {
-    const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
-    l.add(direct_convolution(input, right, bias, l.out(0, d.order), d.windows, direct));
-    return;
+    return l.add(direct_convolution(tensors, d.windows, single_channel_layout(d.windows, d.outputs)));
   }
-  l.add(indirect_convolution(input, right, bias, l.out(0, d.order), d.windows, layout, d.windows.channels,
-                             d.multiplier()));
+  l.add(indirect_convolution(tensors, d.windows, d.layout(), d.windows.channels, multiplier));
 }
 
 /* The image with zeros around it, channels last; order is that of the tensor before. */
@@ -190,8 +184,7 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
   for (const int32_t axis : order) box.from.push_back(own[place_of(from, axis)]);
   const TensorId image = l.in(0, from);
   const TensorId result = l.temporary(ARMNN_FLOAT32, to);
-  l.add<CopyBoxes>(std::vector<TensorId>{image}, result, std::vector<CopyBox>{box},
-                   std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(Ends{image, result}, std::move(box), std::vector<std::byte>(sizeof(float)));
   w.height = height;
   w.width = width;
   w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = 0;
@@ -201,25 +194,22 @@ TensorId padded(Lowering &l, const Order &order, Windows &windows) {
 /* Weights [columns, KH, KW, I]. */
 void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId bias, TensorId out, Windows windows,
                    int64_t columns) {
-  const int64_t width = windows.window_width * windows.channels;
   if (suits_direct(windows) && l.fast_math().has_bfloat16 && columns >= costs::kWidestLanes) {
     /* The numbers of a tap are contiguous once the padding is there. */
-    const WeightLayout layout{windows.window_height, width, width, 1, columns, windows.window_height * width};
+    const WeightLayout layout = direct_layout(windows, columns);
     const TensorId image = padded(l, order, windows);
     windows.window_width = 1;
-    l.add(indirect_convolution(image, weights, bias, out, windows, layout, 1, 0));
-    return;
+    return l.add(indirect_convolution({image, weights, bias, out}, windows, layout));
   }
   if (suits_direct(windows)) {
     /* An image that has to be reordered gets its padding on the way. */
     const TensorId image = l.order(0) == order ? l.in(0, order) : padded(l, order, windows);
-    l.add(direct_convolution(image, weights, bias, out, windows, direct_layout(windows, columns)));
-    return;
+    return l.add(direct_convolution({image, weights, bias, out}, windows, direct_layout(windows, columns)));
   }
   const int64_t depth = windows.channels;
   const int64_t taps = windows.window_height * windows.window_width;
   const WeightLayout layout{taps, depth, depth, 1, columns, taps * depth};
-  l.add(indirect_convolution(l.in(0, order), weights, bias, out, windows, layout, 1, 0));
+  l.add(indirect_convolution({l.in(0, order), weights, bias, out}, windows, layout));
 }
 
 void lower_direct(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
@@ -242,15 +232,13 @@ void lower_blocked(Lowering &l, const Order &order, const Windows &windows, bool
   const Windows wide = blocked_windows(windows, together);
   const int64_t width = wide.output_width * together;
   if (width == windows.output_width) {
-    add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
-    return;
+    return add_ungrouped(l, order, weights, bias, l.out(0, order), wide, together * columns);
   }
   const Shape shape{windows.batch, windows.output_height, width, columns};
   const TensorId made = l.temporary(ARMNN_FLOAT32, shape);
   add_ungrouped(l, order, weights, bias, made, wide, together * columns);
   const Shape kept{windows.batch, windows.output_height, windows.output_width, columns};
-  l.add<CopyBoxes>(std::vector<TensorId>{made}, l.out(0, order),
-                   std::vector<CopyBox>{{kept, strides_of(shape), strides_of(kept), 0, 0}});
+  l.add<CopyBoxes>(Ends{made, l.out(0, order)}, CopyBox{kept, strides_of(shape), strides_of(kept)});
 }
 
 void lower_convolution(Lowering &l) {
@@ -272,20 +260,14 @@ void lower_convolution(Lowering &l) {
   }
   const TensorId input = l.in(0, order);
   const TensorId bias = bias_of(l);
-  if (groups > 1 && depth == 1 && columns == 1) {
-    const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
-    const TensorId ordered = depthwise_weights(l, strides, windows);
-    l.add(depthwise_convolution(input, ordered, bias, l.out(0, order), windows));
-    return;
-  }
-  const TensorId right = l.in(1);
-  if (side > 0) {
-    l.add(winograd_2d_convolution(input, right, bias, l.out(0, order), windows, layout, side));
-  } else if (filter.outputs > 0) {
-    l.add(winograd_1d_convolution(input, right, bias, l.out(0, order), windows, layout, filter));
-  } else {
-    l.add(indirect_convolution(input, right, bias, l.out(0, order), windows, layout, groups, c.group_stride()));
-  }
+  const bool is_depthwise = groups > 1 && depth == 1 && columns == 1;
+  const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
+  const TensorId weights = is_depthwise ? depthwise_weights(l, strides, windows) : l.in(1);
+  const WeightedTensors tensors{input, weights, bias, l.out(0, order)};
+  if (is_depthwise) return l.add(depthwise_convolution(tensors, windows));
+  if (side > 0) return l.add(winograd_2d_convolution(tensors, windows, layout, side));
+  if (filter.outputs > 0) return l.add(winograd_1d_convolution(tensors, windows, layout, filter));
+  l.add(indirect_convolution(tensors, windows, layout, groups, c.group_stride()));
 }
 
 /* Refuses depthwise weights that do not fit into 8 bits when their zero point is taken off. */
@@ -299,21 +281,18 @@ void lower_int8_depthwise(Lowering &l) {
   l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   Int8Params params = int8_params_of(l, 3, d.outputs, l.has_input(2));
   const TensorId input = l.in(0, d.order);
-  const TensorId right = l.in(1);
+  const WeightedTensors tensors{input, l.in(1), kNone, l.out(0, d.order)};
   if (d.is_single()) {
     require_narrow(params);
     const Int8WeightSteps steps{1, d.windows.window_width * d.outputs, d.outputs};
-    l.add(int8_depthwise_convolution(input, right, l.out(0, d.order), d.windows, steps, std::move(params)));
-    return;
+    return l.add(int8_depthwise_convolution(tensors, d.windows, steps, std::move(params)));
   }
-  const WeightLayout layout = d.layout();
   if (d.windows.channels == 1 && suits_int8_direct(d.windows, params)) {
     const WeightLayout direct = single_channel_layout(d.windows, d.outputs);
-    l.add(int8_direct_convolution(input, right, l.out(0, d.order), d.windows, direct, std::move(params)));
-    return;
+    return l.add(int8_direct_convolution(tensors, d.windows, direct, std::move(params)));
   }
-  l.add(int8_indirect_convolution(input, right, l.out(0, d.order), d.windows, layout, d.windows.channels,
-                                  d.multiplier(), std::move(params)));
+  l.add(int8_indirect_convolution(tensors, d.windows, d.layout(), d.windows.channels, d.multiplier(),
+                                  std::move(params)));
 }
 
 void lower_int8_convolution(Lowering &l) {
@@ -323,23 +302,20 @@ void lower_int8_convolution(Lowering &l) {
   const int64_t groups = c.groups();
   Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
   const TensorId input = l.in(0, order);
-  if (groups > 1 && depth == 1 && c.columns() == 1) {
-    require_narrow(params);
-    const Int8WeightSteps steps{c.taps(), windows.window_width, 1}; /* the same in both layouts */
-    const TensorId right = l.in(1);
-    l.add(int8_depthwise_convolution(input, right, l.out(0, order), windows, steps, std::move(params)));
-    return;
-  }
+  const bool is_depthwise = groups > 1 && depth == 1 && c.columns() == 1;
   const bool is_direct = groups == 1 && suits_int8_direct(windows, params);
   /* Weights with the channels last, in whose rows taps are contiguous as they are in the image. */
   const TensorId right = l.in(1, is_direct && !is_last ? channels_last(4) : plain_order(4));
-  if (is_direct) {
-    const WeightLayout layout = direct_layout(windows, c.columns());
-    l.add(int8_direct_convolution(input, right, l.out(0, order), windows, layout, std::move(params)));
-    return;
+  const WeightedTensors tensors{input, right, kNone, l.out(0, order)};
+  if (is_depthwise) {
+    require_narrow(params);
+    const Int8WeightSteps steps{c.taps(), windows.window_width, 1}; /* the same in both layouts */
+    return l.add(int8_depthwise_convolution(tensors, windows, steps, std::move(params)));
   }
-  l.add(int8_indirect_convolution(input, right, l.out(0, order), windows, c.layout(), groups, c.group_stride(),
-                                  std::move(params)));
+  if (is_direct) {
+    return l.add(int8_direct_convolution(tensors, windows, direct_layout(windows, c.columns()), std::move(params)));
+  }
+  l.add(int8_indirect_convolution(tensors, windows, c.layout(), groups, c.group_stride(), std::move(params)));
 }
 
 void lower_convolution_integer(Lowering &l) {
@@ -366,7 +342,7 @@ void lower_transposed(Lowering &l) {
   const TensorId input = l.in(0, c.order);
   /* Every block is as large as the window if blocks tile the output; else it is one element. */
   const TensorId bias = repeated_bias(l, c.outputs, c.taps());
-  l.add(transposed_convolution(input, l.in(1), bias, l.out(0, c.order), w, window));
+  l.add(transposed_convolution({input, l.in(1), bias, l.out(0, c.order)}, w, window));
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ bool lower_with_number(Lowering &l, Arithmetic operation) {
     const Elementwise function = as_function(operation, *static_cast<const float *>(one.read()), i == 0);
     if (function.function == Function::identity) continue;
     const Order order = l.order(1 - i);
-    const TensorId from = l.in(1 - i, order);
-    l.add(apply_function(from, l.out(0, order), function));
+    l.add(apply_function({l.in(1 - i, order), l.out(0, order)}, function));
     return true;
   }
   return false;
@@ -69,9 +68,8 @@ std::optional<AppliedFunction> function_to(const Graph &graph, TensorId to) {
 bool lower_swish(Lowering &l, const BinaryOperands &operands) {
   if (!operands.broadcast.is_plain()) return false;
   const Graph &graph = l.graph();
-  for (const size_t side : {size_t{0}, size_t{1}}) {
-    const TensorId x = operands.tensors[side];
-    const std::optional<AppliedFunction> gate = function_to(graph, operands.tensors[1 - side]);
+  for (const auto &[x, other] : {std::pair(operands.x, operands.y), std::pair(operands.y, operands.x)}) {
+    const std::optional<AppliedFunction> gate = function_to(graph, other);
     if (!gate || gate->function.function != Function::sigmoid) continue;
     float a = 1.0f;
     if (gate->from != x) {
@@ -80,7 +78,7 @@ bool lower_swish(Lowering &l, const BinaryOperands &operands) {
       if (scaling->function.function != Function::linear || scaling->function.b != 0.0f) continue;
       a = scaling->function.a;
     }
-    l.add(apply_function(x, l.out(0, operands.order), Elementwise{Function::swish, a, 0.0f}));
+    l.add(apply_function({x, operands.to}, {Function::swish, a, 0.0f}));
     return true;
   }
   return false;
@@ -91,7 +89,7 @@ void lower_arithmetic(Lowering &l, Arithmetic operation) {
   if (lower_with_number(l, operation)) return;
   const BinaryOperands operands = operands_of(l);
   if (operation == Arithmetic::multiply && lower_swish(l, operands)) return;
-  l.add(combine(operands.tensors[0], operands.tensors[1], l.out(0, operands.order), operands.broadcast, operation));
+  l.add(combine(operands, operation));
 }
 
 /* By the numbers of ElementwiseBinary. */
@@ -150,7 +148,7 @@ void lower_other_function(Lowering &l, int64_t operation) {
 }
 
 void lower_unary(Lowering &l) {
-  const int64_t number = l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_UNARY_OPERATION));
+  const int64_t number = l.integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_UNARY_OPERATION));
   const Function function = unary_of(number);
   const bool has_kernel = l.input(0).type == ARMNN_FLOAT32 && function != Function::identity;
   has_kernel ? lower_function(l, {function, 0.0f, 0.0f}) : lower_other_function(l, number);
@@ -192,7 +190,7 @@ Int8Params binary_params_of(const Lowering &l) {
 
 /* The larger of the factors has 21 bits: sums of two such products fit into 32. */
 void lower_addition(Lowering &l, int32_t sign) {
-  Int8Params params = binary_params_of(l);
+  const Int8Params params = binary_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
   const float x_scale = x.scales[0] / l.output().quantization.scales[0];
@@ -206,80 +204,58 @@ void lower_addition(Lowering &l, int32_t sign) {
   addition.bias =
       (1 << (addition.shift - 1)) - addition.x_factor * x.zero_points[0] - addition.y_factor * y.zero_points[0];
   addition.is_signed = params.left_is_signed;
-  const BinaryOperands operands = operands_of(l);
-  l.add(int8_add(operands, l.out(0, operands.order), std::move(params), addition));
+  addition.requantization = params.requantization();
+  l.add(int8_binary(operands_of(l), addition));
 }
 
 void lower_binary_multiplication(Lowering &l) {
-  Int8Params params = binary_params_of(l);
+  const Int8Params params = binary_params_of(l);
   const Quantization &x = l.input(0).quantization;
   const Quantization &y = l.input(1).quantization;
   const Int8Multiplication multiplication{x.zero_points[0],
                                           y.zero_points[0],
                                           x.scales[0] * y.scales[0] / l.output().quantization.scales[0],
                                           params.left_is_signed,
-                                          {}};
-  const BinaryOperands operands = operands_of(l);
-  l.add(int8_multiply(operands, l.out(0, operands.order), std::move(params), multiplication));
+                                          params.requantization()};
+  l.add(int8_binary(operands_of(l), multiplication));
 }
-
-void lower_int8_sum(Lowering &l, int32_t sign) {
-  if (!lower_int8_with_number(l, sign > 0 ? Arithmetic::add : Arithmetic::subtract)) lower_addition(l, sign);
-}
-
-void lower_int8_multiplication(Lowering &l) {
-  if (!lower_int8_with_number(l, Arithmetic::multiply)) lower_binary_multiplication(l);
-}
-
-/* What has kernels for one number beside bytes only. */
-void lower_int8_number(Lowering &l, Arithmetic operation) {
-  require(lower_int8_with_number(l, operation), "this operation of two tensors is not computed in integers");
-}
-
-struct Larger {
-  template <typename T>
-  static T of(T x, T y) {
-    return x < y ? y : x;
-  }
-};
-
-struct Smaller {
-  template <typename T>
-  static T of(T x, T y) {
-    return y < x ? y : x;
-  }
-};
 
 /* Of operands in steps of the output: rounding keeps the order of numbers. */
-template <typename Selection>
-void lower_int8_min_max(Lowering &l, Arithmetic operation) {
-  if (lower_int8_with_number(l, operation)) return;
+void lower_int8_min_max(Lowering &l, int64_t number) {
   require(is_int8(l.output()), "the output must have 8 bits");
-  const SpanFunction function = is_signed_int8(l.output().type) ? binary_span<int8_t, int8_t, Selection>
-                                                                : binary_span<uint8_t, uint8_t, Selection>;
-  lower_span_function(l, function, costs::kElementNs, SpanKind::in_output_steps);
+  const armnn_data_type stored = is_signed_int8(l.output().type) ? ARMNN_SIGNED8 : ARMNN_UNSIGNED8;
+  lower_span_function(l, arithmetic_function(number, stored), costs::kElementNs, SpanKind::in_output_steps);
 }
 
 /* By the numbers of ElementwiseBinary. */
-void lower_int8_binary(Lowering &l) {
-  switch (l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION))) {
-    case ARMNN_BINARY_OPERATION_ADD: return lower_int8_sum(l, 1);
-    case ARMNN_BINARY_OPERATION_DIV: return lower_int8_number(l, Arithmetic::divide);
-    case ARMNN_BINARY_OPERATION_MAXIMUM: return lower_int8_min_max<Larger>(l, Arithmetic::maximum);
-    case ARMNN_BINARY_OPERATION_MINIMUM: return lower_int8_min_max<Smaller>(l, Arithmetic::minimum);
-    case ARMNN_BINARY_OPERATION_MUL: return lower_int8_multiplication(l);
-    case ARMNN_BINARY_OPERATION_SUB: return lower_int8_sum(l, -1);
-    case ARMNN_BINARY_OPERATION_SQ_DIFF: return lower_int8_number(l, Arithmetic::squared_difference);
-    default: throw Refusal{"this operation is not computed in integers"};
+void lower_int8_binary(Lowering &l, int64_t number) {
+  const std::optional<Arithmetic> operation = arithmetic_of(number);
+  require(operation.has_value(), "this operation is not computed in integers");
+  if (lower_int8_with_number(l, *operation)) return;
+  switch (*operation) {
+    case Arithmetic::add: return lower_addition(l, 1);
+    case Arithmetic::subtract: return lower_addition(l, -1);
+    case Arithmetic::multiply: return lower_binary_multiplication(l);
+    case Arithmetic::maximum:
+    case Arithmetic::minimum: return lower_int8_min_max(l, number);
+    default: throw Refusal{"this operation of two tensors is not computed in integers"};
   }
 }
+
+/* A layer type that is one of these. */
+template <int64_t kNumber>
+void lower_as(Lowering &l) { lower_binary(l, kNumber); }
+template <int64_t kNumber>
+void lower_int8_as(Lowering &l) { lower_int8_binary(l, kNumber); }
+
+int64_t binary_operation(const Lowering &l) { return l.integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION)); }
 
 void require_truth(const Lowering &l) { require(l.output().type == ARMNN_BOOLEAN, "the output must be Boolean"); }
 
 void lower_comparison(Lowering &l) {
   require_one_type(l);
   require_truth(l);
-  const int64_t number = l.layer().integer(ARMNN_PARAMETER(ARMNN_COMPARISON_OPERATION));
+  const int64_t number = l.integer(ARMNN_PARAMETER(ARMNN_COMPARISON_OPERATION));
   lower_span_function(l, comparison_function(number, l.input(0).type), costs::kElementNs);
 }
 
@@ -287,7 +263,7 @@ void lower_logic(Lowering &l) {
   require_one_type(l);
   require_truth(l);
   require(l.input(0).type == ARMNN_BOOLEAN, "the operands must be Boolean", 0);
-  lower_span_function(l, logical_function(l.layer().integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))),
+  lower_span_function(l, logical_function(l.integer(ARMNN_PARAMETER(ARMNN_LOGICAL_BINARY_OPERATION))),
                       costs::kElementNs);
 }
 
@@ -295,9 +271,7 @@ void lower_where(Lowering &l) {
   require(l.input(0).type == ARMNN_BOOLEAN, "the condition must be Boolean", 0);
   for (const int32_t i : {1, 2}) {
     const Value &operand = l.input(static_cast<size_t>(i));
-    require(operand.type == l.output().type && operand.quantization.scales == l.output().quantization.scales &&
-                operand.quantization.zero_points == l.output().quantization.zero_points &&
-                operand.quantization.axis < 0,
+    require(is_alike(operand, l.output()) && operand.quantization.axis < 0,
             "it must have the output's data type and quantisation", i);
   }
   lower_span_function(l, select_function(element_bytes(l.output().type)), 4 * costs::kElementNs);
@@ -310,8 +284,8 @@ void lower_is_nan(Lowering &l) {
 
 void lower_is_infinite(Lowering &l) {
   require_truth(l);
-  const bool is_positive = l.layer().integer(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_POSITIVE)) != 0;
-  const bool is_negative = l.layer().integer(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_NEGATIVE)) != 0;
+  const bool is_positive = l.flag(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_POSITIVE));
+  const bool is_negative = l.flag(ARMNN_PARAMETER(ARMNN_IS_INF_DETECT_NEGATIVE));
   lower_span_function(l, is_infinite_function(l.input(0).type, is_positive, is_negative), costs::kElementNs);
 }
 
@@ -319,27 +293,20 @@ void lower_is_infinite(Lowering &l) {
 
 std::vector<LayerType> elementwise_layers() {
   return {
-      {ARMNN_LAYER_ADDITION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_ADD); },
-       [](Lowering &l) { lower_int8_sum(l, 1); }},
+      {ARMNN_LAYER_ADDITION, lower_as<ARMNN_BINARY_OPERATION_ADD>, lower_int8_as<ARMNN_BINARY_OPERATION_ADD>},
       {ARMNN_LAYER_COMPARISON, lower_comparison},
-      {ARMNN_LAYER_DIVISION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_DIV); },
-       [](Lowering &l) { lower_int8_number(l, Arithmetic::divide); }},
-      {ARMNN_LAYER_ELEMENTWISE_BINARY,
-       [](Lowering &l) { lower_binary(l, l.layer().integer(ARMNN_PARAMETER(ARMNN_ELEMENTWISE_BINARY_OPERATION))); },
-       lower_int8_binary},
+      {ARMNN_LAYER_DIVISION, lower_as<ARMNN_BINARY_OPERATION_DIV>, lower_int8_as<ARMNN_BINARY_OPERATION_DIV>},
+      {ARMNN_LAYER_ELEMENTWISE_BINARY, [](Lowering &l) { lower_binary(l, binary_operation(l)); },
+       [](Lowering &l) { lower_int8_binary(l, binary_operation(l)); }},
       {ARMNN_LAYER_ELEMENTWISE_UNARY, lower_unary},
       {ARMNN_LAYER_FLOOR, [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
       {ARMNN_LAYER_IS_INF, lower_is_infinite},
       {ARMNN_LAYER_IS_NAN, lower_is_nan},
       {ARMNN_LAYER_LOGICAL_BINARY, lower_logic},
-      {ARMNN_LAYER_MAXIMUM, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MAXIMUM); },
-       [](Lowering &l) { lower_int8_min_max<Larger>(l, Arithmetic::maximum); }},
-      {ARMNN_LAYER_MINIMUM, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MINIMUM); },
-       [](Lowering &l) { lower_int8_min_max<Smaller>(l, Arithmetic::minimum); }},
-      {ARMNN_LAYER_MULTIPLICATION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_MUL); },
-       lower_int8_multiplication},
-      {ARMNN_LAYER_SUBTRACTION, [](Lowering &l) { lower_binary(l, ARMNN_BINARY_OPERATION_SUB); },
-       [](Lowering &l) { lower_int8_sum(l, -1); }},
+      {ARMNN_LAYER_MAXIMUM, lower_as<ARMNN_BINARY_OPERATION_MAXIMUM>, lower_int8_as<ARMNN_BINARY_OPERATION_MAXIMUM>},
+      {ARMNN_LAYER_MINIMUM, lower_as<ARMNN_BINARY_OPERATION_MINIMUM>, lower_int8_as<ARMNN_BINARY_OPERATION_MINIMUM>},
+      {ARMNN_LAYER_MULTIPLICATION, lower_as<ARMNN_BINARY_OPERATION_MUL>, lower_int8_as<ARMNN_BINARY_OPERATION_MUL>},
+      {ARMNN_LAYER_SUBTRACTION, lower_as<ARMNN_BINARY_OPERATION_SUB>, lower_int8_as<ARMNN_BINARY_OPERATION_SUB>},
       {ARMNN_LAYER_WHERE, lower_where},
   };
 }

@@ -11,13 +11,11 @@ namespace {
 void lower_gather(Lowering &l) {
   const Value &in = l.input(0);
   const Value &out = l.output();
-  require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
-              in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
+  require(is_alike(in, out) && in.quantization.axis < 0,
           "input and output must have the same data type and quantisation");
   require_indices(l.input(1), 1);
   require(!in.shape.empty() && elements(in.shape) > 0, "there is nothing to gather from", 0);
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_GATHER_AXIS)), in.shape.size()));
+  const size_t axis = l.axis(in.shape.size(), ARMNN_PARAMETER(ARMNN_GATHER_AXIS));
   Shape expected(in.shape.begin(), in.shape.begin() + static_cast<Shape::difference_type>(axis));
   expected.insert(expected.end(), l.input(1).shape.begin(), l.input(1).shape.end());
   expected.insert(expected.end(), in.shape.begin() + static_cast<Shape::difference_type>(axis) + 1, in.shape.end());
@@ -59,8 +57,7 @@ void lower_slice(Lowering &l) {
     require(first >= 0 && first <= from[i], "the box begins outside of the input");
     box.from_offset += begin[static_cast<size_t>(order[i])] * box.from[i];
   }
-  const TensorId source = l.in(0, order);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
+  l.add<CopyBoxes>(l.ends(order), box);
 }
 
 constexpr int64_t kFarthest = int64_t{1} << 31;
@@ -120,9 +117,9 @@ void lower_strided_slice(Lowering &l) {
   for (const int64_t step : strides) {
     require(step != 0 && step > -kFarthest && step < kFarthest, "a stride is out of range");
   }
-  const int64_t ellipsis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_ELLIPSIS_MASK));
-  const int64_t new_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_NEW_AXIS_MASK));
-  const int64_t shrink_axis = layer.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK));
+  const int64_t ellipsis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_ELLIPSIS_MASK));
+  const int64_t new_axis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_NEW_AXIS_MASK));
+  const int64_t shrink_axis = l.integer(ARMNN_PARAMETER(ARMNN_STRIDED_SLICE_SHRINK_AXIS_MASK));
   const auto bit = [](int64_t mask, size_t i) { return ((mask >> i) & 1) != 0; };
   const auto is_axis = [&](size_t i) { return !bit(ellipsis, i) && !bit(new_axis, i); };
   size_t named = 0;
@@ -148,8 +145,7 @@ void lower_strided_slice(Lowering &l) {
   require(slicing.box.shape.size() == l.output().shape.size() && slicing.axis == shape.size(),
           "the output's rank does not fit to the slice");
   slicing.box.to = strides_of(slicing.box.shape);
-  const TensorId source = l.in(0);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(), std::vector<CopyBox>{slicing.box});
+  l.add<CopyBoxes>(l.ends(), slicing.box);
 }
 
 }  // namespace

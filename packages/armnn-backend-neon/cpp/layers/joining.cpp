@@ -9,8 +9,7 @@ namespace {
 
 void lower_concat(Lowering &l) {
   const Order order = l.common_order();
-  const size_t axis =
-      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CONCAT_AXIS)), order.size()));
+  const size_t axis = place_of(order, l.axis(order.size(), ARMNN_PARAMETER(ARMNN_CONCAT_AXIS)));
   const Shape to = strides_of(in_memory(l.output().shape, order));
   std::vector<TensorId> sources;
   std::vector<CopyBox> boxes;
@@ -26,8 +25,7 @@ void lower_concat(Lowering &l) {
 
 void lower_stack(Lowering &l) {
   const Shape &shape = l.output().shape;
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_STACK_AXIS)), shape.size()));
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_STACK_AXIS));
   const Shape all = strides_of(shape);
   Shape to = all;
   to.erase(to.begin() + static_cast<Shape::difference_type>(axis));
@@ -45,19 +43,15 @@ void lower_splitter(Lowering &l) {
   const Order order = l.order(0);
   const Value &input = l.input(0);
   require(input.quantization.axis < 0, "scales per axis are not carried here", 0);
-  const size_t axis =
-      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SPLITTER_AXIS)), order.size()));
+  const size_t axis = place_of(order, l.axis(order.size(), ARMNN_PARAMETER(ARMNN_SPLITTER_AXIS)));
   const Shape from = strides_of(in_memory(input.shape, order));
   const TensorId source = l.in(0, order);
   int64_t begin = 0;
   for (size_t i = 0; i < l.layer().outputs.size(); ++i) {
     const Value &part = l.output(i);
-    require(part.type == input.type && part.quantization.scales == input.quantization.scales &&
-                part.quantization.zero_points == input.quantization.zero_points,
-            "the parts must have the input's data type and quantisation");
+    require(is_alike(part, input), "the parts must have the input's data type and quantisation");
     const Shape shape = in_memory(part.shape, order);
-    const CopyBox box{shape, from, strides_of(shape), begin * from[axis], 0};
-    l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(i, order), std::vector<CopyBox>{box});
+    l.add<CopyBoxes>(Ends{source, l.out(i, order)}, CopyBox{shape, from, strides_of(shape), begin * from[axis]});
     begin += shape[axis];
   }
 }

@@ -15,18 +15,17 @@ namespace {
 /* What FullyConnected is in floats and in bytes. */
 struct FullyConnected {
   size_t column_axis; /* of the weights */
-  int64_t rows;
-  WeightLayout layout;
+  GemmShape shape;
 };
 
 FullyConnected fully_connected_of(const Lowering &l) {
   const Shape &weights = l.input(1).shape;
   require(weights.size() == 2, "the weights must be a matrix", 1);
-  const bool is_transposed = l.layer().integer(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX)) != 0;
+  const bool is_transposed = l.flag(ARMNN_PARAMETER(ARMNN_FULLY_CONNECTED_TRANSPOSE_WEIGHT_MATRIX));
   const size_t column_axis = is_transposed ? 0 : 1;
   const int64_t columns = weights[column_axis];
   const int64_t rows = elements(l.output().shape) / std::max<int64_t>(1, columns);
-  return {column_axis, rows, matrix_layout(weights[1 - column_axis], columns, is_transposed)};
+  return {column_axis, {matrix_layout(weights[1 - column_axis], columns, is_transposed), rows}};
 }
 
 void lower_fully_connected(Lowering &l) {
@@ -35,15 +34,15 @@ void lower_fully_connected(Lowering &l) {
   const TensorId bias = l.has_input(2) ? l.in(2) : kNone;
   const TensorId left = l.in(0);
   const TensorId right = l.in(1);
-  l.add(gemm(left, right, bias, l.out(), f.layout, f.rows, Shape{}, Shape{}, Shape{}));
+  l.add(gemm({left, right, bias, l.out()}, f.shape));
 }
 
 void lower_int8_fully_connected(Lowering &l) {
   const FullyConnected f = fully_connected_of(l);
-  Int8Params params = int8_params_of(l, f.column_axis, f.layout.columns, l.has_input(2));
+  Int8Params params = int8_params_of(l, f.column_axis, f.shape.layout.columns, l.has_input(2));
   const TensorId left = l.in(0);
   const TensorId right = l.in(1);
-  l.add(int8_gemm(left, right, l.out(), f.layout, f.rows, Shape{}, Shape{}, Shape{}, std::move(params)));
+  l.add(int8_gemm(left, right, l.out(), f.shape, std::move(params)));
 }
 
 /* How many matrices further each axis of the output's batch is; 0 where it broadcasts. */
@@ -62,32 +61,31 @@ Shape batch_steps(const Shape &shape, const Shape &batch) {
 struct BatchMatMul {
   Order left_order; /* in which the left matrices are not transposed */
   size_t column_axis; /* of the right side */
-  int64_t rows;
-  WeightLayout layout; /* of a right matrix */
-  Shape batch;
+  GemmShape shape;
 };
 
 BatchMatMul batch_mat_mul_of(const Lowering &l) {
-  const Layer &layer = l.layer();
   for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
-    const int64_t layout = layer.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
+    const int64_t layout = l.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
     require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
             std::string(name) + " must have the matrices last");
   }
-  require(layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) == 0 &&
-              layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)) == 0,
+  require(!l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) &&
+              !l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)),
           "adjoints are not computed here");
   const Shape &x = l.input(0).shape;
   const Shape &y = l.input(1).shape;
   const Shape &out = l.output().shape;
   require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
-  const bool transposes_x = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X)) != 0;
-  const bool transposes_y = layer.integer(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y)) != 0;
+  const bool transposes_x = l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X));
+  const bool transposes_y = l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y));
   Order left_order = plain_order(x.size());
   if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
   const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
-  return {left_order, y.size() - (transposes_y ? 2 : 1), out[out.size() - 2],
-          matrix_layout(depth, out[out.size() - 1], transposes_y), Shape(out.begin(), out.end() - 2)};
+  const Shape batch(out.begin(), out.end() - 2);
+  return {left_order, y.size() - (transposes_y ? 2 : 1),
+          {matrix_layout(depth, out[out.size() - 1], transposes_y), out[out.size() - 2], batch, batch_steps(x, batch),
+           batch_steps(y, batch)}};
 }
 
 void lower_batch_mat_mul(Lowering &l) {
@@ -95,17 +93,15 @@ void lower_batch_mat_mul(Lowering &l) {
   const BatchMatMul m = batch_mat_mul_of(l);
   const TensorId left = l.in(0, m.left_order);
   const TensorId right = l.in(1);
-  l.add(gemm(left, right, kNone, l.out(), m.layout, m.rows, m.batch, batch_steps(l.input(0).shape, m.batch),
-             batch_steps(l.input(1).shape, m.batch)));
+  l.add(gemm({left, right, kNone, l.out()}, m.shape));
 }
 
 void lower_int8_batch_mat_mul(Lowering &l) {
   const BatchMatMul m = batch_mat_mul_of(l);
-  Int8Params params = int8_params_of(l, m.column_axis, m.layout.columns, false);
+  Int8Params params = int8_params_of(l, m.column_axis, m.shape.layout.columns, false);
   const TensorId left = l.in(0, m.left_order);
   const TensorId right = l.in(1);
-  l.add(int8_gemm(left, right, l.out(), m.layout, m.rows, m.batch, batch_steps(l.input(0).shape, m.batch),
-                  batch_steps(l.input(1).shape, m.batch), std::move(params)));
+  l.add(int8_gemm(left, right, l.out(), m.shape, std::move(params)));
 }
 
 /* The labels of the axes of each operand and of the output. */

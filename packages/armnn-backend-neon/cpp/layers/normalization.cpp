@@ -19,33 +19,27 @@ CPUACC_SHARED(BETA, SOFTMAX, LOG_SOFTMAX);
 void lower_other_softmax(Lowering &l, bool takes_logarithm) {
   require(l.input(0).type == ARMNN_FLOAT64 && l.output().type == ARMNN_FLOAT64,
           std::string(type_name(l.input(0).type)) + " is not computed here", 0);
-  require(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)) == 1.0, "a factor other than 1 is not computed here");
+  require(l.real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)) == 1.0, "a factor other than 1 is not computed here");
   const Shape &shape = l.input(0).shape;
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), shape.size()));
-  const TensorId from = l.in(0);
-  l.add(along_axis(from, l.out(), along(shape, axis), shape[axis], softmax_function(takes_logarithm), 0));
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
+  l.add(along_axis(l.ends(), along(shape, axis), shape[axis], softmax_function(takes_logarithm)));
 }
 
 void lower_softmax(Lowering &l, bool takes_logarithm) {
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
   if (l.input(0).type != ARMNN_FLOAT32) return lower_other_softmax(l, takes_logarithm);
   require_floats(l);
-  const int64_t axis = whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), l.input(0).shape.size());
+  const int64_t axis = l.axis(l.input(0).shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
   const Order order = with_last(l.order(0), axis);
-  const TensorId from = l.in(0, order);
-  l.add(softmax(from, l.out(0, order), static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA))),
-                takes_logarithm));
+  l.add(softmax(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
 }
 
 void lower_int8_softmax(Lowering &l, bool takes_logarithm) {
   require(is_int8(l.input(0)) && is_int8(l.output()), "input and output must have 8 bits");
   require(!l.input(0).shape.empty(), "a scalar has no axis", 0);
-  const int64_t axis = whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS)), l.input(0).shape.size());
+  const int64_t axis = l.axis(l.input(0).shape.size(), ARMNN_PARAMETER(ARMNN_SOFTMAX_AXIS));
   const Order order = with_last(l.order(0), axis);
-  const TensorId from = l.in(0, order);
-  l.add(int8_softmax(from, l.out(0, order), static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA))),
-                     takes_logarithm));
+  l.add(int8_softmax(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_SOFTMAX_BETA)), takes_logarithm));
 }
 
 CPUACC_SHARED(AXIS, LAYER_NORMALIZATION, RMS_NORMALIZATION);
@@ -56,8 +50,7 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
   require_floats(l);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const int64_t given = l.layer().integer(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
-  const auto axis = static_cast<size_t>(whole_axis(given, shape.size()));
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_AXIS));
   const int64_t length = elements(shape, axis, shape.size());
   const auto factor = [&](size_t i) {
     if (!l.has_input(i)) return kNone;
@@ -72,22 +65,20 @@ void lower_normalize(Lowering &l, bool subtracts_mean) {
   const TensorId gamma = factor(1);
   const TensorId beta = subtracts_mean ? factor(2) : kNone;
   const TensorId from = l.in(0);
-  l.add(normalize(from, gamma, beta, l.out(), length,
-                  static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_EPS))),
+  l.add(normalize({from, gamma, beta, l.out()}, length, l.real32(ARMNN_PARAMETER(ARMNN_LAYER_NORMALIZATION_EPS)),
                   subtracts_mean));
 }
 
 void lower_batch_normalization(Lowering &l) {
   require_floats(l);
   const size_t rank = l.input(0).shape.size();
-  const bool is_last =
-      l.layer().integer(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
+  const bool is_last = l.integer(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
   const Order order = is_last ? plain_order(rank) : channels_last(rank);
   const float *mean = l.constant(1, "the mean");
   const float *variance = l.constant(2, "the variance");
   const float *beta = l.constant(3, "beta");
   const float *gamma = l.constant(4, "gamma");
-  const double eps = l.layer().real(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_EPS));
+  const double eps = l.real(ARMNN_PARAMETER(ARMNN_BATCH_NORMALIZATION_EPS));
   const int64_t channels = elements(l.input(1).shape);
   std::vector<float> scale;
   std::vector<float> shift;
@@ -109,7 +100,7 @@ CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, L2_NORMALIZATION);
 CPUACC_SHARED(DATA_LAYOUT, GROUP_NORMALIZATION, NORMALIZATION);
 
 bool is_channels_last(const Lowering &l) {
-  return l.layer().integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
+  return l.integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_DATA_LAYOUT)) == ARMNN_DATA_LAYOUT_NHWC;
 }
 
 /* The order in which the channels are before the spatial axes, whatever the layer's data_layout. */
@@ -128,15 +119,14 @@ Order channels_behind(const Lowering &l) {
   return is_channels_last(l) ? plain_order(rank) : channels_last(rank);
 }
 
-void lower_groups(Lowering &l, int64_t groups, double eps, TensorId gamma, TensorId beta, float factor,
+void lower_groups(Lowering &l, int64_t groups, float eps, TensorId gamma, TensorId beta, float factor,
                   float offset) {
   const Order order = channels_first(l);
   const Shape shape = in_memory(l.input(0).shape, order);
   require(groups > 0 && shape[1] % groups == 0, "the groups do not divide the channels");
-  const GroupSizes sizes{elements(shape) == 0 ? 0 : shape[0] * groups, shape[1] / groups,
-                         elements(shape, 2, shape.size()), groups};
+  const GroupSizes sizes{shape[1] / groups, elements(shape, 2, shape.size()), groups};
   const TensorId from = l.in(0, order);
-  l.add(normalize_groups(from, gamma, beta, l.out(0, order), sizes, static_cast<float>(eps), factor, offset));
+  l.add(normalize_groups({from, gamma, beta, l.out(0, order)}, sizes, eps, factor, offset));
 }
 
 void lower_group_normalization(Lowering &l) {
@@ -149,44 +139,39 @@ void lower_group_normalization(Lowering &l) {
     return l.in(i);
   };
   const TensorId gamma = each(1);
-  lower_groups(l, l.layer().integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_NUM_GROUPS)),
-               l.layer().real(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_EPS)), gamma, each(2), 1.0f, 0.0f);
+  lower_groups(l, l.integer(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_NUM_GROUPS)),
+               l.real32(ARMNN_PARAMETER(ARMNN_GROUP_NORMALIZATION_EPS)), gamma, each(2), 1.0f, 0.0f);
 }
 
 void lower_instance_normalization(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
-  const Layer &layer = l.layer();
   const int64_t channels = in_memory(l.input(0).shape, channels_first(l))[1];
-  lower_groups(l, std::max<int64_t>(channels, 1), layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_EPS)),
-               kNone, kNone, static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_GAMMA))),
-               static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_BETA))));
+  lower_groups(l, std::max<int64_t>(channels, 1), l.real32(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_EPS)),
+               kNone, kNone, l.real32(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_GAMMA)),
+               l.real32(ARMNN_PARAMETER(ARMNN_INSTANCE_NORMALIZATION_BETA)));
 }
 
 void lower_l2_normalization(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() >= 2, "the rank must be 2 or more", 0);
   const Order order = channels_behind(l);
-  const TensorId from = l.in(0, order);
-  l.add(l2_normalize(from, l.out(0, order),
-                     static_cast<float>(l.layer().real(ARMNN_PARAMETER(ARMNN_L2_NORMALIZATION_EPS)))));
+  l.add(l2_normalize(l.ends(order), l.real32(ARMNN_PARAMETER(ARMNN_L2_NORMALIZATION_EPS))));
 }
 
 void lower_local_response(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
-  const Layer &layer = l.layer();
-  require(layer.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
+  require(l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
               ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS,
           "only neighbouring channels are computed here");
-  const int64_t size = layer.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_SIZE));
+  const int64_t size = l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_SIZE));
   require(size >= 0, "norm_size must not be negative");
   const Order order = channels_behind(l);
-  const TensorId from = l.in(0, order);
-  l.add(local_response(from, l.out(0, order), size / 2,
-                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_ALPHA))),
-                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_BETA))),
-                       static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_NORMALIZATION_K)))));
+  l.add(local_response(l.ends(order), size / 2,
+                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_ALPHA)),
+                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_BETA)),
+                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_K))));
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 /* Conversions between data types. */
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
+#include "operations/pointwise/format_conversion.h"
 #include "operations/pointwise/functions.h"
-#include "operations/pointwise/half_conversion.h"
-#include "operations/quantised/conversion.h"
 #include "operations/quantised/quantised.h"
 #include "operations/storage/formats.h"
 
@@ -25,9 +24,7 @@ void lower_dequantize(Lowering &l) {
   require(is_quantized(in.type) && in.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are dequantised here", 0);
   require(l.output().type == ARMNN_FLOAT32, "the output must be Float32");
-  const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  l.add<Dequantize>(from, l.out(0, order));
+  l.add<FormatConversion>(l.ends(l.order(0)), in.type, true);
 }
 
 void lower_quantize(Lowering &l) {
@@ -36,9 +33,7 @@ void lower_quantize(Lowering &l) {
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(is_quantized(out.type) && out.quantization.scales.size() == 1,
           "only 8 and 16 bits with one scale are quantised here");
-  const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  l.add<Quantize>(from, l.out(0, order));
+  l.add<FormatConversion>(l.ends(l.order(0)), out.type, false);
 }
 
 /* A requantisation. */
@@ -50,8 +45,7 @@ bool lower_to_or_from_half(Lowering &l) {
   const armnn_data_type to_type = l.output().type;
   const Order order = l.order(0);
   if (is_half(from_type) && to_type == ARMNN_FLOAT32) {
-    const TensorId from = l.in(0, order);
-    l.add<HalfToFloat32>(from, l.out(0, order), half_format_of(from_type));
+    l.add<FormatConversion>(l.ends(order), from_type, true);
     return true;
   }
   const Convert to_odd = converter_to_odd(from_type);
@@ -59,10 +53,10 @@ bool lower_to_or_from_half(Lowering &l) {
   TensorId from = l.in(0, order);
   if (to_odd != nullptr) {
     const TensorId rounded = l.temporary(ARMNN_FLOAT32, in_memory(l.input(0).shape, order));
-    l.add(cast(from, rounded, to_odd));
+    l.add(cast({from, rounded}, to_odd));
     from = rounded;
   }
-  l.add<Float32ToHalf>(from, l.out(0, order), half_format_of(to_type));
+  l.add<FormatConversion>(Ends{from, l.out(0, order)}, to_type, false);
   return true;
 }
 
@@ -72,9 +66,7 @@ void lower_cast(Lowering &l) {
   const Convert convert = converter(l.input(0).type, l.output().type);
   require(convert != nullptr,
           std::string(type_name(l.input(0).type)) + " is not cast to " + type_name(l.output().type) + " here");
-  const Order order = l.order(0);
-  const TensorId from = l.in(0, order);
-  l.add(cast(from, l.out(0, order), convert));
+  l.add(cast(l.ends(l.order(0)), convert));
 }
 
 void lower_dynamic_quantise(Lowering &l) {

@@ -89,14 +89,13 @@ void require_plain_cell(const Lowering &l) {
 /* Args: outputs: the outputs of all steps, the last output, the last cell. */
 void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &outputs) {
   require_plain_cell(l);
-  const Layer &layer = l.layer();
   const int64_t width = l.input(0).shape.back();
   const int64_t units = reading.units;
   const int64_t columns = 4 * units;
   const Shape state{reading.batch, units};
   require(l.input(1).shape == state && l.input(2).shape == state, "the states do not fit to the input", 1);
-  const bool has_peepholes = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED)) != 0;
-  const Parameters parameters(l, layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)) != 0);
+  const bool has_peepholes = l.flag(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED));
+  const Parameters parameters(l, l.flag(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)));
   const TensorId weights =
       l.constant_tensor({columns, width}, parameters.stacked(&Gate::weights, {units, width}, true));
   const TensorId recurrent =
@@ -113,18 +112,17 @@ void lower_sequence(Lowering &l, Reading reading, const std::vector<size_t> &out
   std::vector<TensorId> inputs{added, recurrent, bias, kNone, l.in(1), l.in(2), peepholes};
   std::vector<TensorId> results;
   for (const size_t i : outputs) results.push_back(l.out(i));
-  const Elementwise function = function_of(layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC)));
+  const Elementwise function = function_of(l.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC)));
   const Elementwise logistic{Function::sigmoid, 0.0f, 0.0f};
   l.add<LstmSequence>(std::move(inputs), std::move(results), reading, 0.0f,
-                      static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL))),
+                      l.real32(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL)),
                       std::vector<Elementwise>{logistic, function, function}, false);
 }
 
 void lower_unidirectional(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   require(shape.size() == 3 && l.input(2).shape.size() == 2, "the rank must be 3", 0);
-  const bool is_time_major =
-      l.layer().integer(ARMNN_PARAMETER(ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_TIME_MAJOR)) != 0;
+  const bool is_time_major = l.flag(ARMNN_PARAMETER(ARMNN_UNIDIRECTIONAL_SEQUENCE_LSTM_TIME_MAJOR));
   lower_sequence(l,
                  {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], l.input(2).shape[1], 1, false,
                   is_time_major},
@@ -142,22 +140,21 @@ void add_transposed(std::vector<float> &all, const std::vector<float> &matrix, i
 /* A step that keeps its gates in the steps of the scratch buffer. */
 void lower_rounded_step(Lowering &l) {
   require_plain_cell(l);
-  const Layer &layer = l.layer();
   const RoundedLstm::Sizes sizes{l.input(0).shape[0], l.input(0).shape[1], l.input(2).shape[1]};
   const int64_t units = sizes.units;
   require(units > 0, "a cell without units is not computed here", 2);
   const Shape state{sizes.batch, units};
   require(l.input(1).shape == state && l.input(2).shape == state, "the states do not fit to the input", 1);
-  const bool is_coupled = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED)) != 0;
-  const bool has_peepholes = layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED)) != 0;
+  const bool is_coupled = l.flag(ARMNN_PARAMETER(ARMNN_LSTM_CIFG_ENABLED));
+  const bool has_peepholes = l.flag(ARMNN_PARAMETER(ARMNN_LSTM_PEEPHOLE_ENABLED));
   const Parameters parameters(l, is_coupled);
   std::vector<float> weights;
   add_transposed(weights, parameters.stacked(&Gate::weights, {units, sizes.width}, true), 4 * units);
   add_transposed(weights, parameters.stacked(&Gate::recurrent, {units, units}, true), 4 * units);
   const std::vector<float> &cell_scales = l.output(2).steps.scales;
   const RoundedLstm::Rules rules{l.output(0).steps.scales[0], cell_scales.empty() ? 0.0f : cell_scales[0],
-                                 static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL))),
-                                 function_of(layer.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC))), is_coupled};
+                                 l.real32(ARMNN_PARAMETER(ARMNN_LSTM_CLIPPING_THRES_CELL)),
+                                 function_of(l.integer(ARMNN_PARAMETER(ARMNN_LSTM_ACTIVATION_FUNC))), is_coupled};
   std::vector<TensorId> inputs{l.in(0),
                                l.in(1),
                                l.in(2),
@@ -187,8 +184,7 @@ void lower_step(Lowering &l) {
     lower_sequence(l, {1, shape[0], l.input(2).shape[1], 1, false, true}, {3, 1, 2});
   }
   /* The values of the scratch buffer are open. */
-  l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(0), std::vector<CopyBox>{},
-                   std::vector<std::byte>(sizeof(float)));
+  l.add<CopyBoxes>(std::vector<TensorId>{}, l.out(), std::vector<CopyBox>{}, std::vector<std::byte>(sizeof(float)));
 }
 
 }  // namespace

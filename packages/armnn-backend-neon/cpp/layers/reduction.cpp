@@ -71,7 +71,7 @@ ReducedAxes reduced_axes_of(const Lowering &l) {
     is_behind = is_behind || (counts && size != 1);
     (counts ? result.count : is_behind ? result.inner : result.outer) *= size;
   }
-  result.left = left_order(order, is_reduced, l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_KEEP_DIMS)) != 0);
+  result.left = left_order(order, is_reduced, l.flag(ARMNN_PARAMETER(ARMNN_REDUCE_KEEP_DIMS)));
   require(result.left.size() == l.output().shape.size(), "the output's rank is not that of what is left");
   return result;
 }
@@ -84,16 +84,14 @@ void lower_other_reduction(Lowering &l, Reduction reduction, const ReducedAxes &
   require(compute != nullptr, std::string(type_name(type)) + " is not computed here", 0);
   const bool is_extreme = reduction == Reduction::maximum || reduction == Reduction::minimum;
   require(axes.count > 0 || !is_extreme, "there is no element to choose from", 0);
-  const TensorId from = l.in(0, axes.order);
-  l.add(along_axis(from, l.out(0, axes.left), Along{axes.outer, axes.count, axes.inner}, 1, compute, 0));
+  l.add(along_axis(l.ends(axes.order, axes.left), Along{axes.outer, axes.count, axes.inner}, 1, compute));
 }
 
 void lower_reduction(Lowering &l, Reduction reduction) {
   const ReducedAxes axes = reduced_axes_of(l);
   if (l.input(0).type != ARMNN_FLOAT32) return lower_other_reduction(l, reduction, axes);
   require_floats(l);
-  const TensorId from = l.in(0, axes.order);
-  l.add(reduce(from, l.out(0, axes.left), reduction, axes.outer, axes.count, axes.inner));
+  l.add(reduce(l.ends(axes.order, axes.left), reduction, axes.outer, axes.count, axes.inner));
 }
 
 Reduction reduction_of(int64_t number) {
@@ -108,7 +106,7 @@ Reduction reduction_of(int64_t number) {
 }
 
 void lower_reduce(Lowering &l) {
-  lower_reduction(l, reduction_of(l.layer().integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION))));
+  lower_reduction(l, reduction_of(l.integer(ARMNN_PARAMETER(ARMNN_REDUCE_REDUCE_OPERATION))));
 }
 
 /* The average over a window that is a column as high as there are elements. */
@@ -122,8 +120,7 @@ void lower_int8_mean(Lowering &l) {
   windows.channels = axes.inner;
   windows.width = windows.window_width = windows.output_height = windows.output_width = 1;
   windows.stride_y = windows.stride_x = windows.dilation_y = windows.dilation_x = 1;
-  const TensorId input = l.in(0, axes.order);
-  l.add(int8_pool(input, l.out(0, axes.left), windows, Int8PoolingKind{}, scale_between(l), std::move(params)));
+  l.add(int8_pool(l.ends(axes.order, axes.left), windows, Int8PoolingKind{}, scale_between(l), std::move(params)));
 }
 
 CPUACC_SHARED(AXIS, CUM_SUM, CUM_PROD);
@@ -139,23 +136,19 @@ void lower_scan(Lowering &l, bool is_product) {
           "the output must be as the input");
   const AxisFunction compute = scan_function(l.input(0).type, is_product);
   require(compute != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS)), shape.size()));
-  const int64_t flags = (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_EXCLUSIVE)) != 0 ? kExclusive : 0) |
-                        (l.layer().integer(ARMNN_PARAMETER(ARMNN_CUM_SUM_REVERSE)) != 0 ? kReverse : 0);
-  const TensorId from = l.in(0);
-  l.add(along_axis(from, l.out(), along(shape, axis), shape[axis], compute, flags));
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_CUM_SUM_AXIS));
+  const int64_t flags = (l.flag(ARMNN_PARAMETER(ARMNN_CUM_SUM_EXCLUSIVE)) ? kExclusive : 0) |
+                        (l.flag(ARMNN_PARAMETER(ARMNN_CUM_SUM_REVERSE)) ? kReverse : 0);
+  l.add(along_axis(l.ends(), along(shape, axis), shape[axis], compute, flags));
 }
 
 void lower_arg_min_max(Lowering &l) {
   require_index_output(l.output().type);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const auto axis =
-      static_cast<int32_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_AXIS)), shape.size()));
+  const auto axis = static_cast<int32_t>(l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_AXIS)));
   require(shape[static_cast<size_t>(axis)] > 0, "the axis has no element to choose from", 0);
-  const bool is_largest =
-      l.layer().integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION)) == ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
+  const bool is_largest = l.integer(ARMNN_PARAMETER(ARMNN_ARG_MIN_MAX_FUNCTION)) == ARMNN_ARG_MIN_MAX_FUNCTION_MAX;
   const FindBest find = argminmax_function(l.input(0).type, is_largest);
   require(find != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const Order order = l.order(0);
@@ -164,8 +157,7 @@ void lower_arg_min_max(Lowering &l) {
     if (each != axis) left.push_back(each - (each > axis ? 1 : 0));
   }
   require(l.output().shape.size() == left.size(), "the output's rank does not fit");
-  const TensorId from = l.in(0, order);
-  l.add(arg_min_max(from, l.out(0, left), along(in_memory(shape, order), place_of(order, axis)), find));
+  l.add(arg_min_max(l.ends(order, left), along(in_memory(shape, order), place_of(order, axis)), find));
 }
 
 }  // namespace

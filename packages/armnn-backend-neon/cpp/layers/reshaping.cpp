@@ -47,8 +47,7 @@ void lower_broadcast(Lowering &l) {
     const size_t axis = to.size() - from.size() + i;
     if (from[i] != 1) box.from[axis] = strides[i];
   }
-  const TensorId source = l.in(0);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(), std::vector<CopyBox>{box});
+  l.add<CopyBoxes>(l.ends(), box);
 }
 
 /* An axis seen as [groups, members] becomes [members, groups]. */
@@ -56,9 +55,8 @@ void lower_channel_shuffle(Lowering &l) {
   require_alike(l);
   const Order order = l.common_order();
   const Shape shape = in_memory(l.input(0).shape, order);
-  const size_t axis =
-      place_of(order, whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_AXIS)), order.size()));
-  const int64_t groups = l.layer().integer(ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_NUM_GROUPS));
+  const size_t axis = place_of(order, l.axis(order.size(), ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_AXIS)));
+  const int64_t groups = l.integer(ARMNN_PARAMETER(ARMNN_CHANNEL_SHUFFLE_NUM_GROUPS));
   require(groups > 0 && shape[axis] % groups == 0, "the groups do not divide the axis");
   const int64_t members = shape[axis] / groups;
   const int64_t outer = elements(shape, 0, axis);
@@ -69,12 +67,7 @@ void lower_channel_shuffle(Lowering &l) {
                     {size, groups * inner, inner, 1},
                     0,
                     0};
-  const TensorId source = l.in(0, order);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
-}
-
-void add_box(Lowering &l, TensorId source, TensorId to, CopyBox box) {
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, to, std::vector<CopyBox>{std::move(box)});
+  l.add<CopyBoxes>(l.ends(order), box);
 }
 
 void lower_tile(Lowering &l) {
@@ -92,8 +85,7 @@ void lower_tile(Lowering &l) {
     box.from.insert(box.from.end(), {0, from[i]});
     box.to.insert(box.to.end(), {shape[i] * to[i], to[i]});
   }
-  const TensorId source = l.in(0);
-  add_box(l, source, l.out(), std::move(box));
+  l.add<CopyBoxes>(l.ends(), std::move(box));
 }
 
 void lower_reverse(Lowering &l) {
@@ -112,8 +104,7 @@ void lower_reverse(Lowering &l) {
     box.from_offset += (shape[axis] - 1) * box.from[axis];
     box.from[axis] = -box.from[axis];
   }
-  const TensorId source = l.in(0);
-  add_box(l, source, l.out(), std::move(box));
+  l.add<CopyBoxes>(l.ends(), std::move(box));
 }
 
 /* The blocks of a layer between the plane and the batch. */
@@ -128,7 +119,7 @@ struct Blocks {
 CPUACC_SHARED(DATA_LAYOUT, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND);
 
 Blocks blocks_of(const Lowering &l, std::vector<int64_t> sizes, std::vector<int64_t> crops) {
-  const int64_t layout = l.layer().integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT));
+  const int64_t layout = l.integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_BATCH_ND_DATA_LAYOUT));
   Blocks blocks{std::move(sizes), std::move(crops), layout == ARMNN_DATA_LAYOUT_NHWC ? size_t{1} : size_t{2}};
   const size_t rank = l.input(0).shape.size();
   require(rank == blocks.sizes.size() + 2 && l.output().shape.size() == rank &&
@@ -151,7 +142,7 @@ CopyBox place_in_blocks(const Blocks &blocks, const Shape &plane, const Shape &b
     const int64_t begin = number % size - blocks.crops[2 * i]; /* in the plane */
     number /= size;
     const int64_t first = begin >= 0 ? 0 : (size - 1 - begin) / size;
-    const int64_t last = plane[axis] - begin <= 0 ? 0 : (plane[axis] - begin + size - 1) / size;
+    const int64_t last = plane[axis] - begin <= 0 ? 0 : ratio_up(plane[axis] - begin, size);
     box.shape[axis] = std::max<int64_t>(0, std::min(last, batch[axis]) - first);
     box.from_offset += (begin + first * size) * box.from[axis];
     box.to_offset += first * box.to[axis];
@@ -200,11 +191,10 @@ CPUACC_SHARED(BLOCK_SIZE, SPACE_TO_DEPTH, DEPTH_TO_SPACE);
 void lower_depth_block(Lowering &l, bool is_deep_before) {
   const Value &in = l.input(0);
   const Value &out = l.output();
-  require(in.type == out.type && in.quantization.scales == out.quantization.scales &&
-              in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0,
+  require(is_alike(in, out) && in.quantization.axis < 0,
           "input and output must have the same data type and quantisation");
   const Order order = image_order(l, ARMNN_SPACE_TO_DEPTH_DATA_LAYOUT_DEFAULT);
-  const int64_t side = l.layer().integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_DEPTH_BLOCK_SIZE));
+  const int64_t side = l.integer(ARMNN_PARAMETER(ARMNN_SPACE_TO_DEPTH_BLOCK_SIZE));
   const Shape from = in_memory(in.shape, order);
   const Shape to = in_memory(out.shape, order);
   require(side > 0 && side < 65536, "block_size is out of range");
@@ -213,14 +203,13 @@ void lower_depth_block(Lowering &l, bool is_deep_before) {
   const Shape deep_steps = strides_of(deep);
   const Shape flat_steps = strides_of(flat);
   const int64_t channels = flat[3];
-  const bool is_crd = l.layer().integer(ARMNN_PARAMETER(ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH)) != 0;
+  const bool is_crd = l.flag(ARMNN_PARAMETER(ARMNN_DEPTH_TO_SPACE_COLUMN_ROW_DEPTH));
   const int64_t block = is_crd ? 1 : channels; /* steps of a place in the block in the deep channels */
   const Shape shape{deep[0], deep[1], side, deep[2], side, channels};
   const Shape in_deep{deep_steps[0], deep_steps[1], side * block, deep_steps[2], block, is_crd ? side * side : 1};
   const Shape in_flat{flat_steps[0], flat_steps[1] * side, flat_steps[1], flat_steps[2] * side, flat_steps[2], 1};
   const CopyBox box{shape, is_deep_before ? in_deep : in_flat, is_deep_before ? in_flat : in_deep, 0, 0};
-  const TensorId source = l.in(0, order);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box});
+  l.add<CopyBoxes>(l.ends(order), box);
 }
 
 std::vector<std::byte> one_element(armnn_data_type type, double value) {
@@ -295,22 +284,20 @@ void lower_mirrored(Lowering &l, const Order &order, const std::vector<int64_t> 
 }
 
 void lower_constant(Lowering &l, const Order &order, const std::vector<int64_t> &pads) {
-  const double value = l.layer().real(ARMNN_PARAMETER(ARMNN_PAD_PAD_VALUE));
+  const double value = l.real(ARMNN_PARAMETER(ARMNN_PAD_PAD_VALUE));
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
   CopyBox box{from, strides_of(from), strides_of(to), 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
     box.to_offset += pads[static_cast<size_t>(2 * order[i])] * box.to[i];
   }
-  const TensorId source = l.in(0, order);
-  l.add<CopyBoxes>(std::vector<TensorId>{source}, l.out(0, order), std::vector<CopyBox>{box},
-                   filler_of(l.input(0), value));
+  l.add<CopyBoxes>(l.ends(order), std::move(box), filler_of(l.input(0), value));
 }
 
 void lower_pad(Lowering &l) {
   require_alike(l);
   require(!l.has_input(1) && !l.has_input(2), "the padding must be known");
-  const int64_t mode = l.layer().integer(ARMNN_PARAMETER(ARMNN_PAD_PADDING_MODE));
+  const int64_t mode = l.integer(ARMNN_PARAMETER(ARMNN_PAD_PADDING_MODE));
   require(mode == ARMNN_PADDING_MODE_CONSTANT || mode == ARMNN_PADDING_MODE_REFLECT ||
               mode == ARMNN_PADDING_MODE_SYMMETRIC,
           "this padding mode is not computed here");

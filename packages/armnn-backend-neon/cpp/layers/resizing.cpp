@@ -42,34 +42,23 @@ struct Grid {
 void lower_resize(Lowering &l) {
   const bool is_stored = is_int8(l.input(0)) && is_int8(l.output());
   if (!is_stored) require_floats(l);
-  const Layer &layer = l.layer();
-  const int64_t method = layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_METHOD));
+  const int64_t method = l.integer(ARMNN_PARAMETER(ARMNN_RESIZE_METHOD));
   const bool is_bilinear = method == ARMNN_RESIZE_METHOD_BILINEAR;
   require(is_bilinear || method == ARMNN_RESIZE_METHOD_NEAREST_NEIGHBOR,
           "only Bilinear and NearestNeighbor are computed here");
-  require(is_bilinear || layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ROUNDING)) == ARMNN_RESIZE_ROUNDING_TENSORFLOW,
+  require(is_bilinear || l.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ROUNDING)) == ARMNN_RESIZE_ROUNDING_TENSORFLOW,
           "only TensorFlow's rounding is computed here");
-  require(layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_WIDTH)) == 0.0 &&
-              layer.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_HEIGHT)) == 0.0,
+  require(l.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_WIDTH)) == 0.0 &&
+              l.real(ARMNN_PARAMETER(ARMNN_RESIZE_SCALE_HEIGHT)) == 0.0,
           "scales of their own are not computed here");
   const Order order = image_order(l);
   const Shape from = in_memory(l.input(0).shape, order);
   const Shape to = in_memory(l.output().shape, order);
   require(elements(from) > 0, "an empty image cannot be sampled", 0);
-  const Grid grid{layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)) != 0,
-                  layer.integer(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)) != 0, is_bilinear};
-  const TensorId image = l.in(0, order);
-  const Sampling rows = grid.sampling(from[1], to[1]);
-  const Sampling columns = grid.sampling(from[2], to[2]);
-  if (!is_stored) {
-    l.add(resize(image, l.out(0, order), rows, columns));
-    return;
-  }
-  const Tensor &stored = l.graph()[image];
-  const Quantization &made = l.output().quantization;
-  const bool is_alike = stored.type == l.output().type && stored.quantization.scales == made.scales &&
-                        stored.quantization.zero_points == made.zero_points;
-  l.add(int8_resize(image, l.out(0, order), rows, columns, is_bilinear || !is_alike));
+  const Grid grid{l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_ALIGN_CORNERS)),
+                  l.flag(ARMNN_PARAMETER(ARMNN_RESIZE_HALF_PIXEL_CENTERS)), is_bilinear};
+  const bool mixes = !is_stored || is_bilinear || !is_alike(l.input(0), l.output());
+  l.add(resize(l.ends(order), grid.sampling(from[1], to[1]), grid.sampling(from[2], to[2]), mixes));
 }
 
 }  // namespace

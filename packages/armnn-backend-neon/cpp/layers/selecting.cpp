@@ -15,8 +15,7 @@ void lower_gather_elements(Lowering &l) {
   const Shape &from = l.input(0).shape;
   const Shape &shape = l.input(1).shape;
   require(!from.empty() && shape.size() == from.size() && l.output().shape == shape, "the shapes do not fit");
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_GATHER_ELEMENTS_AXIS)), from.size()));
+  const size_t axis = l.axis(from.size(), ARMNN_PARAMETER(ARMNN_GATHER_ELEMENTS_AXIS));
   for (size_t i = 0; i < shape.size(); ++i) {
     require(i == axis || shape[i] <= from[i], "the indices reach outside of the input", 1);
   }
@@ -30,20 +29,17 @@ void lower_one_hot(Lowering &l) {
   require(!l.has_input(2), "the depth must be known", 2);
   const Value &values = l.input(1);
   const Value &out = l.output();
-  require(values.type == out.type && values.quantization.scales == out.quantization.scales &&
-              values.quantization.zero_points == out.quantization.zero_points && elements(values.shape) == 2 &&
-              values.quantization.axis < 0,
+  require(is_alike(values, out) && elements(values.shape) == 2 && values.quantization.axis < 0,
           "there must be two values of the output's data type and quantisation", 1);
   const size_t rank = l.input(0).shape.size() + 1;
-  const auto axis = static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_AXIS)), rank));
+  const size_t axis = l.axis(rank, ARMNN_PARAMETER(ARMNN_ONE_HOT_AXIS));
   Shape expected = l.input(0).shape;
   expected.insert(expected.begin() + static_cast<Shape::difference_type>(axis),
-                  l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_DEPTH)));
+                  l.integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_DEPTH)));
   require(out.shape == expected, "the output's shape does not fit to the depth");
   const TensorId indices = l.in(0);
   const TensorId both = l.in(1);
-  l.add(one_hot(indices, both, l.out(), along(expected, axis),
-                l.layer().integer(ARMNN_PARAMETER(ARMNN_ONE_HOT_WRAP_NEGATIVE)) != 0));
+  l.add(one_hot(indices, both, l.out(), along(expected, axis), l.flag(ARMNN_PARAMETER(ARMNN_ONE_HOT_WRAP_NEGATIVE))));
 }
 
 void lower_top_k(Lowering &l) {
@@ -53,14 +49,13 @@ void lower_top_k(Lowering &l) {
   require_index_output(l.output(1).type);
   const Shape &shape = l.input(0).shape;
   require(!shape.empty(), "a scalar has no axis", 0);
-  const auto axis =
-      static_cast<size_t>(whole_axis(l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_AXIS)), shape.size()));
-  const int64_t k = l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_K));
+  const size_t axis = l.axis(shape.size(), ARMNN_PARAMETER(ARMNN_TOP_K_AXIS));
+  const int64_t k = l.integer(ARMNN_PARAMETER(ARMNN_TOP_K_K));
   Shape expected = shape;
   expected[axis] = k;
   require(k >= 0 && k <= shape[axis] && l.output().shape == expected && l.output(1).shape == expected,
           "the output's shape does not fit to the number");
-  const bool is_largest = l.layer().integer(ARMNN_PARAMETER(ARMNN_TOP_K_LARGEST)) != 0;
+  const bool is_largest = l.flag(ARMNN_PARAMETER(ARMNN_TOP_K_LARGEST));
   const FindBest find = topk_function(l.input(0).type, is_largest);
   require(find != nullptr, std::string(type_name(l.input(0).type)) + " is not computed here", 0);
   const TensorId from = l.in(0);
@@ -75,10 +70,9 @@ void lower_trilu(Lowering &l) {
   const Shape &shape = l.input(0).shape;
   require(shape.size() >= 2, "there must be matrices", 0);
   constexpr int64_t kFarthest = int64_t{1} << 40;
-  const int64_t diagonal = std::clamp(l.layer().integer(ARMNN_PARAMETER(ARMNN_TRILU_K)), -kFarthest, kFarthest);
-  const TensorId from = l.in(0);
-  l.add(trilu(from, l.out(), shape[shape.size() - 2], shape.back(), diagonal,
-              l.layer().integer(ARMNN_PARAMETER(ARMNN_TRILU_UPPER)) != 0));
+  const int64_t diagonal = std::clamp(l.integer(ARMNN_PARAMETER(ARMNN_TRILU_K)), -kFarthest, kFarthest);
+  l.add(trilu(l.ends(), shape[shape.size() - 2], shape.back(), diagonal,
+              l.flag(ARMNN_PARAMETER(ARMNN_TRILU_UPPER))));
 }
 
 }  // namespace

@@ -78,12 +78,12 @@ Sequence sequence_of(Lowering &l, int64_t gates, const Activations &usual) {
   require_parameters(l);
   const Layer &layer = l.layer();
   const Shape &shape = l.input(0).shape;
-  const bool is_time_major = layer.integer(ARMNN_PARAMETER(ARMNN_RNN_TIME_MAJOR)) != 0;
-  const int64_t direction = layer.integer(ARMNN_PARAMETER(ARMNN_RNN_DIRECTION));
+  const bool is_time_major = l.flag(ARMNN_PARAMETER(ARMNN_RNN_TIME_MAJOR));
+  const int64_t direction = l.integer(ARMNN_PARAMETER(ARMNN_RNN_DIRECTION));
   const Shape &weights = l.input(1).shape;
   const int64_t units = l.input(2).shape[2];
   const int64_t columns = gates * units;
-  Sequence result{{}, {}, {}, static_cast<float>(layer.real(ARMNN_PARAMETER(ARMNN_RNN_CLIP))), {}};
+  Sequence result{{}, {}, {}, l.real32(ARMNN_PARAMETER(ARMNN_RNN_CLIP)), {}};
   result.reading = {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], units,
                     direction == ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL ? 2 : 1,
                     direction == ARMNN_SEQUENCE_DIRECTION_REVERSE, is_time_major};
@@ -118,14 +118,14 @@ void lower_rnn(Lowering &l) {
 }
 
 void lower_gru(Lowering &l) {
-  const bool resets_behind = l.layer().integer(ARMNN_PARAMETER(ARMNN_GRU_LINEAR_BEFORE_RESET)) != 0;
+  const bool resets_behind = l.flag(ARMNN_PARAMETER(ARMNN_GRU_LINEAR_BEFORE_RESET));
   Sequence s = sequence_of(l, 3, {ARMNN_GRU_ACTIVATIONS_DEFAULT, ARMNN_GRU_ACTIVATION_A_DEFAULT,
                                  ARMNN_GRU_ACTIVATION_B_DEFAULT});
   l.add(gru(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip, std::move(s.functions), resets_behind));
 }
 
 void lower_lstm(Lowering &l) {
-  const bool couples_gates = l.layer().integer(ARMNN_PARAMETER(ARMNN_SEQUENCE_LSTM_INPUT_FORGET)) != 0;
+  const bool couples_gates = l.flag(ARMNN_PARAMETER(ARMNN_SEQUENCE_LSTM_INPUT_FORGET));
   Sequence s = sequence_of(l, 4, {ARMNN_SEQUENCE_LSTM_ACTIVATIONS_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_A_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_B_DEFAULT});

@@ -19,9 +19,4 @@ Windows column_as_row(const Windows &windows) {
   return w;
 }
 
-DepthwiseShape depthwise_shape(const Windows &w) {
-  return {w.height,   w.width,    w.channels,   w.window_height, w.window_width,
-          w.stride_y, w.stride_x, w.dilation_y, w.dilation_x};
-}
-
 }  // namespace cpuacc

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "kernels/kernels.h"
-
 namespace cpuacc {
 
 struct Windows {
@@ -21,8 +19,5 @@ struct Windows {
  * outputs of a row side by side.
  */
 Windows column_as_row(const Windows &windows);
-
-/* The same windows as kernels of depthwise convolutions take them. */
-DepthwiseShape depthwise_shape(const Windows &windows);
 
 }  // namespace cpuacc

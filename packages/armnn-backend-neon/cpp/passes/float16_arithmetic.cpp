@@ -6,7 +6,7 @@
 #include <map>
 
 #include "graph/packed.h"
-#include "operations/pointwise/float16.h"
+#include "operations/pointwise/elementwise.h"
 #include "operations/storage/formats.h"
 #include "passes/passes.h"
 
@@ -51,9 +51,9 @@ class Halving {
       halves.push_back(halves_of(id));
       if (halves.back() == kNone) return nullptr;
     }
-    return function != nullptr
-               ? float16_function(kernels_, halves[0], narrow.outputs[0], *function)
-               : float16_arithmetic(halves, narrow.outputs[0], arithmetic->broadcast, arithmetic->operation);
+    const TensorId to = narrow.outputs[0];
+    if (function != nullptr) return float16_function(kernels_, {halves[0], to}, *function);
+    return float16_arithmetic({halves[0], halves[1], to, arithmetic->broadcast}, arithmetic->operation);
   }
 
   /* The Float16 tensor whose float32 a tensor is; kNone: there is none. */

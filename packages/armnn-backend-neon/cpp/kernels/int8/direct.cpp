@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Direct convolution of bytes along a row of an image; see direct.cpp. */
-#include "kernels/int8/tile.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {

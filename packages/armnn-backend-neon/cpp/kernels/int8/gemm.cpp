@@ -2,7 +2,7 @@
 /* The int8 gemm tile, which convolutions use as well: one register per vector of sums. */
 #include <utility>
 
-#include "kernels/int8/tile.h"
+#include "kernels/int8/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {

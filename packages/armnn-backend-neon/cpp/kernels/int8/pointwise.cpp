@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Addition and multiplication of quantised bytes, each operand with a scale of its own. */
+/* Addition and multiplication of quantised bytes, each operand with a scale of its own, and functions of bytes
+ * by a table of all their values: the instruction set has the loop.
+ */
 #include "kernels/int8/vector.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -57,6 +59,7 @@ void multiply(const Int8Multiplication &multiplication, const uint8_t *x, int64_
 void fill_int8_pointwise(Kernels &table) {
   table.int8.add = add;
   table.int8.multiply = multiply;
+  table.int8.look_up = best_look_up();
 }
 
 }  // namespace cpuacc::CPUACC_LEVEL

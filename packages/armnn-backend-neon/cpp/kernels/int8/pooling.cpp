@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Maxima and averages of windows of bytes, channels last. */
 #include "kernels/int8/vector.h"
+#include "kernels/taps.h"
 
 namespace cpuacc::CPUACC_LEVEL {
 namespace {
 
-/* The taps first .. last - 1 of a window that begins at start are in 0 .. size - 1; counted of them
- * are before the end of the padding.
- */
-struct Taps {
-  int64_t first, last, counted;
-};
-
-inline Taps taps_of(int64_t start, int64_t step, int64_t taps, int64_t size, int64_t padded_end) {
-  if (start >= 0 && start + (taps - 1) * step < size) return {0, taps, taps};
-  const int64_t first = start < 0 ? (-start + step - 1) / step : 0;
-  const int64_t end = start >= size ? 0 : (size - start + step - 1) / step;
-  const int64_t last = end < taps ? end : taps;
-  const int64_t padded = start >= padded_end ? 0 : (padded_end - start + step - 1) / step;
-  return {first < last ? first : last, last, padded < taps ? padded : taps};
-}
-
 template <typename T>
-inline Ints gathered(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
+inline Ints gathered(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left,
                      int64_t c, int64_t n) {
   Ints result = row.takes_maximum ? splat_int(-256) : Ints{};
   for (int64_t i = rows.first; i < rows.last; ++i) {
@@ -61,7 +46,7 @@ inline Bytes finished(const Int8PoolingRow &row, const Requantizer &requantize, 
 
 /* Maxima that are stored as they are, of as many channels as a Piece has bytes. */
 template <typename Piece>
-inline void store_maximum(const Int8PoolingRow &row, const Taps &rows, const Taps &columns,
+inline void store_maximum(const Int8PoolingRow &row, const Range &rows, const Range &columns,
                           const uint8_t *from, uint8_t *to, Piece lowest, Piece highest) {
   const int64_t step = row.dilation_x * row.channels;
   Piece top = lowest;
@@ -81,7 +66,7 @@ inline void store_maximum(const Int8PoolingRow &row, const Taps &rows, const Tap
  * as the channels allow.
  */
 template <typename Piece>
-inline void store_pieces(const Int8PoolingRow &row, const Taps &rows, const Taps &columns,
+inline void store_pieces(const Int8PoolingRow &row, const Range &rows, const Range &columns,
                          const uint8_t *from, uint8_t *to, Piece lowest, Piece highest) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(Piece));
   for (int64_t c = 0; c < row.channels; c += kBytes) {
@@ -91,7 +76,7 @@ inline void store_pieces(const Int8PoolingRow &row, const Taps &rows, const Taps
 }
 
 template <typename T>
-inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps &columns, int64_t left,
+inline void store_maxima(const Int8PoolingRow &row, const Range &rows, const Range &columns, int64_t left,
                          uint8_t *to) {
   typedef T Whole __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
   typedef T Sixteen __attribute__((vector_size(16)));
@@ -113,19 +98,23 @@ inline void store_maxima(const Int8PoolingRow &row, const Taps &rows, const Taps
 template <typename T>
 void pool(const Int8PoolingRow &row) {
   const Requantizer requantize(row.requantization);
-  const Taps rows = taps_of(row.top, row.dilation_y, row.window_height, row.height, row.padded_bottom);
+  const Range rows = taps_inside(row.top, row.dilation_y, row.window_height, row.height);
+  const int64_t counted_rows = counted(row.top, row.dilation_y, row.window_height, row.padded_bottom);
   const bool stores_maxima = row.takes_maximum && row.scale == 1.0f &&
                              row.input_zero_point == row.requantization.zero_point;
   for (int64_t x = 0; x < row.output_width; ++x) {
     const int64_t left = row.left + x * row.stride_x;
-    const Taps columns = taps_of(left, row.dilation_x, row.window_width, row.width, row.padded_right);
+    const Range columns = taps_inside(left, row.dilation_x, row.window_width, row.width);
     const int64_t inside = (rows.last - rows.first) * (columns.last - columns.first);
     uint8_t *to = row.output + x * row.channels;
     if (stores_maxima && inside > 0) {
       store_maxima<T>(row, rows, columns, left, to);
       continue;
     }
-    const Window window{inside, row.counts_padding ? rows.counted * columns.counted : inside};
+    Window window{inside, inside};
+    if (row.counts_padding) {
+      window.divisor = counted_rows * counted(left, row.dilation_x, row.window_width, row.padded_right);
+    }
     for (int64_t c = 0; c < row.channels; c += kLanes) {
       const int64_t n = row.channels - c;
       const Ints sum = gathered<T>(row, rows, columns, left, c, n);

@@ -17,7 +17,9 @@ inline int32_t sum_of_eight(const uint8_t *p, uint64_t turned) {
   return static_cast<int32_t>(pairs * 0x0001000100010001 >> 48);
 }
 
-/* The sums of the lanes are that of the n bytes as they are read; the rest behind whole vectors goes by eights and then one by one, unsigned. */
+/* The sums of the lanes are that of the n bytes as they are read; the rest behind whole vectors goes by eights and
+ * then one by one, unsigned.
+ */
 inline Ints add_bytes(Ints sum, const uint8_t *p, int64_t n, Ints turned) {
   constexpr int64_t kBytes = CPUACC_VECTOR_BYTES;
   const Ints ones = splat_int(0x01010101);

@@ -2,39 +2,6 @@
 /* Products of signed bytes by sdot, and by smmla where tiles of a gemm are summed. */
 #pragma once
 
-#include "kernels/int8/kernels.h"
-#include "kernels/vector.h"
-
-namespace cpuacc::CPUACC_LEVEL {
-namespace {
-
-/* Registers of a tile of sums: rows, and vectors in each row. */
-constexpr int kInt8Rows = 8;
-constexpr int kInt8Vectors = 2;
-/* Neighbours that a lane of a depthwise convolution multiplies at once. */
-constexpr int kInt8Group = 1;
-
-constexpr bool kReadsUnsigned = false;
-typedef int8x16_t Fours;
-
-[[maybe_unused]] inline Fours fours(Ints bytes) { return reinterpret_cast<int8x16_t>(bytes); }
-
-[[maybe_unused]] inline Ints dot(Ints sum, Fours a, Fours b) {
-  return reinterpret_cast<Ints>(vdotq_s32(reinterpret_cast<int32x4_t>(sum), a, b));
-}
-
-/* Adds the products of the neighbours in each lane. */
-[[maybe_unused]] inline Ints multiply_add(Ints sum, Ints neighbours, Ints weights) {
-  return sum + neighbours * weights;
-}
-
-/* No narrower registers are worth it. */
-struct NarrowColumns {
-  static constexpr bool kIsThere = false;
-};
-
-}  // namespace
-}  // namespace cpuacc::CPUACC_LEVEL
-
+#include "kernels/isa/sdot.h"
 #include "kernels/isa/sum_by_mmla.h"
 #include "kernels/int8/sum_of_bytes.h"

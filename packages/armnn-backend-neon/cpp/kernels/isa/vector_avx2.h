@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/look_up.h"
+#include "kernels/isa/look_up_by_shuffles.h"
 #include "kernels/vector_types.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -41,13 +41,6 @@ constexpr int kTall = 1;
       _mm256_round_ps(reinterpret_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-/* A narrow vector in the lower lanes of a whole one. */
-[[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
-  Floats whole{};
-  std::memcpy(&whole, &x, sizeof x);
-  return whole;
-}
-
 /* Whether instructions of its own convert Float16. */
 constexpr bool kConvertsFloat16 = true;
 
@@ -60,14 +53,7 @@ struct Float16 {
   }
 };
 
-/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
- * each element in a general register, and moves that to a vector.
- */
-template <typename Vector>
-inline Vector hidden(Vector x) {
-  asm("" : "+x"(x));
-  return x;
-}
+#define CPUACC_IN_REGISTER "+x" /* for asm */
 
 typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 
@@ -78,23 +64,11 @@ typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 }
 
 template <typename T>
-[[maybe_unused]] inline Ints widened_bytes(__m128i bytes) {
+inline Ints widened(const uint8_t *p, int64_t n) {
   constexpr bool kIsSigned = T(-1) < T(0);
+  const __m128i bytes = _mm_cvtsi64_si128(static_cast<int64_t>(first_bytes<uint64_t>(p, n)));
   return reinterpret_cast<Ints>(kIsSigned ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes));
 }
-
-[[maybe_unused]] inline __m128i some_bytes(const uint8_t *p, int64_t n) {
-  uint64_t bytes = 0; /* by way of a general register: vectors put together in memory stall */
-  if (n >= kLanes) {
-    std::memcpy(&bytes, p, kLanes);
-  } else {
-    std::memcpy(&bytes, p, static_cast<size_t>(n));
-  }
-  return _mm_cvtsi64_si128(static_cast<int64_t>(bytes));
-}
-
-template <typename T>
-inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_bytes(p, n)); }
 
 /* The lowest byte of each number, each of which fits into one, signed or unsigned. */
 [[maybe_unused]] inline Bytes narrowed(Ints x) {
@@ -105,32 +79,6 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
   Bytes result;
   std::memcpy(&result, &bytes, sizeof result);
   return result;
-}
-
-[[maybe_unused]] inline void store_bytes(void *p, Bytes x, int64_t n) {
-  std::memcpy(p, &x, static_cast<size_t>(n));
-}
-
-/* A shuffle looks up 16 values: with 16 taken off from row to row, just one row has each byte
- * between 0 and 15; the sum saturates where it is not, and a set highest bit selects zero.
- */
-[[maybe_unused]] void look_up_by_shuffles(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
-  constexpr int64_t kBytes = 32;
-  const __m256i others = _mm256_set1_epi8(0x70);
-  const __m256i line_size = _mm256_set1_epi8(16);
-  int64_t i = 0;
-  for (; i + kBytes <= n; i += kBytes) {
-    __m256i place = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i));
-    __m256i found = _mm256_setzero_si256();
-    CPUACC_UNROLL for (int line = 0; line < 16; ++line) {
-      const __m128i values = _mm_loadu_si128(reinterpret_cast<const __m128i *>(table + 16 * line));
-      const __m256i index = _mm256_adds_epu8(place, others);
-      found = _mm256_or_si256(found, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), index));
-      place = _mm256_sub_epi8(place, line_size);
-    }
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(y + i), found);
-  }
-  look_up_each(table, x + i, y + i, n - i);
 }
 
 /* The fastest way to look bytes up in a table of 256. */

@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/look_up.h"
+#include "kernels/isa/look_up_by_shuffles.h"
 #include "kernels/vector_types.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -54,14 +54,7 @@ struct Float16 {
   }
 };
 
-/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
- * each element in a general register, and moves that to a vector.
- */
-template <typename Vector>
-inline Vector hidden(Vector x) {
-  asm("" : "+v"(x));
-  return x;
-}
+#define CPUACC_IN_REGISTER "+v" /* for asm */
 
 template <typename T>
 [[maybe_unused]] inline Ints widened_bytes(__m128i bytes) {
@@ -87,31 +80,9 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
   _mm_mask_storeu_epi8(p, static_cast<__mmask16>((1u << n) - 1u), reinterpret_cast<__m128i>(x));
 }
 
-/* A shuffle looks up 16 values: with 16 taken off from row to row, just one row has each byte
- * between 0 and 15; the sum saturates where it is not, and a set highest bit selects zero.
- */
-[[maybe_unused]] void look_up_by_shuffles(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
-  constexpr int64_t kBytes = 32;
-  const __m256i others = _mm256_set1_epi8(0x70);
-  const __m256i line_size = _mm256_set1_epi8(16);
-  int64_t i = 0;
-  for (; i + kBytes <= n; i += kBytes) {
-    __m256i place = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(x + i));
-    __m256i found = _mm256_setzero_si256();
-    CPUACC_UNROLL for (int line = 0; line < 16; ++line) {
-      const __m128i values = _mm_loadu_si128(reinterpret_cast<const __m128i *>(table + 16 * line));
-      const __m256i index = _mm256_adds_epu8(place, others);
-      found = _mm256_or_si256(found, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(values), index));
-      place = _mm256_sub_epi8(place, line_size);
-    }
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(y + i), found);
-  }
-  look_up_each(table, x + i, y + i, n - i);
-}
-
 /* Of the processors of this level only some can do this. */
-[[maybe_unused]] __attribute__((target("avx512vbmi"))) void look_up_by_permutations(const uint8_t *table, const uint8_t *x,
-                                                                                   uint8_t *y, int64_t n) {
+[[maybe_unused]] __attribute__((target("avx512vbmi"))) void look_up_by_permutations(
+    const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {
   constexpr int64_t kBytes = 64;
   const __m512i first = _mm512_loadu_si512(table);
   const __m512i second = _mm512_loadu_si512(table + 64);

@@ -4,7 +4,7 @@
 
 #include <arm_neon.h>
 
-#include "kernels/look_up.h"
+#include "kernels/isa/part_of_four.h"
 #include "kernels/vector_types.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -16,23 +16,6 @@ constexpr int kVectors = 3;
 /* Outputs of a depthwise convolution above each other that share their loads. */
 constexpr int kTall = 2;
 
-/* The first n lanes, 0 <= n <= kLanes; the others are 0. */
-[[maybe_unused]] inline Floats load_part(const float *p, int64_t n) {
-  if (n >= kLanes) return load(p);
-  Floats x{};
-  if (n > 0) x[0] = p[0];
-  if (n > 1) x[1] = p[1];
-  if (n > 2) x[2] = p[2];
-  return x;
-}
-
-[[maybe_unused]] inline void store_part(float *p, Floats x, int64_t n) {
-  if (n >= kLanes) return store(p, x);
-  if (n > 0) p[0] = x[0];
-  if (n > 1) p[1] = x[1];
-  if (n > 2) p[2] = x[2];
-}
-
 [[maybe_unused]] inline Floats square_root(Floats x) {
   return reinterpret_cast<Floats>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x)));
 }
@@ -40,13 +23,6 @@ constexpr int kTall = 2;
 /* To the nearest, ties to even. */
 [[maybe_unused]] inline Floats round_even(Floats x) {
   return reinterpret_cast<Floats>(vrndnq_f32(reinterpret_cast<float32x4_t>(x)));
-}
-
-/* A narrow vector in the lower lanes of a whole one. */
-[[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
-  Floats whole{};
-  std::memcpy(&whole, &x, sizeof x);
-  return whole;
 }
 
 /* Whether instructions of its own convert Float16. */
@@ -61,24 +37,11 @@ struct Float16 {
   }
 };
 
-/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
- * each element in a general register, and moves that to a vector.
- */
-template <typename Vector>
-inline Vector hidden(Vector x) {
-  asm("" : "+w"(x));
-  return x;
-}
+#define CPUACC_IN_REGISTER "+w" /* for asm */
 
 template <typename T>
 inline Ints widened(const uint8_t *p, int64_t n) {
-  uint32_t four = 0;
-  if (n >= kLanes) {
-    std::memcpy(&four, p, sizeof four);
-  } else {
-    std::memcpy(&four, p, static_cast<size_t>(n));
-  }
-  const uint8x8_t bytes = vreinterpret_u8_u32(vdup_n_u32(four));
+  const uint8x8_t bytes = vreinterpret_u8_u32(vdup_n_u32(first_bytes<uint32_t>(p, n)));
   if constexpr (T(-1) < T(0)) {
     return reinterpret_cast<Ints>(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(bytes)))));
   } else {
@@ -93,10 +56,6 @@ inline Ints widened(const uint8_t *p, int64_t n) {
   Bytes result;
   std::memcpy(&result, &four, sizeof result);
   return result;
-}
-
-[[maybe_unused]] inline void store_bytes(void *p, Bytes x, int64_t n) {
-  std::memcpy(p, &x, static_cast<size_t>(n));
 }
 
 [[maybe_unused]] void look_up_by_quarters(const uint8_t *table, const uint8_t *x, uint8_t *y, int64_t n) {

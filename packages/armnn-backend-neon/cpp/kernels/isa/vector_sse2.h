@@ -4,7 +4,7 @@
 
 #include <emmintrin.h>
 
-#include "kernels/look_up.h"
+#include "kernels/isa/part_of_four.h"
 #include "kernels/vector_types.h"
 
 namespace cpuacc::CPUACC_LEVEL {
@@ -16,23 +16,6 @@ constexpr int kVectors = 2;
 /* Outputs of a depthwise convolution above each other that share their loads. */
 constexpr int kTall = 1;
 
-/* The first n lanes, 0 <= n <= kLanes; the others are 0. */
-[[maybe_unused]] inline Floats load_part(const float *p, int64_t n) {
-  if (n >= kLanes) return load(p);
-  Floats x{};
-  if (n > 0) x[0] = p[0];
-  if (n > 1) x[1] = p[1];
-  if (n > 2) x[2] = p[2];
-  return x;
-}
-
-[[maybe_unused]] inline void store_part(float *p, Floats x, int64_t n) {
-  if (n >= kLanes) return store(p, x);
-  if (n > 0) p[0] = x[0];
-  if (n > 1) p[1] = x[1];
-  if (n > 2) p[2] = x[2];
-}
-
 [[maybe_unused]] inline Floats square_root(Floats x) {
   return reinterpret_cast<Floats>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
 }
@@ -43,13 +26,6 @@ constexpr int kTall = 1;
   const Floats magic = with_sign_of(splat(8388608.0f), x);
   const Floats rounded = with_sign_of((x + magic) - magic, x);
   return absolute(x) < splat(8388608.0f) ? rounded : x;
-}
-
-/* A narrow vector in the lower lanes of a whole one. */
-[[maybe_unused]] inline Floats whole_of(NarrowFloats x) {
-  Floats whole{};
-  std::memcpy(&whole, &x, sizeof x);
-  return whole;
 }
 
 /* Whether instructions of its own convert Float16. */
@@ -82,14 +58,7 @@ struct Float16 {
   }
 };
 
-/* A vector of which the compiler no longer knows that its lanes are alike: else it turns the bits of
- * each element in a general register, and moves that to a vector.
- */
-template <typename Vector>
-inline Vector hidden(Vector x) {
-  asm("" : "+x"(x));
-  return x;
-}
+#define CPUACC_IN_REGISTER "+x" /* for asm */
 
 typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 
@@ -100,25 +69,13 @@ typedef int16_t Shorts __attribute__((vector_size(CPUACC_VECTOR_BYTES)));
 }
 
 template <typename T>
-[[maybe_unused]] inline Ints widened_bytes(__m128i bytes) {
+inline Ints widened(const uint8_t *p, int64_t n) {
   constexpr bool kIsSigned = T(-1) < T(0);
+  const __m128i bytes = _mm_cvtsi64_si128(static_cast<int64_t>(first_bytes<uint64_t>(p, n)));
   const __m128i twice = _mm_unpacklo_epi8(bytes, bytes);
   const __m128i high = _mm_unpacklo_epi16(twice, twice); /* each byte four times */
   return reinterpret_cast<Ints>(kIsSigned ? _mm_srai_epi32(high, 24) : _mm_srli_epi32(high, 24));
 }
-
-[[maybe_unused]] inline __m128i some_bytes(const uint8_t *p, int64_t n) {
-  uint64_t bytes = 0; /* by way of a general register: vectors put together in memory stall */
-  if (n >= kLanes) {
-    std::memcpy(&bytes, p, kLanes);
-  } else {
-    std::memcpy(&bytes, p, static_cast<size_t>(n));
-  }
-  return _mm_cvtsi64_si128(static_cast<int64_t>(bytes));
-}
-
-template <typename T>
-inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_bytes(p, n)); }
 
 /* The lowest byte of each number, each of which fits into one, signed or unsigned. */
 [[maybe_unused]] inline Bytes narrowed(Ints x) {
@@ -128,10 +85,6 @@ inline Ints widened(const uint8_t *p, int64_t n) { return widened_bytes<T>(some_
   Bytes result;
   std::memcpy(&result, &bytes, sizeof result);
   return result;
-}
-
-[[maybe_unused]] inline void store_bytes(void *p, Bytes x, int64_t n) {
-  std::memcpy(p, &x, static_cast<size_t>(n));
 }
 
 /* The fastest way to look bytes up in a table of 256. */

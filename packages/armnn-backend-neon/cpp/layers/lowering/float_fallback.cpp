@@ -6,8 +6,7 @@
 
 #include "graph/packed.h"
 #include "layers/lowering/lowering.h"
-#include "operations/quantised/conversion.h"
-#include "operations/pointwise/half_conversion.h"
+#include "operations/pointwise/format_conversion.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -30,6 +29,15 @@ std::vector<double> bias_scales(const Value &data, const Value &weights) {
   for (const float scale : weights.quantization.scales) result.push_back(step * scale);
   if (result.empty()) result.push_back(step);
   return result;
+}
+
+/* A value as the layer reads or makes it in floats. */
+Value as_float32(const Value &value) {
+  Value real = value;
+  real.stored_type = value.type;
+  real.type = ARMNN_FLOAT32;
+  real.quantization = {};
+  return real;
 }
 
 bool needs_float_fallback(armnn_data_type type) { return is_quantized(type) || is_half(type); }
@@ -91,11 +99,8 @@ void Lowering::lower_as_floats(const Layer &layer) {
     const Value &to = output(i);
     if (!needs_float_fallback(to.type)) continue;
     require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
-    Value real = to;
-    real.stored_type = to.type;
+    Value real = as_float32(to);
     real.steps = to.quantization;
-    real.type = ARMNN_FLOAT32;
-    real.quantization = {};
     as_float.outputs[i] = add_float_value(std::move(real));
     stored_outputs.push_back(i);
   }
@@ -103,13 +108,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
   layer_ = &layer;
   for (const size_t i : stored_outputs) {
     const Form made = forms_.at(as_float.outputs[i]).front();
-    const armnn_data_type type = output(i).type;
-    const TensorId to = out(i, made.order);
-    if (is_half(type)) {
-      add<Float32ToHalf>(made.tensor, to, half_format_of(type));
-    } else {
-      add<Quantize>(made.tensor, to);
-    }
+    add<FormatConversion>(Ends{made.tensor, out(i, made.order)}, output(i).type, false);
   }
 }
 
@@ -119,7 +118,6 @@ int32_t Lowering::float_input(const Layer &layer, size_t i) {
   const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i) &&
                        (is_quantized(input(0).type) || is_quantized(input(1).type));
   if (!is_bias && !needs_float_fallback(from.type)) return number;
-  if (from.is_constant() && is_half(from.type)) return float_of_halves(from);
   if (from.is_constant()) {
     const Quantization &own = from.quantization;
     return float_constant(from, is_bias ? bias_scales(input(0), input(1))
@@ -132,17 +130,9 @@ int32_t Lowering::float_input(const Layer &layer, size_t i) {
   if (known != float_values_of_.end()) return known->second;
   const Form source = forms_.at(number).front();
   const armnn_data_type type = from.type;
-  Value real = from;
-  real.stored_type = type;
-  real.type = ARMNN_FLOAT32;
-  real.quantization = {};
-  const int32_t as_float = add_float_value(std::move(real));
+  const int32_t as_float = add_float_value(as_float32(from));
   const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
-  if (is_half(type)) {
-    add<HalfToFloat32>(source.tensor, made, half_format_of(type));
-  } else {
-    add<Dequantize>(source.tensor, made);
-  }
+  add<FormatConversion>(Ends{source.tensor, made}, type, true);
   forms_[as_float] = {{source.order, made}};
   float_values_of_[number] = as_float;
   return as_float;
@@ -154,32 +144,19 @@ int32_t Lowering::float_constant(const Value &from, const std::vector<double> &s
   auto *real = static_cast<float *>(memory.get());
   const Quantization &own = from.quantization;
   const auto axis = static_cast<size_t>(std::max(own.axis, 0));
-  const int64_t inner = scales.size() == 1 || from.shape.empty()
+  const int64_t inner = scales.size() <= 1 || from.shape.empty()
                             ? std::max<int64_t>(count, 1)
                             : elements(from.shape, axis + 1, from.shape.size());
   for (int64_t i = 0; i < count; ++i) {
+    if (is_half(from.type)) {
+      real[i] = float32_of(static_cast<const uint16_t *>(from.read())[i], half_format_of(from.type));
+      continue;
+    }
     const auto index = static_cast<size_t>(i / inner) % scales.size();
     const int64_t zero_point = own.zero_points.size() > index ? own.zero_points[index] : 0;
     real[i] = static_cast<float>(static_cast<double>(stored(from, i) - zero_point) * scales[index]);
   }
-  Value as_float = from;
-  as_float.stored_type = from.type;
-  as_float.type = ARMNN_FLOAT32;
-  as_float.quantization = {};
-  as_float.address = memory.get();
-  as_float.memory = memory;
-  return add_float_value(std::move(as_float));
-}
-
-int32_t Lowering::float_of_halves(const Value &from) {
-  const int64_t count = elements(from.shape);
-  const std::shared_ptr<void> memory = aligned_memory(static_cast<size_t>(count) * sizeof(float));
-  const auto *bits = static_cast<const uint16_t *>(from.read());
-  auto *real = static_cast<float *>(memory.get());
-  for (int64_t i = 0; i < count; ++i) real[i] = float32_of(bits[i], half_format_of(from.type));
-  Value as_float = from;
-  as_float.stored_type = from.type;
-  as_float.type = ARMNN_FLOAT32;
+  Value as_float = as_float32(from);
   as_float.address = memory.get();
   as_float.memory = memory;
   return add_float_value(std::move(as_float));

@@ -12,13 +12,12 @@
 namespace cpuacc {
 namespace {
 
+bool has_quantized_bytes(const Value &value) { return is_quantized(value.type) && element_bytes(value.type) == 1; }
+
 /* To what a function clamps stored numbers, if that is all it does and their scale stays. */
 std::optional<Bounds> clamp_of(const Lowering &l, const Elementwise &function) {
-  const Quantization &in = l.input(0).quantization;
   const Quantization &out = l.output().quantization;
-  const bool is_alike =
-      l.input(0).type == l.output().type && in.scales == out.scales && in.zero_points == out.zero_points;
-  if (!is_alike || function.function != Function::clamp) return std::nullopt;
+  if (!is_alike(l.input(0), l.output()) || function.function != Function::clamp) return std::nullopt;
   const Bounds bounds = bounds_of(l.output().type);
   const auto stored = [&](float real) {
     return static_cast<int32_t>(
@@ -34,19 +33,16 @@ ByteTable tabulated(const Lowering &l, const Value &from, const Value &to, const
   ByteTable bytes;
   std::iota(bytes.begin(), bytes.end(), uint8_t{0});
   std::array<float, 256> real;
-  kernels.dequantize[static_cast<int>(integer_of(from.type))](
-      bytes.data(), real.data(), 256, from.quantization.scales[0], from.quantization.zero_points[0]);
+  dequantise(kernels, from.type, from.quantization, bytes.data(), real.data(), 256);
   function(kernels, real.data());
-  kernels.quantize[static_cast<int>(integer_of(to.type))](real.data(), bytes.data(), 256, to.quantization.scales[0],
-                                                          to.quantization.zero_points[0]);
+  quantise(kernels, to.type, to.quantization, real.data(), bytes.data(), 256);
   return bytes;
 }
 
 }  // namespace
 
 bool is_int8(const Value &value) {
-  const bool is_byte = value.type == ARMNN_QASYMM_U8 || value.type == ARMNN_QASYMM_S8 || value.type == ARMNN_QSYMM_S8;
-  if (!is_byte || value.quantization.scales.size() != 1) return false;
+  if (!has_quantized_bytes(value) || value.quantization.scales.size() != 1) return false;
   const Bounds bounds = bounds_of(value.type);
   const int32_t zero_point = value.quantization.zero_points[0];
   return zero_point >= bounds.lowest && zero_point <= bounds.highest;
@@ -71,16 +67,14 @@ Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns
   const Quantization &scale = weights.quantization;
   require(elements(weights.shape) > 0, "sums of nothing are not computed in 8 bits", 1);
   Int8Params params = int8_io_params_of(l);
-  const bool is_byte =
-      weights.type == ARMNN_QASYMM_U8 || weights.type == ARMNN_QASYMM_S8 || weights.type == ARMNN_QSYMM_S8;
   const size_t count = scale.scales.size();
-  require(is_byte && (count == 1 ||
+  require(has_quantized_bytes(weights) && (count == 1 ||
                       (count == static_cast<size_t>(columns) && scale.axis == static_cast<int32_t>(column_axis))),
           "the weights must have 8 bits and a scale for each column", 1);
   require(scale.zero_points[0] >= -128 && scale.zero_points[0] <= 255, "the weights' zero point must have 8 bits", 1);
-  const bool is_alike = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
+  const bool have_one = std::all_of(scale.zero_points.begin(), scale.zero_points.end(),
                                     [&](int32_t point) { return point == scale.zero_points[0]; });
-  require(is_alike, "the weights must have one zero point", 1);
+  require(have_one, "the weights must have one zero point", 1);
   params.right_zero_point = scale.zero_points[0];
   params.right_is_signed = is_signed_int8(weights.type);
   for (int64_t i = 0; i < columns; ++i) {
@@ -99,8 +93,7 @@ Int8Params int8_params_of(const Lowering &l, size_t column_axis, int64_t columns
 void lower_table(Lowering &l, size_t i, const RealFunction &function, std::optional<Bounds> bounds) {
   require(is_int8(l.input(i)) && is_int8(l.output()), "input and output must have 8 bits");
   const Order order = l.order(i);
-  const TensorId from = l.in(i, order);
-  l.add(int8_lookup(from, l.out(0, order), {tabulated(l, l.input(i), l.output(), function), bounds}));
+  l.add(int8_lookup(Ends{l.in(i, order), l.out(0, order)}, {tabulated(l, l.input(i), l.output(), function), bounds}));
 }
 
 void lower_int8_function(Lowering &l, Elementwise function) {
@@ -114,15 +107,12 @@ TensorId requantised(Lowering &l, size_t i, const Order &order) {
   const Value &in = l.input(i);
   const Value &out = l.output();
   const TensorId from = l.in(i, order);
-  if (in.type == out.type && in.quantization.scales == out.quantization.scales &&
-      in.quantization.zero_points == out.quantization.zero_points && in.quantization.axis < 0) {
-    return from;
-  }
+  if (is_alike(in, out) && in.quantization.axis < 0) return from;
   require(is_int8(in) && is_int8(out), "all must have the output's data type and quantisation, or 8 bits",
           static_cast<int32_t>(i));
   const TensorId to = l.temporary(out.type, l.graph()[from].shape);
   l.graph()[to].quantization = out.quantization;
-  l.add(int8_lookup(from, to, {tabulated(l, in, out, [](const Kernels &, float *) {})}));
+  l.add(int8_lookup({from, to}, {tabulated(l, in, out, [](const Kernels &, float *) {})}));
   return to;
 }
 
@@ -144,9 +134,9 @@ TensorId zero_point_of(Lowering &l, size_t i, const Value &operand) {
   require(zero.type == operand.type, "a zero point must have the data type of its operand", number);
   const int64_t count = elements(zero.shape);
   const auto *bytes = static_cast<const uint8_t *>(zero.read());
-  const bool is_alike = bytes != nullptr && count > 0 &&
+  const bool have_one = bytes != nullptr && count > 0 &&
                         std::all_of(bytes, bytes + count, [&](uint8_t byte) { return byte == bytes[0]; });
-  require(count == 1 || is_alike, "different zero points are not computed here", number);
+  require(count == 1 || have_one, "different zero points are not computed here", number);
   return l.in(i);
 }
 

@@ -10,14 +10,13 @@
 namespace cpuacc {
 
 int64_t Layer::integer(std::string_view name, int64_t otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->second.integers.empty() ? otherwise
-                                                                     : found->second.integers[0];
+  const std::vector<int64_t> found = integers(name);
+  return found.empty() ? otherwise : found[0];
 }
 
 double Layer::real(std::string_view name, double otherwise) const {
-  const auto found = attributes.find(name);
-  return found == attributes.end() || found->second.reals.empty() ? otherwise : found->second.reals[0];
+  const std::vector<double> found = reals(name);
+  return found.empty() ? otherwise : found[0];
 }
 
 std::vector<int64_t> Layer::integers(std::string_view name, std::vector<int64_t> otherwise) const {
@@ -36,15 +35,23 @@ std::string Layer::text(std::string_view name) const {
   return result;
 }
 
-void Lowering::receive(int32_t value) {
-  const Value &from = this->value(value);
+namespace {
+
+Tensor tensor_of(const Value &value, const Order &order) {
   Tensor tensor;
-  tensor.type = from.type;
-  tensor.shape = from.shape;
-  tensor.quantization = from.quantization;
-  const TensorId id = graph_.add(std::move(tensor));
+  tensor.type = value.type;
+  tensor.shape = in_memory(value.shape, order);
+  tensor.quantization = value.quantization;
+  return tensor;
+}
+
+}  // namespace
+
+void Lowering::receive(int32_t value) {
+  const Order order = plain_order(this->value(value).shape.size());
+  const TensorId id = graph_.add(tensor_of(this->value(value), order));
   graph_.inputs.push_back(id);
-  forms_[value] = {{plain_order(from.shape.size()), id}};
+  forms_[value] = {{order, id}};
 }
 
 TensorId Lowering::deliver(int32_t value) {
@@ -147,26 +154,16 @@ TensorId Lowering::constant_tensor(Shape shape, const std::vector<float> &data) 
 }
 
 TensorId Lowering::out(size_t i, const Order &order) {
-  const Value &value = output(i);
-  Tensor tensor;
-  tensor.type = value.type;
-  tensor.shape = in_memory(value.shape, order);
-  tensor.quantization = value.quantization;
-  const TensorId id = graph_.add(std::move(tensor));
+  const TensorId id = graph_.add(tensor_of(output(i), order));
   forms_[layer_->outputs[i]] = {{order, id}};
   return id;
 }
 
 void Lowering::share(size_t i, TensorId shared, const Order &order) {
-  const Value &value = output(i);
-  Tensor tensor;
-  tensor.type = value.type;
-  tensor.shape = in_memory(value.shape, order);
-  tensor.quantization = value.quantization;
+  Tensor tensor = tensor_of(output(i), order);
   tensor.alias = shared;
   tensor.constant = graph_[shared].constant;
-  const TensorId id = graph_.add(std::move(tensor));
-  forms_[layer_->outputs[i]] = {{order, id}};
+  forms_[layer_->outputs[i]] = {{order, graph_.add(std::move(tensor))}};
 }
 
 TensorId Lowering::in_order(int32_t number, const Order &order) {
@@ -188,24 +185,17 @@ TensorId Lowering::in_order(int32_t number, const Order &order) {
   for (size_t i = 0; i < order.size(); ++i) {
     steps[i] = static_cast<int32_t>(place_of(first.order, order[i]));
   }
-  if (keeps_memory(graph_[first.tensor].shape, steps)) {
-    tensor.alias = first.tensor;
-    const TensorId shared = graph_.add(std::move(tensor));
-    forms_[number].push_back({order, shared});
-    return shared;
-  }
+  const bool is_shared = keeps_memory(graph_[first.tensor].shape, steps);
+  if (is_shared) tensor.alias = first.tensor;
   const TensorId made = graph_.add(std::move(tensor));
-  add<Reorder>(first.tensor, made, reorder_box(graph_[first.tensor].shape, steps));
+  if (!is_shared) add<Reorder>(first.tensor, made, reorder_box(graph_[first.tensor].shape, steps));
   forms_[number].push_back({order, made});
   return made;
 }
 
 TensorId Lowering::constant_form(const Value &value, const Order &order) {
   require(value.is_constant(), "value '" + value.name + "' is used before it is made");
-  Tensor tensor;
-  tensor.type = value.type;
-  tensor.quantization = value.quantization;
-  tensor.shape = in_memory(value.shape, order);
+  Tensor tensor = tensor_of(value, order);
   tensor.constant = value.address;
   tensor.memory = value.memory;
   if (!is_plain(order)) {
@@ -254,12 +244,15 @@ const char *type_name(armnn_data_type type) {
   }
 }
 
+bool is_alike(const Value &one, const Value &other) {
+  return one.type == other.type && one.quantization.scales == other.quantization.scales &&
+         one.quantization.zero_points == other.quantization.zero_points;
+}
+
 void require_alike(const Lowering &l) {
-  const Quantization &in = l.input(0).quantization;
-  const Quantization &out = l.output().quantization;
-  require(l.input(0).type == l.output().type && in.scales == out.scales && in.zero_points == out.zero_points,
-          "input and output must have the same data type and quantisation");
-  require(in.axis < 0 && out.axis < 0, "scales per axis are not carried here", 0);
+  require(is_alike(l.input(0), l.output()), "input and output must have the same data type and quantisation");
+  require(l.input(0).quantization.axis < 0 && l.output().quantization.axis < 0,
+          "scales per axis are not carried here", 0);
 }
 
 void require_indices(const Value &value, int32_t input) {

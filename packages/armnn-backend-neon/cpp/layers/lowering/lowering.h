@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "armnn/layers.h"
-#include "graph/fast_math.h"
 #include "graph/ir.h"
 
 namespace cpuacc {
@@ -130,6 +129,15 @@ class Lowering {
   /* -- for the layers --------------------------------------------------------------------------- */
 
   const Layer &layer() const { return *layer_; }
+  /* A parameter, by ARMNN_PARAMETER. */
+  int64_t integer(std::string_view name, int64_t otherwise) const { return layer_->integer(name, otherwise); }
+  bool flag(std::string_view name, int64_t otherwise) const { return layer_->integer(name, otherwise) != 0; }
+  double real(std::string_view name, double otherwise) const { return layer_->real(name, otherwise); }
+  float real32(std::string_view name, double otherwise) const { return static_cast<float>(real(name, otherwise)); }
+  /* One that names an axis of a tensor of that rank. */
+  size_t axis(size_t rank, std::string_view name, int64_t otherwise) const {
+    return static_cast<size_t>(whole_axis(layer_->integer(name, otherwise), rank));
+  }
   const Kernels &kernels() const { return kernels_; }
   const FastMath &fast_math() const { return fast_math_; }
   size_t input_count() const { return layer_->inputs.size(); }
@@ -155,6 +163,10 @@ class Lowering {
   /* The tensor of an output, in an order, to be written by an operation. */
   TensorId out(size_t i, const Order &order);
   TensorId out(size_t i = 0) { return out(i, plain_order(output(i).shape.size())); }
+  /* The first input in an order, and the first output in another one. */
+  Ends ends(const Order &order, const Order &to) { return {in(0, order), out(0, to)}; }
+  Ends ends(const Order &order) { return ends(order, order); }
+  Ends ends() { return {in(0), out()}; }
   /* Says that an output is the memory of a tensor, in an order. */
   void share(size_t i, TensorId tensor, const Order &order);
 
@@ -180,7 +192,6 @@ class Lowering {
   void lower_as_floats(const Layer &layer);
   int32_t float_input(const Layer &layer, size_t i);
   int32_t float_constant(const Value &from, const std::vector<double> &scales);
-  int32_t float_of_halves(const Value &from);
   int32_t add_float_value(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);
@@ -197,6 +208,9 @@ class Lowering {
 
 /* Refuses unless it holds. */
 void require(bool holds, const std::string &reason, int32_t input = -1);
+/* Whether values have one data type and quantisation. */
+bool is_alike(const Value &one, const Value &other);
+
 /* Refuses an output of another data type or quantisation than the first input. */
 void require_alike(const Lowering &lowering);
 /* Refuses indices that are neither Signed32 nor Signed64. */

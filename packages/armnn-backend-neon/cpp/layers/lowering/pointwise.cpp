@@ -56,7 +56,6 @@ void require_one_type(const Lowering &l) {
 BinaryOperands operands_of(Lowering &l) {
   const Shape &shape = l.output().shape;
   for (const Order &order : {l.common_order(), plain_order(shape.size())}) {
-    BinaryOperands result{{kNone, kNone}, order, {}};
     Order orders[2];
     Iteration iteration{in_memory(shape, order), {}};
     for (size_t i = 0; i < 2; ++i) {
@@ -65,11 +64,9 @@ BinaryOperands operands_of(Lowering &l) {
       iteration.strides.push_back(strides_along(l.input(i).shape, orders[i], order));
     }
     iteration = merged(iteration);
-    result.broadcast = {iteration.shape, iteration.strides[0], iteration.strides[1]};
-    const bool fits = result.broadcast.x.back() <= 1 && result.broadcast.y.back() <= 1;
-    if (!fits && !is_plain(order)) continue;
-    for (size_t i = 0; i < 2; ++i) result.tensors[i] = l.in(i, orders[i]);
-    return result;
+    const Broadcast broadcast{iteration.shape, iteration.strides[0], iteration.strides[1]};
+    const bool fits = broadcast.x.back() <= 1 && broadcast.y.back() <= 1;
+    if (fits || is_plain(order)) return {l.in(0, orders[0]), l.in(1, orders[1]), l.out(0, order), broadcast};
   }
   throw Refusal{"the operands do not broadcast"};
 }
@@ -105,9 +102,7 @@ Elementwise activation_of(int64_t number, float a, float b) {
 
 void lower_function(Lowering &l, Elementwise function) {
   require_floats(l);
-  const Order order = l.common_order();
-  const TensorId from = l.in(0, order);
-  l.add(apply_function(from, l.out(0, order), function));
+  l.add(apply_function(l.ends(l.common_order()), function));
 }
 
 }  // namespace cpuacc

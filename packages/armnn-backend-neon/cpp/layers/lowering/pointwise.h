@@ -17,7 +17,7 @@ void lower_span_function(Lowering &lowering, SpanFunction function, double eleme
 /* Refuses operands of other types than the first. */
 void require_one_type(const Lowering &lowering);
 
-/* Both operands in an order in which the innermost step of each is 0 or 1. */
+/* Both operands and the output in an order in which the innermost step of each is 0 or 1. */
 BinaryOperands operands_of(Lowering &lowering);
 
 /* By the numbers of Activation; identity: not computed here. */

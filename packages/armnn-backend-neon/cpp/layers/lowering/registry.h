@@ -15,21 +15,10 @@ struct LayerType {
   Lower int8_lower = nullptr; /* on 8-bit data; what it refuses is lowered as the layer is, then in floats */
 };
 
-std::vector<LayerType> activation_layers();
-std::vector<LayerType> attention_layers();
-std::vector<LayerType> convolution_layers();
-std::vector<LayerType> elementwise_layers();
-std::vector<LayerType> indexing_layers();
-std::vector<LayerType> joining_layers();
-std::vector<LayerType> matmul_layers();
-std::vector<LayerType> normalization_layers();
-std::vector<LayerType> pooling_layers();
-std::vector<LayerType> quantizing_layers();
-std::vector<LayerType> recurrent_layers();
-std::vector<LayerType> reduction_layers();
-std::vector<LayerType> reshaping_layers();
-std::vector<LayerType> resizing_layers();
-std::vector<LayerType> selecting_layers();
-std::vector<LayerType> sequence_layers();
+/* Those of a family, each list in the file of its name. */
+using Family = std::vector<LayerType>();
+Family activation_layers, attention_layers, convolution_layers, elementwise_layers, indexing_layers,
+    joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
+    reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers;
 
 }  // namespace cpuacc

@@ -44,27 +44,20 @@ class Attention final : public Operation {
   void run(const Frame &frame) const override {
     const int64_t heads = sizes_.batch * sizes_.groups;
     const double pack_ns = static_cast<double>(sizes_.keys * (sizes_.depth + sizes_.width)) * costs::kElementNs;
-    frame.pool.run(heads, pack_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) pack(frame, i);
-    });
-    const int64_t blocks = rows_ == 0 ? 0 : (sizes_.queries + rows_ - 1) / rows_;
+    frame.for_each(heads, pack_ns, [&](int64_t i, int32_t) { pack(frame, i); });
+    const int64_t blocks = rows_ == 0 ? 0 : ratio_up(sizes_.queries, rows_);
     const double block_ns =
         static_cast<double>(rows_ * sizes_.keys) *
         (static_cast<double>(sizes_.depth + sizes_.width) * costs::kMultiplyAddNs + costs::kFunctionNs);
-    frame.pool.run(sizes_.batch * sizes_.heads * blocks, block_ns,
-                   [&](int64_t begin, int64_t end, int32_t thread) {
-                     std::byte *memory = frame.scratch() +
-                                         static_cast<size_t>(heads) * (key_bytes_ + value_bytes_) +
-                                         static_cast<size_t>(thread) * thread_bytes_;
-                     for (int64_t i = begin; i < end; ++i) {
-                       attend(frame, i / blocks, i % blocks * rows_, memory);
-                     }
-                   });
+    frame.for_each(sizes_.batch * sizes_.heads * blocks, block_ns, [&](int64_t i, int32_t thread) {
+      std::byte *memory = packed_of(frame, heads) + static_cast<size_t>(thread) * thread_bytes_;
+      attend(frame, i / blocks, i % blocks * rows_, memory);
+    });
   }
 
  private:
   static Tiling tiling(int64_t rows, int64_t columns, const Kernels &kernels) {
-    const auto whole = [](int64_t count, int64_t part) { return (count + part - 1) / part * part; };
+    const auto whole = [](int64_t count, int64_t part) { return ratio_up(count, part) * part; };
     return {rows, columns, whole(rows, kernels.rows), whole(columns, kernels.columns)};
   }
 
@@ -169,15 +162,6 @@ class Attention final : public Operation {
   bool has_truth_ = false;
 };
 
-}  // namespace
-
-OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
-                       const AttentionRules &rules, Shape mask_steps) {
-  return std::make_unique<Attention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
-}
-
-namespace {
-
 /* Pairs of numbers turned by angles: [batch, heads, positions, depth]. */
 class RotaryEmbedding final : public Operation {
  public:
@@ -193,15 +177,13 @@ class RotaryEmbedding final : public Operation {
   void run(const Frame &frame) const override {
     const int64_t depth = shape_[3];
     const int64_t rows = elements(shape_, 0, 3);
-    frame.pool.run(rows, static_cast<double>(depth) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t item = i / (shape_[1] * shape_[2]);
-        const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;
-        const float *x = frame.in<float>(inputs[0]) + i * depth;
-        float *y = frame.out<float>(outputs[0]) + i * depth;
-        rotate(frame.kernels, x, frame.in<float>(inputs[1]) + angles, frame.in<float>(inputs[2]) + angles, y);
-        std::copy(x + 2 * pairs_, x + depth, y + 2 * pairs_);
-      }
+    frame.for_each(rows, static_cast<double>(depth) * costs::kElementNs, [&](int64_t i, int32_t) {
+      const int64_t item = i / (shape_[1] * shape_[2]);
+      const int64_t angles = item * angle_step_ + i % shape_[2] * pairs_;
+      const float *x = frame.in<float>(inputs[0]) + i * depth;
+      float *y = frame.out<float>(outputs[0]) + i * depth;
+      rotate(frame.kernels, x, frame.in<float>(inputs[1]) + angles, frame.in<float>(inputs[2]) + angles, y);
+      std::copy(x + 2 * pairs_, x + depth, y + 2 * pairs_);
     });
   }
 
@@ -230,6 +212,11 @@ class RotaryEmbedding final : public Operation {
 };
 
 }  // namespace
+
+OperationPtr attention(std::vector<TensorId> inputs, TensorId to, const AttentionSizes &sizes,
+                       const AttentionRules &rules, Shape mask_steps) {
+  return std::make_unique<Attention>(std::move(inputs), to, sizes, rules, std::move(mask_steps));
+}
 
 OperationPtr rotary_embedding(std::vector<TensorId> inputs, TensorId to, Shape shape, int64_t pairs,
                               int64_t angle_step, bool is_interleaved) {

@@ -13,9 +13,8 @@ namespace cpuacc {
 /* [N, H, W, C] * weights -> [N, H', W', groups * O]. Args: layout: of one group; group_stride: from one
  * group's weights to the next one's.
  */
-OperationPtr indirect_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                  const Windows &windows, const WeightLayout &layout, int64_t groups,
-                                  int64_t group_stride);
+OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                  int64_t groups = 1, int64_t group_stride = 0);
 
 /* Whether these windows, of one group, are worth a direct convolution. */
 bool suits_direct(const Windows &windows);
@@ -27,8 +26,7 @@ WeightLayout direct_layout(const Windows &windows, int64_t columns);
 WeightLayout single_channel_layout(const Windows &windows, int64_t columns);
 
 /* Of one group. Args: layout: one of the two above. */
-OperationPtr direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                                const WeightLayout &layout);
+OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout);
 
 /* The weights of the layer, [O, KH, KW, I] or [O, I, KH, KW]. */
 struct Window {
@@ -43,8 +41,7 @@ struct Window {
 };
 
 /* [N, H, W, C] -> [N, H', W', O]. Args: bias: the channels' numbers, once for each element of the window. */
-OperationPtr transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                    const Windows &windows, const Window &window);
+OperationPtr transposed_convolution(const WeightedTensors &tensors, const Windows &windows, const Window &window);
 
 /* How many outputs side by side take the least time as one row; 1: each is a row of its own. */
 int64_t outputs_per_block(const Windows &windows, int64_t columns, int64_t lanes);

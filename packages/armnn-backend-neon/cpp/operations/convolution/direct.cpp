@@ -3,30 +3,21 @@
 
 #include "costs/costs.h"
 #include "operations/convolution/image_rows.h"
+#include "operations/gemm/panels.h"
 
 namespace cpuacc {
 namespace {
 
 class DirectConvolution final : public WithEpilogue {
  public:
-  DirectConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                    const WeightLayout &layout)
-      : WithEpilogue({input, weights, bias}, {out}),
-        windows_(windows),
-        rows_(windows, 0.0f, true, 0),
-        layout_(layout) {}
+  DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout)
+      : WithEpilogue(tensors), windows_(windows), rows_(windows, 0.0f, true, 0), layout_(layout) {}
 
   int64_t bias_count() const override { return layout_.columns; }
 
   size_t prepare(const Setup &setup) override {
-    const Tensor &weights = setup[inputs[1]];
-    const auto fill = [&](void *memory) {
-      pack_weights(static_cast<const float *>(weights.constant), layout_, setup.kernels,
-                   static_cast<float *>(memory));
-    };
-    packed_ = setup.packed.get(weights.constant, layout_.recipe() + " " + setup.kernels.name,
-                               packed_bytes(layout_, setup.kernels), fill);
-    inputs[1] = kNone;
+    packed_ = packed_panels(setup, inputs[1], PanelStorage::float32, layout_, 1, 0,
+                            layout_.recipe() + " " + setup.kernels.name);
     return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
   }
 
@@ -35,11 +26,9 @@ class DirectConvolution final : public WithEpilogue {
     const float *input = frame.in<float>(inputs[0]);
     const double row_ns =
         static_cast<double>(w.output_width * layout_.columns * layout_.taps * layout_.depth) * costs::kMultiplyAddNs;
-    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *strip = reinterpret_cast<float *>(frame.scratch() + rows_.strip_bytes() * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) {
-        rows_.row(input, i, strip, [&](const SeenOutputs<float> &seen) { run_outputs(frame, i, seen); });
-      }
+    frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {
+      rows_.row(input, i, frame.scratch_of<float>(thread, rows_.strip_bytes()),
+                [&](const SeenOutputs<float> &seen) { run_outputs(frame, i, seen); });
     });
   }
 
@@ -49,8 +38,6 @@ class DirectConvolution final : public WithEpilogue {
     const int64_t width = frame.kernels.columns;
     const int64_t place = (row * windows_.output_width + seen.first) * columns;
     const auto *packed = static_cast<const float *>(packed_.get());
-    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
-    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
     DirectRow direct{};
     direct.image = seen.image;
     direct.count = seen.last - seen.first;
@@ -60,12 +47,10 @@ class DirectConvolution final : public WithEpilogue {
     direct.depth = layout_.depth;
     direct.c_stride = columns;
     direct.residual_stride = columns;
-    direct.function = function_;
     for (int64_t column = 0; column < columns; column += width) {
       direct.b = packed + (column * layout_.taps + seen.first_tap * width) * layout_.depth;
       direct.column_count = static_cast<int32_t>(std::min(width, columns - column));
-      direct.bias = bias == nullptr ? nullptr : bias + column;
-      direct.residual = residual == nullptr ? nullptr : residual + column;
+      static_cast<Epilogue &>(direct) = epilogue(frame, column, place + column);
       direct.c = frame.out<float>(outputs[0]) + place + column;
       frame.kernels.direct_row(direct);
     }
@@ -92,9 +77,8 @@ WeightLayout single_channel_layout(const Windows &w, int64_t columns) {
   return {w.window_height, w.window_width * columns, w.window_width, columns, columns, 1};
 }
 
-OperationPtr direct_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                                const WeightLayout &layout) {
-  return std::make_unique<DirectConvolution>(input, weights, bias, out, windows, layout);
+OperationPtr direct_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout) {
+  return std::make_unique<DirectConvolution>(tensors, windows, layout);
 }
 
 }  // namespace cpuacc

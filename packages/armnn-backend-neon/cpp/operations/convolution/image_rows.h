@@ -34,7 +34,7 @@ class ImageRows {
   ImageRows(const Windows &windows, T outside, bool skips_rows, int64_t overreads)
       : w_(windows), outside_(outside), skips_rows_(skips_rows), overreads_(overreads) {
     const int64_t room = w_.width + w_.pad_left - w_.window_width;
-    first_ = std::min((w_.pad_left + w_.stride_x - 1) / w_.stride_x, w_.output_width);
+    first_ = std::min(ratio_up(w_.pad_left, w_.stride_x), w_.output_width);
     const int64_t last = room < 0 ? 0 : std::min(room / w_.stride_x + 1, w_.output_width);
     last_ = std::max(first_, last);
     is_narrow_ = w_.output_width <= costs::kNarrowImage && last_ - first_ < w_.output_width;
@@ -80,8 +80,8 @@ class ImageRows {
   /* The rows of a window inside of the image. */
   Taps taps_at(int64_t top) const {
     const int64_t below = w_.height - top; /* rows of the image from the window's first one on */
-    const int64_t first = std::min(top < 0 ? (-top + w_.dilation_y - 1) / w_.dilation_y : 0, w_.window_height);
-    const int64_t last = below <= 0 ? 0 : std::min((below + w_.dilation_y - 1) / w_.dilation_y, w_.window_height);
+    const int64_t first = std::min(top < 0 ? ratio_up(-top, w_.dilation_y) : 0, w_.window_height);
+    const int64_t last = below <= 0 ? 0 : std::min(ratio_up(below, w_.dilation_y), w_.window_height);
     return {first, std::max(first, last)};
   }
 

@@ -2,12 +2,11 @@
 #include "operations/convolution/convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "costs/costs.h"
 #include "operations/convolution/indirection.h"
 #include "operations/gemm/panels.h"
-#include "operations/storage/bfloat16.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 namespace {
@@ -16,9 +15,9 @@ namespace {
 class IndirectConvolution final : public WithEpilogue {
  public:
   /* Args: layout: of one group; group_stride: from one group's weights to the next one's. */
-  IndirectConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
-                      WeightLayout layout, int64_t groups, int64_t group_stride)
-      : WithEpilogue({input, weights, bias}, {out}),
+  IndirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                      int64_t groups, int64_t group_stride)
+      : WithEpilogue(tensors),
         windows_(windows),
         layout_(layout),
         groups_(groups),
@@ -27,7 +26,6 @@ class IndirectConvolution final : public WithEpilogue {
   int64_t bias_count() const override { return groups_ * layout_.columns; }
 
   size_t prepare(const Setup &setup) override {
-    const Tensor &weights = setup[inputs[1]];
     tiling_ = gemm_tiling(windows_.batch * windows_.output_height * windows_.output_width, layout_, groups_, setup);
     copies_rows_ = !gains_by_bfloat16(setup, layout_) && layout_.taps == 1 &&
                    layout_.columns > setup.kernels.columns &&
@@ -39,30 +37,21 @@ class IndirectConvolution final : public WithEpilogue {
       tiling_.rows_per_task = std::min(tiling_.rows_per_task, most_rows);
     }
     const std::string recipe = layout_.recipe() + " " + std::to_string(groups_) + " " + setup.kernels.name;
-    panels_ = panel_storage(setup, weights, layout_, recipe, most_rows, tiling_);
+    panels_ = panel_storage(setup, setup[inputs[1]], layout_, recipe, most_rows, tiling_);
     if (panels_ == PanelStorage::bfloat16) {
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
     group_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
-    const auto fill = [&](void *memory) {
-      pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(memory));
-    };
-    packed_ = setup.packed.get(weights.constant, recipe + recipe_of(panels_),
-                               group_bytes_ * static_cast<size_t>(groups_), fill);
-    inputs[1] = kNone;
-    const size_t zero_bytes = static_cast<size_t>(layout_.depth) * sizeof(float);
-    const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
-    std::memset(zeros.get(), 0, zero_bytes);
-    zeros_ = zeros;
+    packed_ = packed_panels(setup, inputs[1], panels_, layout_, groups_, group_stride_, recipe);
+    zeros_ = filled_memory(static_cast<size_t>(layout_.depth) * sizeof(float), 0);
     return thread_bytes() * static_cast<size_t>(setup.threads) + image_.bytes();
   }
 
   void run(const Frame &frame) const override {
     const float *image = frame.in<float>(inputs[0]);
     if (panels_ != PanelStorage::bfloat16) return run_all(frame, windows_, image);
-    std::byte *memory = frame.scratch() + thread_bytes() * static_cast<size_t>(frame.pool.threads());
-    auto *to = reinterpret_cast<Bfloat16 *>(memory);
+    auto *to = frame.scratch_of<Bfloat16>(frame.pool.threads(), thread_bytes());
     image_.round(frame, image, to);
     Windows windows = windows_;
     windows.channels = image_.stride;
@@ -70,19 +59,13 @@ class IndirectConvolution final : public WithEpilogue {
   }
 
  private:
-  void pack(const float *weights, const Kernels &kernels, std::byte *memory) const {
-    for (int64_t g = 0; g < groups_; ++g, weights += group_stride_, memory += group_bytes_) {
-      pack_weights(panels_, weights, layout_, kernels, memory);
-    }
-  }
-
   template <typename Number>
   void run_all(const Frame &frame, const Windows &windows, const Number *image) const {
     const size_t bytes = thread_bytes();
     const int64_t tasks = tiling_.tasks();
-    frame.pool.run(groups_ * tasks, gemm_task_ns(tiling_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *table = reinterpret_cast<const Number **>(frame.scratch() + bytes * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) run_one(frame, windows, image, table, i / tasks, i % tasks);
+    frame.for_each(groups_ * tasks, gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
+      auto *table = frame.scratch_of<const Number *>(thread, bytes);
+      run_one(frame, windows, image, table, i / tasks, i % tasks);
     });
   }
 
@@ -94,21 +77,11 @@ class IndirectConvolution final : public WithEpilogue {
   template <typename Number>
   void run_one(const Frame &frame, const Windows &windows, const Number *image, const Number **table, int64_t group,
                int64_t task) const {
-    const int64_t channels = groups_ * layout_.columns;
     const int64_t first = group * layout_.columns;
-    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + first;
-    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + first : nullptr;
     const auto *packed = static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(group) * group_bytes_;
-    GemmTask<Number> gemm{layout_,
-                          reinterpret_cast<const Number *>(packed),
-                          frame.out<float>(outputs[0]) + first,
-                          channels,
-                          {bias, residual, function_}};
     std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
-    if (panels_ == PanelStorage::float16) {
-      gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
-      gemm.float32_panel = reinterpret_cast<float *>(behind);
-    }
+    const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, frame.out<float>(outputs[0]) + first,
+                                         groups_ * layout_.columns, epilogue(frame, first, first));
     Indirection<Number> found(windows, image + group * layout_.depth, static_cast<const Number *>(zeros_.get()));
     if constexpr (std::is_same_v<Number, float>) {
       if (copies_rows_) {
@@ -135,10 +108,9 @@ class IndirectConvolution final : public WithEpilogue {
 
 }  // namespace
 
-OperationPtr indirect_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                  const Windows &windows, const WeightLayout &layout, int64_t groups,
-                                  int64_t group_stride) {
-  return std::make_unique<IndirectConvolution>(input, weights, bias, out, windows, layout, groups, group_stride);
+OperationPtr indirect_convolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                                  int64_t groups, int64_t group_stride) {
+  return std::make_unique<IndirectConvolution>(tensors, windows, layout, groups, group_stride);
 }
 
 }  // namespace cpuacc

@@ -10,8 +10,8 @@ namespace {
 
 /* Vectors of multiply-adds per output and row of the window. */
 double cost(const Windows &w, int64_t columns, int64_t lanes, int64_t together) {
-  const int64_t vectors = (together * columns + lanes - 1) / lanes;
-  const int64_t rows = (w.output_width + together - 1) / together;
+  const int64_t vectors = ratio_up(together * columns, lanes);
+  const int64_t rows = ratio_up(w.output_width, together);
   const auto sums = static_cast<double>(vectors * rows * (w.window_width + (together - 1) * w.stride_x));
   const bool is_even = rows * together == w.output_width;
   return sums / static_cast<double>(w.output_width) * (is_even ? 1.0 : costs::kRaggedBlock);
@@ -37,7 +37,7 @@ int64_t outputs_per_block(const Windows &w, int64_t columns, int64_t lanes) {
 Windows blocked_windows(const Windows &windows, int64_t together) {
   Windows w = windows;
   w.window_width += (together - 1) * w.stride_x;
-  w.output_width = (w.output_width + together - 1) / together;
+  w.output_width = ratio_up(w.output_width, together);
   w.stride_x *= together;
   const int64_t reach = (w.output_width - 1) * w.stride_x + w.window_width;
   w.pad_right = std::max(w.pad_right, reach - w.pad_left - w.width);

@@ -2,7 +2,6 @@
 #include "operations/convolution/convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "costs/costs.h"
 #include "operations/gemm/gemm.h"
@@ -23,8 +22,8 @@ struct Phase {
 
 Phase phase_of(int64_t offset, int64_t stride, int64_t window, int64_t pad, int64_t outputs) {
   const int64_t first = ((offset - pad) % stride + stride) % stride;
-  const int64_t count = first < outputs ? (outputs - first + stride - 1) / stride : 0;
-  const int64_t taps = offset < window ? (window - offset + stride - 1) / stride : 0;
+  const int64_t count = first < outputs ? ratio_up(outputs - first, stride) : 0;
+  const int64_t taps = offset < window ? ratio_up(window - offset, stride) : 0;
   return {first, count, (first + pad - offset) / stride, offset, taps};
 }
 
@@ -61,14 +60,12 @@ struct Part {
 /* [N, H, W, C] -> [N, H', W', O]. */
 class TransposedConvolution final : public WithEpilogue {
  public:
-  TransposedConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, Windows windows,
-                        Window window)
-      : WithEpilogue({input, weights, bias}, {out}), windows_(windows), window_(window) {
-    const Windows &w = windows_;
-    is_tiling_ = w.window_height == w.stride_y && w.window_width == w.stride_x && w.pad_top == 0 &&
-                 w.pad_left == 0 && w.output_height == w.height * w.stride_y &&
-                 w.output_width == w.width * w.stride_x;
-    if (is_tiling_) {
+  TransposedConvolution(const WeightedTensors &tensors, const Windows &w, const Window &window)
+      : WithEpilogue(tensors), windows_(w), window_(window) {
+    const bool is_tiling = w.window_height == w.stride_y && w.window_width == w.stride_x && w.pad_top == 0 &&
+                           w.pad_left == 0 && w.output_height == w.height * w.stride_y &&
+                           w.output_width == w.width * w.stride_x;
+    if (is_tiling) {
       const int64_t taps = w.window_height * w.window_width;
       add_part({0, w.height, 0, 0, 1}, {0, w.width, 0, 0, 1}, w.window_height, w.window_width, taps);
       return;
@@ -98,8 +95,7 @@ class TransposedConvolution final : public WithEpilogue {
                                      packed_bytes(part.layout, setup.kernels), fill);
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
       part.tiling = gemm_tiling(rows, part.layout, 1, setup);
-      const int64_t panels = (part.layout.columns + setup.kernels.columns - 1) / setup.kernels.columns;
-      part.tiling.columns_per_task = panels * setup.kernels.columns;
+      part.tiling.columns_per_task = ratio_up(part.layout.columns, setup.kernels.columns) * setup.kernels.columns;
       pointers = std::max(pointers, pointer_bytes(part.tiling, part.layout));
       const int64_t sums = part.tiling.rows_per_task * part.layout.columns;
       block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
@@ -107,19 +103,14 @@ class TransposedConvolution final : public WithEpilogue {
     inputs[1] = kNone;
     pointer_bytes_ = pointers;
     thread_bytes_ = pointers + aligned_bytes(block);
-    const size_t zero_bytes = static_cast<size_t>(window_.depth) * sizeof(float);
-    const std::shared_ptr<void> zeros = aligned_memory(zero_bytes);
-    std::memset(zeros.get(), 0, zero_bytes);
-    zeros_ = zeros;
+    zeros_ = filled_memory(static_cast<size_t>(window_.depth) * sizeof(float), 0);
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
     for (const Part &part : parts_) {
-      frame.pool.run(part.tiling.tasks(), gemm_task_ns(part.tiling, part.layout),
-                     [&](int64_t begin, int64_t end, int32_t thread) {
-                       for (int64_t task = begin; task < end; ++task) run_one(frame, part, task, thread);
-                     });
+      frame.for_each(part.tiling.tasks(), gemm_task_ns(part.tiling, part.layout),
+                     [&](int64_t task, int32_t thread) { run_one(frame, part, task, thread); });
     }
   }
 
@@ -152,12 +143,11 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   void run_one(const Frame &frame, const Part &part, int64_t task, int32_t thread) const {
-    std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
+    auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
     auto *block = reinterpret_cast<float *>(scratch + pointer_bytes_);
     const int64_t first = task * part.tiling.rows_per_task;
     const Tiling tiling{std::min(part.tiling.rows_per_task, part.tiling.rows - first), part.tiling.columns,
                         part.tiling.rows_per_task, part.tiling.columns_per_task};
-    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
     /* Where columns leave lanes idle, the function waits until they are contiguous. */
     const bool is_late = part.layout.columns < costs::kWidestLanes && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
@@ -165,7 +155,7 @@ class TransposedConvolution final : public WithEpilogue {
                                static_cast<const float *>(part.packed.get()),
                                block,
                                part.layout.columns,
-                               {bias, nullptr, early}};
+                               {frame.in<float>(inputs[2]), nullptr, early}};
     const float *input = frame.in<float>(inputs[0]);
     Places from(part.y, part.x, first);
     run_gemm_task(gemm, tiling, 0, frame.kernels, reinterpret_cast<const float **>(scratch),
@@ -214,7 +204,6 @@ class TransposedConvolution final : public WithEpilogue {
 
   Windows windows_;
   Window window_;
-  bool is_tiling_ = false;
   std::vector<Part> parts_;
   size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
@@ -223,9 +212,8 @@ class TransposedConvolution final : public WithEpilogue {
 
 }  // namespace
 
-OperationPtr transposed_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                    const Windows &windows, const Window &window) {
-  return std::make_unique<TransposedConvolution>(input, weights, bias, out, windows, window);
+OperationPtr transposed_convolution(const WeightedTensors &tensors, const Windows &windows, const Window &window) {
+  return std::make_unique<TransposedConvolution>(tensors, windows, window);
 }
 
 }  // namespace cpuacc

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "costs/costs.h"
+#include "graph/data_types.h"
 
 namespace cpuacc {
 namespace {
@@ -23,12 +24,9 @@ void copy_row(const std::byte *from, int64_t from_step, std::byte *to, int64_t t
     std::memcpy(to, from, static_cast<size_t>(n) * bytes);
     return;
   }
-  switch (bytes) {
-    case 1: return copy_row<1>(from, from_step, to, to_step, n);
-    case 2: return copy_row<2>(from, from_step, to, to_step, n);
-    case 4: return copy_row<4>(from, from_step, to, to_step, n);
-    default: return copy_row<8>(from, from_step, to, to_step, n);
-  }
+  visit_width(bytes, [&](auto tag) {
+    copy_row<sizeof(typename decltype(tag)::Type)>(from, from_step, to, to_step, n);
+  });
 }
 
 /* Whether all elements of a box are among the first count. */
@@ -89,16 +87,6 @@ void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t 
   }
 }
 
-void transpose(const std::byte *from, int64_t from_step, std::byte *to, int64_t to_step, int64_t rows,
-               int64_t columns, size_t bytes) {
-  switch (bytes) {
-    case 1: return transpose<1>(from, from_step, to, to_step, rows, columns);
-    case 2: return transpose<2>(from, from_step, to, to_step, rows, columns);
-    case 4: return transpose<4>(from, from_step, to, to_step, rows, columns);
-    default: return transpose<8>(from, from_step, to, to_step, rows, columns);
-  }
-}
-
 /* A box as items for threads: boxes along the outer axes, and slices along the next one. */
 struct Split {
   size_t outer_axes;
@@ -113,7 +101,7 @@ Split split_of(const CopyBox &box) {
   const size_t outer_axes = rank - (is_transposed ? 2 : 1);
   const int64_t length = box.shape[outer_axes];
   const int64_t slice = is_transposed ? costs::kTransposedRows : costs::kCopiedElements;
-  const int64_t slices = (length + slice - 1) / slice;
+  const int64_t slices = ratio_up(length, slice);
   return {outer_axes, slice, slices, elements(box.shape, 0, outer_axes) * slices};
 }
 
@@ -133,8 +121,10 @@ void copy_tiles(const Kernels *kernels, const CopyBox &box, const Split &split, 
       kernels->transpose(reinterpret_cast<const float *>(from) + at.from, box.from[last],
                          reinterpret_cast<float *>(to) + at.to, box.to[axis], box.shape[last], count);
     } else {
-      transpose(from + at.from * size, box.from[last], to + at.to * size, box.to[axis], count, box.shape[last],
-                bytes);
+      visit_width(bytes, [&](auto tag) {
+        transpose<sizeof(typename decltype(tag)::Type)>(from + at.from * size, box.from[last], to + at.to * size,
+                                                        box.to[axis], count, box.shape[last]);
+      });
     }
   }
 }
@@ -212,9 +202,6 @@ CopyBox simplified(CopyBox box) {
   return result;
 }
 
-CopyBoxes::CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes)
-    : CopyBoxes(std::move(from), to, std::move(boxes), {}) {}
-
 CopyBoxes::CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes,
                      std::vector<std::byte> filler)
     : Operation(std::move(from), {to}), boxes_(std::move(boxes)), filler_(std::move(filler)) {}
@@ -239,7 +226,7 @@ size_t CopyBoxes::prepare(const Setup &setup) {
 
 void CopyBoxes::fill(const Frame &frame, std::byte *to) const {
   const auto count = static_cast<int64_t>(output_count_);
-  const int64_t pieces = (count + costs::kCopiedElements - 1) / costs::kCopiedElements;
+  const int64_t pieces = ratio_up(count, costs::kCopiedElements);
   frame.pool.run(pieces, costs::kCopiedElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
     const auto first = static_cast<size_t>(begin * costs::kCopiedElements);
     const size_t size = static_cast<size_t>(std::min(end * costs::kCopiedElements, count)) - first;

@@ -18,9 +18,10 @@ bool is_fast(const CopyBox &box);
 /* Fills an output, then copies boxes[i] of inputs[i] into it. */
 class CopyBoxes : public Operation {
  public:
-  CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes);
-  /* With a value for all elements outside of the boxes. */
-  CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes, std::vector<std::byte> filler);
+  /* Args: filler: of all elements outside of the boxes. */
+  CopyBoxes(std::vector<TensorId> from, TensorId to, std::vector<CopyBox> boxes, std::vector<std::byte> filler = {});
+  CopyBoxes(Ends ends, CopyBox box, std::vector<std::byte> filler = {})
+      : CopyBoxes({ends.from}, ends.to, {std::move(box)}, std::move(filler)) {}
 
   void check(const Graph &graph) const override;
   size_t prepare(const Setup &setup) override;
@@ -81,7 +82,7 @@ OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes
 /* Args: along: the axis of the output. */
 OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps);
 
-OperationPtr trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
+OperationPtr trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper);
 
 /* Of each output row or column: its two neighbouring samples, and the share of the latter. */
 struct Sampling {
@@ -90,10 +91,7 @@ struct Sampling {
   std::vector<float> share;
 };
 
-/* The nearest sample has a share of 0. */
-OperationPtr resize(TensorId from, TensorId to, Sampling rows, Sampling columns);
-
-/* The same of bytes. Args: mixes: false if samples are copied as they are stored. */
-OperationPtr int8_resize(TensorId from, TensorId to, Sampling rows, Sampling columns, bool mixes);
+/* Of float32 or bytes. The nearest sample has a share of 0. Args: mixes: false if bytes are copied as they are. */
+OperationPtr resize(Ends ends, Sampling rows, Sampling columns, bool mixes);
 
 }  // namespace cpuacc

@@ -2,12 +2,38 @@
 #include "operations/copy/copy.h"
 
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "costs/costs.h"
-#include "operations/copy/indices.h"
 
 namespace cpuacc {
 namespace {
+
+/* Integers that only a run knows. */
+class Indices {
+ public:
+  Indices(const Frame &frame, TensorId id, bool is_wide)
+      : memory_(frame.in<std::byte>(id)), is_wide_(is_wide) {}
+
+  int64_t operator[](int64_t i) const {
+    return is_wide_ ? reinterpret_cast<const int64_t *>(memory_)[i]
+                    : reinterpret_cast<const int32_t *>(memory_)[i];
+  }
+  /* The same, counted from the end if negative. Throws std::out_of_range. */
+  int64_t place(int64_t i, int64_t size) const {
+    const int64_t given = (*this)[i];
+    if (given < -size || given >= size) {
+      throw std::out_of_range("the index " + std::to_string(given) + " is outside of an axis of " +
+                              std::to_string(size) + " elements");
+    }
+    return given < 0 ? given + size : given;
+  }
+
+ private:
+  const std::byte *memory_;
+  bool is_wide_;
+};
 
 /* [outer, size, inner bytes] with indices -> [outer, indices, inner bytes]. */
 class Gather final : public Operation {
@@ -29,14 +55,11 @@ class Gather final : public Operation {
     const Indices indices(frame, inputs[1], is_wide_);
     auto *to = frame.out<std::byte>(outputs[0]);
     for (int64_t i = 0; i < count_; ++i) indices.place(i, size_); /* throws here, not in a thread */
-    frame.pool.run(outer_ * count_, static_cast<double>(inner_bytes_) * costs::kElementNs,
-                   [&](int64_t begin, int64_t end, int32_t) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       const int64_t place = indices.place(i % count_, size_);
-                       std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
-                                   static_cast<size_t>(inner_bytes_));
-                     }
-                   });
+    frame.for_each(outer_ * count_, static_cast<double>(inner_bytes_) * costs::kElementNs, [&](int64_t i, int32_t) {
+      const int64_t place = indices.place(i % count_, size_);
+      std::memcpy(to + i * inner_bytes_, from + (i / count_ * size_ + place) * inner_bytes_,
+                  static_cast<size_t>(inner_bytes_));
+    });
   }
 
  private:
@@ -130,6 +153,39 @@ class GatherNd final : public Operation {
   bool is_wide_ = false;
 };
 
+class OneHot final : public Operation {
+ public:
+  OneHot(TensorId indices, TensorId values, TensorId to, Along along, bool wraps)
+      : Operation({indices, values}, {to}), along_(along), wraps_(wraps) {}
+
+  size_t prepare(const Setup &setup) override {
+    bytes_ = element_bytes(setup[inputs[1]].type);
+    is_wide_ = setup[inputs[0]].type == ARMNN_SIGNED64;
+    return 0;
+  }
+
+  void run(const Frame &frame) const override {
+    const auto *values = frame.in<std::byte>(inputs[1]);
+    auto *to = frame.out<std::byte>(outputs[0]);
+    const Indices indices(frame, inputs[0], is_wide_);
+    const auto count = static_cast<size_t>(along_.outer * along_.size * along_.inner);
+    for (size_t i = 0; i < count; ++i) std::memcpy(to + i * bytes_, values, bytes_);
+    for (int64_t i = 0; i < along_.outer * along_.inner; ++i) {
+      const int64_t given = indices[i];
+      const int64_t place = given < 0 && wraps_ ? given + along_.size : given;
+      if (place < 0 || place >= along_.size) continue;
+      const int64_t at = (i / along_.inner * along_.size + place) * along_.inner + i % along_.inner;
+      std::memcpy(to + static_cast<size_t>(at) * bytes_, values + bytes_, bytes_);
+    }
+  }
+
+ private:
+  Along along_; /* of the output */
+  bool wraps_;
+  size_t bytes_ = 0;
+  bool is_wide_ = false;
+};
+
 }  // namespace
 
 OperationPtr gather(TensorId from, TensorId indices, TensorId to, int64_t outer, int64_t size) {
@@ -143,6 +199,10 @@ OperationPtr gather_elements(TensorId from, TensorId indices, TensorId to, Shape
 
 OperationPtr gather_nd(TensorId from, TensorId indices, TensorId to, Shape sizes, Shape steps) {
   return std::make_unique<GatherNd>(from, indices, to, std::move(sizes), std::move(steps));
+}
+
+OperationPtr one_hot(TensorId indices, TensorId values, TensorId to, const Along &along, bool wraps) {
+  return std::make_unique<OneHot>(indices, values, to, along, wraps);
 }
 
 }  // namespace cpuacc

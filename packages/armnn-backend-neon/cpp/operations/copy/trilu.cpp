@@ -9,8 +9,8 @@ namespace {
 
 class Trilu final : public Operation {
  public:
-  Trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper)
-      : Operation({from}, {to}), rows_(rows), columns_(columns), diagonal_(diagonal), is_upper_(is_upper) {}
+  Trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper)
+      : Operation(ends), rows_(rows), columns_(columns), diagonal_(diagonal), is_upper_(is_upper) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = element_bytes(setup[inputs[0]].type);
@@ -45,8 +45,8 @@ class Trilu final : public Operation {
 
 }  // namespace
 
-OperationPtr trilu(TensorId from, TensorId to, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper) {
-  return std::make_unique<Trilu>(from, to, rows, columns, diagonal, is_upper);
+OperationPtr trilu(Ends ends, int64_t rows, int64_t columns, int64_t diagonal, bool is_upper) {
+  return std::make_unique<Trilu>(ends, rows, columns, diagonal, is_upper);
 }
 
 }  // namespace cpuacc

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "costs/costs.h"
-#include "operations/gemm/gemm.h"
 
 namespace cpuacc {
 namespace {
@@ -12,8 +11,8 @@ namespace {
 /* One output channel per input channel; weights [window_height, window_width, C]. */
 class Depthwise final : public WithEpilogue {
  public:
-  Depthwise(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows)
-      : WithEpilogue({input, weights, bias}, {out}), windows_(column_as_row(windows)) {}
+  Depthwise(const WeightedTensors &tensors, const Windows &windows)
+      : WithEpilogue(tensors), windows_(column_as_row(windows)) {}
 
   size_t prepare(const Setup &setup) override {
     const int64_t rows = windows_.batch * windows_.output_height;
@@ -22,38 +21,19 @@ class Depthwise final : public WithEpilogue {
     band_ = std::clamp<int64_t>(rows / wanted / 2 * 2, 2, costs::kMostDepthwiseRows);
     piece_ = windows_.output_width;
     if (windows_.output_height == 1) {
-      piece_ = std::max<int64_t>(costs::kLeastDepthwisePiece, (piece_ * windows_.batch + wanted - 1) / wanted);
+      piece_ = std::max<int64_t>(costs::kLeastDepthwisePiece, ratio_up(piece_ * windows_.batch, wanted));
     }
     return 0;
   }
 
   void run(const Frame &frame) const override {
-    const Windows &w = windows_;
     DepthwiseRows shared{};
     shared.weights = frame.in<float>(inputs[1]);
-    shared.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
-    static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
+    shared.bias = frame.in<float>(inputs[2]);
     shared.function = function_;
-    const float *input = frame.in<float>(inputs[0]);
-    float *output = frame.out<float>(outputs[0]);
-    const int64_t bands = (w.output_height + band_ - 1) / band_;
-    const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
-    const double part_ns = outputs_ns(std::min(band_, w.output_height) * piece_);
-    frame.pool.run(w.batch * bands * pieces, part_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t image = i / pieces / bands;
-        const int64_t first = i / pieces % bands * band_;
-        const int64_t x = i % pieces * piece_;
-        DepthwiseRows rows = shared;
-        rows.count = std::min(band_, w.output_height - first);
-        rows.output_width = std::min(piece_, w.output_width - x);
-        rows.input = input + image * w.height * w.width * w.channels;
-        rows.output = output + ((image * w.output_height + first) * w.output_width + x) * w.channels;
-        rows.top = first * w.stride_y - w.pad_top;
-        rows.left = x * w.stride_x - w.pad_left;
-        frame.kernels.depthwise_rows(rows);
-      }
-    });
+    const double part_ns = outputs_ns(std::min(band_, windows_.output_height) * piece_);
+    for_each_band(frame, windows_, band_, piece_, part_ns, frame.in<float>(inputs[0]), frame.out<float>(outputs[0]),
+                  shared, [&](const DepthwiseRows &rows, int32_t) { frame.kernels.depthwise_rows(rows); });
   }
 
  private:
@@ -69,9 +49,8 @@ class Depthwise final : public WithEpilogue {
 
 }  // namespace
 
-OperationPtr depthwise_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                   const Windows &windows) {
-  return std::make_unique<Depthwise>(input, weights, bias, out, windows);
+OperationPtr depthwise_convolution(const WeightedTensors &tensors, const Windows &windows) {
+  return std::make_unique<Depthwise>(tensors, windows);
 }
 
 }  // namespace cpuacc

@@ -5,7 +5,7 @@
 
 #include "costs/costs.h"
 #include "operations/gemm/panels.h"
-#include "operations/storage/bfloat16.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 
@@ -22,17 +22,17 @@ WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed) {
                        : WeightLayout{1, 0, depth, columns, columns, 1};
 }
 
-int64_t matrix_of(const Shape &steps, const Shape &batch_shape, int64_t batch) {
+int64_t GemmShape::matrix_of(const Shape &steps, int64_t item) const {
   int64_t matrix = 0;
-  for (size_t axis = batch_shape.size(); axis-- > 0;) {
-    matrix += batch % batch_shape[axis] * steps[axis];
-    batch /= batch_shape[axis];
+  for (size_t axis = batch.size(); axis-- > 0;) {
+    matrix += item % batch[axis] * steps[axis];
+    item /= batch[axis];
   }
   return matrix;
 }
 
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels) {
-  const int64_t panels = (layout.columns + kernels.columns - 1) / kernels.columns;
+  const int64_t panels = ratio_up(layout.columns, kernels.columns);
   return static_cast<size_t>(panels * kernels.columns * layout.taps * layout.depth) * sizeof(float);
 }
 
@@ -79,17 +79,17 @@ Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, co
   const int64_t columns = layout.columns;
   const double one_ns = gemm_ns(rows, columns, layout.taps * layout.depth);
   const int32_t threads = setup.threads_for(one_ns * static_cast<double>(repeats));
-  const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
-  const int64_t panels = (columns + kernels.columns - 1) / kernels.columns;
+  const int64_t tiles = ratio_up(rows, kernels.rows);
+  const int64_t panels = ratio_up(columns, kernels.columns);
   const int64_t wanted = threads == 1 ? 1 : 8 * threads;
   int64_t tiles_per_task = std::clamp<int64_t>(tiles, 1, costs::kTilesPerTask);
-  while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
+  while (tiles_per_task > 2 && ratio_up(tiles, tiles_per_task) * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }
-  const int64_t row_tasks = std::max<int64_t>(1, (tiles + tiles_per_task - 1) / tiles_per_task * repeats);
+  const int64_t row_tasks = std::max<int64_t>(1, ratio_up(tiles, tiles_per_task) * repeats);
   const int64_t column_tasks =
-      std::clamp<int64_t>((wanted + row_tasks - 1) / row_tasks, 1, std::max<int64_t>(1, panels));
-  const int64_t panels_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks);
+      std::clamp<int64_t>(ratio_up(wanted, row_tasks), 1, std::max<int64_t>(1, panels));
+  const int64_t panels_per_task = std::max<int64_t>(1, ratio_up(panels, column_tasks));
   return {rows, columns, std::max<int64_t>(1, tiles_per_task) * kernels.rows,
           panels_per_task * kernels.columns};
 }
@@ -116,55 +116,49 @@ EpilogueSlots WithEpilogue::epilogue_slots() {
   return slots;
 }
 
+Epilogue WithEpilogue::epilogue(const Frame &frame, int64_t column, int64_t place) const {
+  return {inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column,
+          has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr, function_};
+}
+
 namespace {
 
-/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+/* The right side may be packed ahead. */
 class Gemm final : public WithEpilogue {
  public:
-  Gemm(TensorId left, TensorId right, TensorId bias, TensorId out, WeightLayout layout, int64_t rows, Shape batch,
-       Shape left_steps, Shape right_steps)
-      : WithEpilogue({left, right, bias}, {out}),
-        layout_(layout),
-        rows_(rows),
-        batch_(std::move(batch)),
-        left_steps_(std::move(left_steps)),
-        right_steps_(std::move(right_steps)) {}
+  Gemm(const WeightedTensors &tensors, GemmShape shape) : WithEpilogue(tensors), shape_(std::move(shape)) {}
 
-  int64_t bias_count() const override { return layout_.columns; }
+  int64_t bias_count() const override { return shape_.layout.columns; }
 
   size_t prepare(const Setup &setup) override {
+    const WeightLayout &layout = shape_.layout;
     const Tensor &right = setup[inputs[1]];
-    const int64_t batches = elements(batch_);
-    tiling_ = gemm_tiling(rows_, layout_, batches, setup);
-    const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
-    panels_ = panel_storage(setup, right, layout_, recipe, rows_ + setup.kernels.rows, tiling_);
-    panel_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
-    thread_bytes_ = pointer_bytes(tiling_, layout_) + float32_panel_bytes(panels_, layout_, setup.kernels);
+    tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
+    const std::string recipe = layout.recipe() + " " + setup.kernels.name;
+    panels_ = panel_storage(setup, right, layout, recipe, shape_.rows + setup.kernels.rows, tiling_);
+    panel_bytes_ = packed_bytes(panels_, layout, setup.kernels);
+    thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
     if (panels_ == PanelStorage::bfloat16) {
-      rounded_ = RoundedRows(setup[inputs[0]].count() / layout_.depth, layout_.depth);
+      rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
-    matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
+    matrices_ = right.count() / std::max<int64_t>(1, layout.depth * layout.columns);
+    packed_bytes_ = panel_bytes_ * static_cast<size_t>(matrices_);
     if (right.constant != nullptr) {
-      const auto fill = [&](void *memory) {
-        pack_all(static_cast<const float *>(right.constant), static_cast<std::byte *>(memory),
-                 setup.kernels, 0, matrices_);
-      };
-      packed_ = setup.packed.get(right.constant, recipe + recipe_of(panels_),
-                                 panel_bytes_ * static_cast<size_t>(matrices_), fill);
-      inputs[1] = kNone;
+      packed_ = packed_panels(setup, inputs[1], panels_, layout, matrices_, layout.depth * layout.columns, recipe);
+      packed_bytes_ = 0;
     }
-    packed_bytes_ = packed_ ? 0 : panel_bytes_ * static_cast<size_t>(matrices_);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
   void run(const Frame &frame) const override {
-    std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(frame.pool.threads());
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
     const std::byte *packed = static_cast<const std::byte *>(packed_.get());
     if (!packed_) {
       const float *right = frame.in<float>(inputs[1]);
-      const double matrix_ns = static_cast<double>(layout_.depth * layout_.columns) * costs::kElementNs;
-      frame.pool.run(matrices_, matrix_ns, [&](int64_t begin, int64_t end, int32_t) {
-        pack_all(right, memory, frame.kernels, begin, end);
+      const int64_t numbers = shape_.layout.depth * shape_.layout.columns;
+      frame.for_each(matrices_, static_cast<double>(numbers) * costs::kElementNs, [&](int64_t i, int32_t) {
+        pack_weights(panels_, right + i * numbers, shape_.layout, frame.kernels,
+                     memory + static_cast<size_t>(i) * panel_bytes_);
       });
       packed = memory;
     }
@@ -174,7 +168,7 @@ class Gemm final : public WithEpilogue {
       rounded_.round(frame, left, rows);
       run_all(frame, rows, rounded_.stride, packed);
     } else {
-      run_all(frame, left, layout_.depth, packed);
+      run_all(frame, left, shape_.layout.depth, packed);
     }
   }
 
@@ -182,58 +176,27 @@ class Gemm final : public WithEpilogue {
   /* Args: stride: from one row of the left side to the next one. */
   template <typename Number>
   void run_all(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed) const {
+    const WeightLayout &layout = shape_.layout;
     const int64_t tasks = tiling_.tasks();
-    frame.pool.run(
-        elements(batch_) * tasks, gemm_task_ns(tiling_, layout_),
-        [&](int64_t begin, int64_t end, int32_t thread) {
-          auto *table =
-              reinterpret_cast<const Number **>(frame.scratch() + thread_bytes_ * static_cast<size_t>(thread));
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t matrix = matrix_of(left_steps_, batch_, i / tasks);
-            run_one(frame, left + matrix * rows_ * stride, stride, packed, table, i / tasks, i % tasks);
-          }
-        });
+    frame.for_each(elements(shape_.batch) * tasks, gemm_task_ns(tiling_, layout), [&](int64_t i, int32_t thread) {
+      const int64_t item = i / tasks;
+      auto *table = frame.scratch_of<const Number *>(thread, thread_bytes_);
+      const Number *rows = left + shape_.left_of(item) * shape_.rows * stride;
+      const int64_t place = item * shape_.rows * layout.columns;
+      const GemmTask<Number> gemm =
+          panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * panel_bytes_,
+                             reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
+                             frame.out<float>(outputs[0]) + place, layout.columns, epilogue(frame, 0, place));
+      run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table,
+                    [&](int64_t row, const Number **pointers, int64_t) { *pointers = rows + row * stride; });
+    });
   }
 
-  void pack_all(const float *right, std::byte *memory, const Kernels &kernels, int64_t begin,
-                int64_t end) const {
-    for (int64_t i = begin; i < end; ++i) {
-      const float *matrix = right + i * layout_.depth * layout_.columns;
-      pack_weights(panels_, matrix, layout_, kernels, memory + static_cast<size_t>(i) * panel_bytes_);
-    }
-  }
-
-  template <typename Number>
-  void run_one(const Frame &frame, const Number *left, int64_t stride, const std::byte *packed,
-               const Number **table, int64_t batch, int64_t task) const {
-    const int64_t place = batch * rows_ * layout_.columns;
-    const float *bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]);
-    const float *residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
-    const auto matrix = static_cast<size_t>(matrix_of(right_steps_, batch_, batch));
-    const std::byte *own = packed + matrix * panel_bytes_;
-    GemmTask<Number> gemm{layout_,
-                          reinterpret_cast<const Number *>(own),
-                          frame.out<float>(outputs[0]) + place,
-                          layout_.columns,
-                          {bias, residual, function_}};
-    if (panels_ == PanelStorage::float16) {
-      gemm.float16_panels = reinterpret_cast<const uint16_t *>(own);
-      gemm.float32_panel =
-          reinterpret_cast<float *>(reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_));
-    }
-    run_gemm_task(gemm, tiling_, task, frame.kernels, table,
-                  [&](int64_t row, const Number **pointers, int64_t) { *pointers = left + row * stride; });
-  }
-
-  WeightLayout layout_;
-  int64_t rows_;
-  Shape batch_;
-  Shape left_steps_;
-  Shape right_steps_;
+  GemmShape shape_;
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows rounded_; /* the left side, in bfloat16 */
-  size_t panel_bytes_ = 0;
+  size_t panel_bytes_ = 0; /* of a packed matrix */
   size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
   int64_t matrices_ = 0;
   size_t packed_bytes_ = 0; /* of a right side that is packed while running */
@@ -242,15 +205,13 @@ class Gemm final : public WithEpilogue {
 
 }  // namespace
 
-OperationPtr gemm(TensorId left, TensorId right, TensorId bias, TensorId out, const WeightLayout &layout,
-                  int64_t rows, Shape batch, Shape left_steps, Shape right_steps) {
-  return std::make_unique<Gemm>(left, right, bias, out, layout, rows, std::move(batch), std::move(left_steps),
-                                std::move(right_steps));
+OperationPtr gemm(const WeightedTensors &tensors, GemmShape shape) {
+  return std::make_unique<Gemm>(tensors, std::move(shape));
 }
 
 OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const WeightLayout &layout, int64_t rows,
                               int64_t matrices, bool is_left_shared) {
-  return gemm(left, right, kNone, to, layout, rows, Shape{matrices}, Shape{is_left_shared ? 0 : 1}, Shape{1});
+  return gemm({left, right, kNone, to}, {layout, rows, {matrices}, {is_left_shared ? 0 : 1}, {1}});
 }
 
 }  // namespace cpuacc

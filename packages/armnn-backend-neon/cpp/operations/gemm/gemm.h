@@ -2,6 +2,7 @@
 /* gemm: many rows times packed weights, tile by tile; convolutions are a gemm as well. */
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,8 +28,21 @@ struct WeightLayout {
 /* Of a matrix [depth, columns], or [columns, depth] if it is transposed. */
 WeightLayout matrix_layout(int64_t depth, int64_t columns, bool is_transposed);
 
-/* Which of the matrices of an operand belongs to an item of the batch; steps: of each axis, in matrices. */
-int64_t matrix_of(const Shape &steps, const Shape &batch_shape, int64_t batch);
+/* [batch, rows, depth] x [batch or 1, depth, columns]. */
+struct GemmShape {
+  WeightLayout layout; /* of a right matrix */
+  int64_t rows;
+  Shape batch = {};
+  Shape left_steps = {}; /* of the batch axes, in matrices; 0 where it broadcasts */
+  Shape right_steps = {};
+
+  /* Which of the matrices of an operand belongs to an item of the batch. */
+  int64_t left_of(int64_t item) const { return matrix_of(left_steps, item); }
+  int64_t right_of(int64_t item) const { return matrix_of(right_steps, item); }
+
+ private:
+  int64_t matrix_of(const Shape &steps, int64_t item) const;
+};
 
 /* Panels of kernels.columns columns; in each, for every tap and k, one row. */
 size_t packed_bytes(const WeightLayout &layout, const Kernels &kernels);
@@ -47,21 +61,24 @@ struct Tiling {
   int64_t rows_per_task; /* a multiple of kernels.rows */
   int64_t columns_per_task; /* a multiple of kernels.columns */
 
-  int64_t row_tasks() const { return (rows + rows_per_task - 1) / rows_per_task; }
-  int64_t tasks() const {
-    return row_tasks() * ((columns + columns_per_task - 1) / columns_per_task);
+  int64_t row_tasks() const { return ratio_up(rows, rows_per_task); }
+  int64_t tasks() const { return row_tasks() * ratio_up(columns, columns_per_task); }
+
+  /* What a task computes. */
+  struct Range {
+    int64_t first_row, last_row, first_column, last_column;
+    int64_t rows() const { return last_row - first_row; }
+    int64_t columns() const { return last_column - first_column; }
+  };
+  Range range(int64_t task) const {
+    const int64_t row = task % row_tasks() * rows_per_task;
+    const int64_t column = task / row_tasks() * columns_per_task;
+    return {row, std::min(row + rows_per_task, rows), column, std::min(column + columns_per_task, columns)};
   }
 };
 
 /* Args: repeats: how many such gemms run together. */
 Tiling gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup);
-
-/* What follows the sum: bias, another tensor, a function. */
-struct Epilogue {
-  const float *bias; /* of the first column */
-  const float *residual; /* of the first row and column; as wide as c */
-  Elementwise function;
-};
 
 template <typename Number>
 struct GemmTask {
@@ -98,28 +115,27 @@ inline void run_tile(const Kernels &kernels, const GemmTile &tile) { kernels.gem
 
 inline void run_tile(const Kernels &kernels, const GemmTileBfloat16 &tile) { kernels.gemm_tile_bfloat16(tile); }
 
-/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin, row after row:
- * tap t to pointers[t * stride].
+/* Points at the taps of a task's rows, tile by tile. point(row, pointers, stride) writes where those of a row
+ * begin, row after row: tap t to pointers[t * stride].
  */
+template <typename Number, typename Point>
+void point_rows(const Tiling::Range &range, int64_t taps, int64_t height, const Number **pointers, Point &point) {
+  for (int64_t row = range.first_row, in_tile = 0; row < range.last_row; ++row) {
+    point(row, pointers + in_tile, height);
+    if (++in_tile < height) continue;
+    in_tile = 0;
+    pointers += taps * height;
+  }
+}
+
+/* Computes one task. Args: point: as for point_rows. */
 template <typename Number, typename Point>
 void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t task, const Kernels &kernels,
                    const Number **pointers, Point &&point) {
-  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
-  const int64_t last_row =
-      first_row + tiling.rows_per_task < tiling.rows ? first_row + tiling.rows_per_task : tiling.rows;
-  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
-  const int64_t last_column = first_column + tiling.columns_per_task < tiling.columns
-                                  ? first_column + tiling.columns_per_task
-                                  : tiling.columns;
+  const auto [first_row, last_row, first_column, last_column] = tiling.range(task);
   const int64_t taps = gemm.layout.taps;
   const int64_t height = kernels.rows;
-  const Number **found = pointers;
-  for (int64_t row = first_row, in_tile = 0; row < last_row; ++row) {
-    point(row, found + in_tile, height);
-    if (++in_tile < height) continue;
-    in_tile = 0;
-    found += taps * height;
-  }
+  point_rows(tiling.range(task), taps, height, pointers, point);
   for (int64_t column = first_column; column < last_column; column += kernels.columns) {
     TileOf<Number> tile{};
     tile.rows_stride = height;
@@ -127,16 +143,14 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
     tile.depth = gemm.layout.depth;
     tile.b = panel_of(gemm, column, kernels);
     tile.c_stride = gemm.c_stride;
-    tile.column_count =
-        static_cast<int32_t>(last_column - column < kernels.columns ? last_column - column
-                                                                    : kernels.columns);
+    tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
     tile.bias = gemm.epilogue.bias == nullptr ? nullptr : gemm.epilogue.bias + column;
     tile.residual_stride = gemm.c_stride;
     tile.function = gemm.epilogue.function;
     for (int64_t row = first_row; row < last_row; row += height) {
       const int64_t place = row * gemm.c_stride + column;
       tile.rows = pointers + (row - first_row) / height * taps * height;
-      tile.row_count = static_cast<int32_t>(last_row - row < height ? last_row - row : height);
+      tile.row_count = static_cast<int32_t>(std::min(height, last_row - row));
       tile.c = gemm.c + place;
       tile.residual = gemm.epilogue.residual == nullptr ? nullptr : gemm.epilogue.residual + place;
       run_tile(kernels, tile);
@@ -144,11 +158,13 @@ void run_gemm_task(const GemmTask<Number> &gemm, const Tiling &tiling, int64_t t
   }
 }
 
-/* [batches, rows, depth] x [batches or 1, depth, columns] + bias, which may be kNone; a constant right side is
- * packed ahead. Args: left_steps, right_steps: of the batch axes, in matrices; 0 where it broadcasts.
- */
-OperationPtr gemm(TensorId left, TensorId right, TensorId bias, TensorId out, const WeightLayout &layout,
-                  int64_t rows, Shape batch, Shape left_steps, Shape right_steps);
+/* Those of an operation with weights; bias may be kNone. */
+struct WeightedTensors {
+  TensorId input, weights, bias, out;
+};
+
+/* input x weights + bias; a constant right side is packed ahead. */
+OperationPtr gemm(const WeightedTensors &tensors, GemmShape shape);
 
 /* Multiplies each of the matrices of left, or its only one if it is shared, by the one of right: to is
  * [matrices, rows, columns].
@@ -159,8 +175,7 @@ OperationPtr gemm_of_matrices(TensorId left, TensorId right, TensorId to, const 
 /* An operation whose kernels have an epilogue. Its third input is the bias, or kNone. */
 class WithEpilogue : public Operation {
  public:
-  using Operation::Operation;
-
+  explicit WithEpilogue(const WeightedTensors &t) : Operation({t.input, t.weights, t.bias}, {t.out}) {}
   EpilogueSlots epilogue_slots() override;
   /* A tile reads the residual at the places that it then writes. */
   bool may_overwrite(size_t input) const override { return has_residual_ && input + 1 == inputs.size(); }
@@ -168,6 +183,8 @@ class WithEpilogue : public Operation {
  protected:
   /* Numbers of its bias; kNone: it absorbs neither a bias nor a residual. */
   virtual int64_t bias_count() const { return kNone; }
+  /* Args: column: of the bias; place: of the residual. */
+  Epilogue epilogue(const Frame &frame, int64_t column, int64_t place) const;
 
   Elementwise function_{Function::identity, 0.0f, 0.0f};
   bool has_residual_ = false; /* it is the last input then */

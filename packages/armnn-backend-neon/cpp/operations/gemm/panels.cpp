@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "costs/costs.h"
-#include "operations/storage/bfloat16.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 namespace {
@@ -35,15 +35,15 @@ bool fit_float16(const float *numbers, int64_t count, const Kernels &kernels) {
 Tiling tiling_for_float16(const Tiling &tiling, const Setup &setup, int64_t most_rows) {
   const int64_t row_tasks = std::max<int64_t>(1, tiling.rows / costs::kLeastFloat16Rows);
   const int64_t height = setup.kernels.rows;
-  const int64_t tiles = ((tiling.rows + row_tasks - 1) / row_tasks + height - 1) / height;
+  const int64_t tiles = ratio_up(ratio_up(tiling.rows, row_tasks), height);
   Tiling wide = tiling;
   wide.rows_per_task = std::min(std::max(tiles * height, tiling.rows_per_task), most_rows);
   if (setup.threads == 1) return wide;
-  const int64_t panels = (tiling.columns + setup.kernels.columns - 1) / setup.kernels.columns;
+  const int64_t panels = ratio_up(tiling.columns, setup.kernels.columns);
   const int64_t least_tasks = costs::kLeastFloat16Tasks * setup.threads;
-  const int64_t column_tasks = std::clamp<int64_t>((least_tasks + row_tasks - 1) / row_tasks, 1,
+  const int64_t column_tasks = std::clamp<int64_t>(ratio_up(least_tasks, row_tasks), 1,
                                                    std::max<int64_t>(1, panels));
-  wide.columns_per_task = std::max<int64_t>(1, (panels + column_tasks - 1) / column_tasks) *
+  wide.columns_per_task = std::max<int64_t>(1, ratio_up(panels, column_tasks)) *
                           setup.kernels.columns;
   return wide.tasks() < least_tasks ? tiling : wide;
 }
@@ -140,6 +140,20 @@ void pack_weights(PanelStorage panels, const float *weights, const WeightLayout 
       return pack_weights(weights, layout, kernels, reinterpret_cast<Bfloat16 *>(packed));
     default: return pack_weights(weights, layout, kernels, reinterpret_cast<float *>(packed));
   }
+}
+
+std::shared_ptr<const void> packed_panels(const Setup &setup, TensorId &weights, PanelStorage panels,
+                                          const WeightLayout &layout, int64_t count, int64_t stride,
+                                          const std::string &recipe) {
+  const auto *source = static_cast<const float *>(setup[weights].constant);
+  const size_t bytes = packed_bytes(panels, layout, setup.kernels);
+  weights = kNone;
+  return setup.packed.get(source, recipe + recipe_of(panels), bytes * static_cast<size_t>(count), [&](void *memory) {
+    for (int64_t i = 0; i < count; ++i) {
+      pack_weights(panels, source + i * stride, layout, setup.kernels,
+                   static_cast<std::byte *>(memory) + static_cast<size_t>(i) * bytes);
+    }
+  });
 }
 
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {

@@ -40,7 +40,23 @@ size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kerne
 void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed);
 
+/* Packs the matrices of a constant, stride apart, which is not read any more then. Args: recipe: as above. */
+std::shared_ptr<const void> packed_panels(const Setup &setup, TensorId &weights, PanelStorage panels,
+                                          const WeightLayout &layout, int64_t count, int64_t stride,
+                                          const std::string &recipe);
 /* Memory of a thread for a panel converted to float32; a multiple of 64, 0 if there is none. */
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
+
+/* A gemm with a packed matrix. Args: panel: memory of the thread for a panel in float32. */
+template <typename Number>
+GemmTask<Number> panel_task(PanelStorage panels, const WeightLayout &layout, const std::byte *packed, std::byte *panel,
+                            float *c, int64_t c_stride, const Epilogue &epilogue) {
+  GemmTask<Number> gemm{layout, reinterpret_cast<const Number *>(packed), c, c_stride, epilogue};
+  if (panels == PanelStorage::float16) {
+    gemm.float16_panels = reinterpret_cast<const uint16_t *>(packed);
+    gemm.float32_panel = reinterpret_cast<float *>(panel);
+  }
+  return gemm;
+}
 
 }  // namespace cpuacc

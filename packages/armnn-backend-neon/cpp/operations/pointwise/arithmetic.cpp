@@ -2,6 +2,7 @@
 #include "operations/pointwise/functions.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -18,33 +19,22 @@ using Modular = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 template <typename T>
 constexpr bool kIsInteger = std::is_integral_v<T>;
 
-struct Add {
+/* A function of the standard library; that of integers wraps around. */
+template <template <typename> class F>
+struct Wrapping {
   template <typename T>
   static T of(T x, T y) {
-    if constexpr (kIsInteger<T>) return static_cast<T>(Modular<T>(x) + Modular<T>(y));
-    else return x + y;
-  }
-};
-
-struct Subtract {
-  template <typename T>
-  static T of(T x, T y) {
-    if constexpr (kIsInteger<T>) return static_cast<T>(Modular<T>(x) - Modular<T>(y));
-    else return x - y;
-  }
-};
-
-struct Multiply {
-  template <typename T>
-  static T of(T x, T y) {
-    if constexpr (kIsInteger<T>) return static_cast<T>(Modular<T>(x) * Modular<T>(y));
-    else return x * y;
+    if constexpr (kIsInteger<T>) return static_cast<T>(F<Modular<T>>()(Modular<T>(x), Modular<T>(y)));
+    else return F<T>()(x, y);
   }
 };
 
 struct SquaredDifference {
   template <typename T>
-  static T of(T x, T y) { return Multiply::of(Subtract::of(x, y), Subtract::of(x, y)); }
+  static T of(T x, T y) {
+    const T difference = Wrapping<std::minus>::of(x, y);
+    return Wrapping<std::multiplies>::of(difference, difference);
+  }
 };
 
 /* Whether the machine's division has no answer: by zero, or of the lowest number by -1. */
@@ -123,21 +113,6 @@ struct Power {
   }
 };
 
-struct BitwiseAnd {
-  template <typename T>
-  static T of(T x, T y) { return static_cast<T>(x & y); }
-};
-
-struct BitwiseOr {
-  template <typename T>
-  static T of(T x, T y) { return static_cast<T>(x | y); }
-};
-
-struct BitwiseXor {
-  template <typename T>
-  static T of(T x, T y) { return static_cast<T>(x ^ y); }
-};
-
 /* Whether a shift leaves nothing but the sign. */
 template <typename T>
 bool shifts_out(T by) {
@@ -174,20 +149,20 @@ SpanFunction binary_of_integers(armnn_data_type type) {
 
 SpanFunction arithmetic_function(int64_t operation, armnn_data_type type) {
   switch (operation) {
-    case ARMNN_BINARY_OPERATION_ADD: return of_numbers<Add>(type);
+    case ARMNN_BINARY_OPERATION_ADD: return of_numbers<Wrapping<std::plus>>(type);
     case ARMNN_BINARY_OPERATION_DIV: return of_numbers<Divide>(type);
     case ARMNN_BINARY_OPERATION_MAXIMUM: return of_numbers<Larger>(type);
     case ARMNN_BINARY_OPERATION_MINIMUM: return of_numbers<Smaller>(type);
-    case ARMNN_BINARY_OPERATION_MUL: return of_numbers<Multiply>(type);
-    case ARMNN_BINARY_OPERATION_SUB: return of_numbers<Subtract>(type);
+    case ARMNN_BINARY_OPERATION_MUL: return of_numbers<Wrapping<std::multiplies>>(type);
+    case ARMNN_BINARY_OPERATION_SUB: return of_numbers<Wrapping<std::minus>>(type);
     case ARMNN_BINARY_OPERATION_SQ_DIFF: return of_numbers<SquaredDifference>(type);
     case ARMNN_BINARY_OPERATION_POWER: return of_numbers<Power>(type);
     case ARMNN_BINARY_OPERATION_MOD: return of_numbers<Modulo>(type);
     case ARMNN_BINARY_OPERATION_FMOD: return of_numbers<FractionalModulo>(type);
     case ARMNN_BINARY_OPERATION_FLOOR_DIV: return of_numbers<FloorDivide>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_AND: return binary_of_integers<BitwiseAnd>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_OR: return binary_of_integers<BitwiseOr>(type);
-    case ARMNN_BINARY_OPERATION_BITWISE_XOR: return binary_of_integers<BitwiseXor>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_AND: return binary_of_integers<Wrapping<std::bit_and>>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_OR: return binary_of_integers<Wrapping<std::bit_or>>(type);
+    case ARMNN_BINARY_OPERATION_BITWISE_XOR: return binary_of_integers<Wrapping<std::bit_xor>>(type);
     case ARMNN_BINARY_OPERATION_SHIFT_LEFT: return binary_of_integers<ShiftLeft>(type);
     case ARMNN_BINARY_OPERATION_SHIFT_RIGHT: return binary_of_integers<ShiftRight>(type);
     default: return nullptr;

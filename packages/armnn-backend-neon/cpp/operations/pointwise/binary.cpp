@@ -7,10 +7,6 @@
 #include "costs/costs.h"
 
 namespace cpuacc {
-namespace {
-
-}  // namespace
-
 bool Binary::may_overwrite(size_t input) const {
   return (input == 0 ? broadcast_.x : broadcast_.y) == strides_of(broadcast_.shape);
 }
@@ -32,7 +28,7 @@ void Binary::run_repeated(const Frame &frame, int32_t side) const {
   const int64_t bytes = length * element_bytes_;
   const int64_t times = costs::kRepeatedBytes / bytes;
   const double item_ns = static_cast<double>(times * length) * costs::kElementNs;
-  frame.pool.run((rows + times - 1) / times, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+  frame.pool.run(ratio_up(rows, times), item_ns, [&](int64_t begin, int64_t end, int32_t) {
     alignas(64) std::byte repeated[costs::kRepeatedBytes];
     for (int64_t i = 0; i < times; ++i) {
       std::memcpy(repeated + i * bytes, operands[side], static_cast<size_t>(bytes));
@@ -56,25 +52,23 @@ void Binary::run(const Frame &frame) const {
   const int64_t length = broadcast_.shape[rank - 1];
   const int64_t x_step = broadcast_.x[rank - 1];
   const int64_t y_step = broadcast_.y[rank - 1];
-  const int64_t pieces = length == 0 ? 0 : (length + costs::kChunkElements - 1) / costs::kChunkElements;
+  const int64_t pieces = ratio_up(length, costs::kChunkElements);
   const int64_t rows = elements(broadcast_.shape, 0, rank - 1);
   const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * costs::kElementNs;
-  frame.pool.run(rows * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % pieces * costs::kChunkElements;
-      int64_t number = i / pieces;
-      int64_t at_x = first * x_step;
-      int64_t at_y = first * y_step;
-      const int64_t at_z = number * length + first;
-      for (size_t axis = rank - 1; axis-- > 0;) {
-        const int64_t index = number % broadcast_.shape[axis];
-        number /= broadcast_.shape[axis];
-        at_x += index * broadcast_.x[axis];
-        at_y += index * broadcast_.y[axis];
-      }
-      compute(frame.kernels, x + at_x * element_bytes_, x_step, y + at_y * element_bytes_, y_step,
-              z + at_z * element_bytes_, std::min(costs::kChunkElements, length - first));
+  frame.for_each(rows * pieces, item_ns, [&](int64_t i, int32_t) {
+    const int64_t first = i % pieces * costs::kChunkElements;
+    int64_t number = i / pieces;
+    int64_t at_x = first * x_step;
+    int64_t at_y = first * y_step;
+    const int64_t at_z = number * length + first;
+    for (size_t axis = rank - 1; axis-- > 0;) {
+      const int64_t index = number % broadcast_.shape[axis];
+      number /= broadcast_.shape[axis];
+      at_x += index * broadcast_.x[axis];
+      at_y += index * broadcast_.y[axis];
     }
+    compute(frame.kernels, x + at_x * element_bytes_, x_step, y + at_y * element_bytes_, y_step,
+            z + at_z * element_bytes_, std::min(costs::kChunkElements, length - first));
   });
 }
 

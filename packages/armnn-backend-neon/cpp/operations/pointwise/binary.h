@@ -6,11 +6,18 @@
 
 namespace cpuacc {
 
+struct BinaryOperands {
+  TensorId x, y, to;
+  Broadcast broadcast;
+};
+
 /* A function of two operands, span by span. */
 class Binary : public Pointwise {
  public:
-  Binary(TensorId x, TensorId y, TensorId to, Broadcast broadcast, int64_t element_bytes)
-      : Pointwise({x, y}, {to}), broadcast_(std::move(broadcast)), element_bytes_(element_bytes) {}
+  Binary(const BinaryOperands &operands, int64_t element_bytes)
+      : Pointwise({operands.x, operands.y}, {operands.to}),
+        broadcast_(operands.broadcast),
+        element_bytes_(element_bytes) {}
 
   void run(const Frame &frame) const override;
   /* An operand with the strides of the output. */
@@ -36,12 +43,6 @@ class Binary : public Pointwise {
   void run_repeated(const Frame &frame, int32_t side) const;
 
   int64_t element_bytes_;
-};
-
-struct BinaryOperands {
-  TensorId tensors[2];
-  Order order;
-  Broadcast broadcast;
 };
 
 }  // namespace cpuacc

@@ -33,11 +33,11 @@ class BroadcastFunction final : public Pointwise {
     const Shape &shape = iteration_.shape;
     const size_t rank = shape.size();
     const int64_t length = shape[rank - 1];
-    const int64_t pieces = (length + costs::kChunkElements - 1) / costs::kChunkElements;
+    const int64_t pieces = ratio_up(length, costs::kChunkElements);
     const int64_t rows = elements(shape, 0, rank - 1);
     const double item_ns = static_cast<double>(std::min(length, costs::kChunkElements)) * element_ns_;
-    frame.pool.run(rows * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) compute(frame, i / pieces, i % pieces * costs::kChunkElements);
+    frame.for_each(rows * pieces, item_ns, [&](int64_t i, int32_t) {
+      compute(frame, i / pieces, i % pieces * costs::kChunkElements);
     });
   }
 

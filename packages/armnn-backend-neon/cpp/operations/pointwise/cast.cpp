@@ -39,27 +39,14 @@ void convert(const void *from, void *to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = cast_one<To>(x[i]);
 }
 
-template <typename From>
-Convert converter_from(armnn_data_type to) {
-  switch (to) {
-    case ARMNN_FLOAT32: return convert<From, float>;
-    case ARMNN_FLOAT64: return convert<From, double>;
-    case ARMNN_BOOLEAN: return convert<From, Truth>;
-    case ARMNN_SIGNED8: return convert<From, int8_t>;
-    case ARMNN_SIGNED16: return convert<From, int16_t>;
-    case ARMNN_SIGNED32: return convert<From, int32_t>;
-    case ARMNN_SIGNED64: return convert<From, int64_t>;
-    case ARMNN_UNSIGNED8: return convert<From, uint8_t>;
-    case ARMNN_UNSIGNED16: return convert<From, uint16_t>;
-    case ARMNN_UNSIGNED32: return convert<From, uint32_t>;
-    case ARMNN_UNSIGNED64: return convert<From, uint64_t>;
-    default: return nullptr;
-  }
+template <typename Visit>
+Convert visit_number_or_truth(armnn_data_type type, const Visit &visit) {
+  return type == ARMNN_BOOLEAN ? visit(TypeTag<Truth>()) : visit_number(type, visit);
 }
 
 class Cast final : public Unary {
  public:
-  Cast(TensorId from, TensorId to, Convert convert) : Unary(from, to), convert_(convert) {}
+  Cast(Ends ends, Convert convert) : Unary(ends), convert_(convert) {}
 
   void compute_span(const Kernels &, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
@@ -97,20 +84,11 @@ void convert_to_odd(const void *from, void *to, int64_t n) {
 }  // namespace
 
 Convert converter(armnn_data_type from, armnn_data_type to) {
-  switch (from) {
-    case ARMNN_FLOAT32: return converter_from<float>(to);
-    case ARMNN_FLOAT64: return converter_from<double>(to);
-    case ARMNN_BOOLEAN: return converter_from<Truth>(to);
-    case ARMNN_SIGNED8: return converter_from<int8_t>(to);
-    case ARMNN_SIGNED16: return converter_from<int16_t>(to);
-    case ARMNN_SIGNED32: return converter_from<int32_t>(to);
-    case ARMNN_SIGNED64: return converter_from<int64_t>(to);
-    case ARMNN_UNSIGNED8: return converter_from<uint8_t>(to);
-    case ARMNN_UNSIGNED16: return converter_from<uint16_t>(to);
-    case ARMNN_UNSIGNED32: return converter_from<uint32_t>(to);
-    case ARMNN_UNSIGNED64: return converter_from<uint64_t>(to);
-    default: return nullptr;
-  }
+  return visit_number_or_truth(from, [to](auto source) {
+    return visit_number_or_truth(to, [](auto target) -> Convert {
+      return convert<typename decltype(source)::Type, typename decltype(target)::Type>;
+    });
+  });
 }
 
 Convert converter_to_odd(armnn_data_type from) {
@@ -124,6 +102,6 @@ Convert converter_to_odd(armnn_data_type from) {
   }
 }
 
-OperationPtr cast(TensorId from, TensorId to, Convert convert) { return std::make_unique<Cast>(from, to, convert); }
+OperationPtr cast(Ends ends, Convert convert) { return std::make_unique<Cast>(ends, convert); }
 
 }  // namespace cpuacc

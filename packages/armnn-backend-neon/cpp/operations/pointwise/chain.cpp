@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "costs/costs.h"
+#include "graph/data_types.h"
 
 namespace cpuacc {
 namespace {
@@ -39,12 +40,9 @@ void copy_repeated(const std::byte *from, std::byte *to, const AccessPattern &pa
   if (pattern.inner == 1) {
     return copy_periods(from, to, pattern.period * bytes, first % pattern.period * bytes, n * bytes);
   }
-  switch (bytes) {
-    case 1: return fill_runs<uint8_t>(from, to, pattern, first, n);
-    case 2: return fill_runs<uint16_t>(from, to, pattern, first, n);
-    case 4: return fill_runs<uint32_t>(from, to, pattern, first, n);
-    default: return fill_runs<uint64_t>(from, to, pattern, first, n);
-  }
+  visit_width(static_cast<size_t>(bytes), [&](auto tag) {
+    fill_runs<typename decltype(tag)::Type>(from, to, pattern, first, n);
+  });
 }
 
 }  // namespace
@@ -215,10 +213,10 @@ bool Chain::may_overwrite(size_t input) const {
 
 void Chain::run(const Frame &frame) const {
   const double item_ns = static_cast<double>(block_) * element_ns_;
-  const int64_t count = (count_ + block_ - 1) / block_;
+  const int64_t count = ratio_up(count_, block_);
   const size_t own_bytes = buffers_ * static_cast<size_t>(buffer_bytes_);
   frame.pool.run(count, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-    const Blocks blocks{frame, frame.scratch() + own_bytes * static_cast<size_t>(thread), begin * block_};
+    const Blocks blocks{frame, frame.scratch_of<std::byte>(thread, own_bytes), begin * block_};
     for (int64_t i = begin; i < end; ++i) {
       compute(blocks, i * block_, std::min(block_, count_ - i * block_));
     }

@@ -11,7 +11,7 @@
 namespace cpuacc {
 namespace {
 
-/* A relation of the standard library as a function of elements. */
+/* A relation or, of truth values, another function of the standard library. */
 template <template <typename> class Relation>
 struct Holds {
   template <typename T>
@@ -26,18 +26,6 @@ SpanFunction comparison(armnn_data_type type) {
     return binary_span<Truth, typename decltype(tag)::Type, Holds<Relation>>;
   });
 }
-
-struct Or {
-  static Truth of(Truth x, Truth y) { return {static_cast<uint8_t>(x | y)}; }
-};
-
-struct And {
-  static Truth of(Truth x, Truth y) { return {static_cast<uint8_t>(x & y)}; }
-};
-
-struct Xor {
-  static Truth of(Truth x, Truth y) { return {static_cast<uint8_t>(x ^ y)}; }
-};
 
 template <typename T>
 void select(const void *const *operands, const int64_t *steps, void *to, int64_t n) {
@@ -86,20 +74,15 @@ SpanFunction comparison_function(int64_t number, armnn_data_type type) {
 
 SpanFunction logical_function(int64_t number) {
   switch (number) {
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND: return binary_span<Truth, Truth, And>;
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR: return binary_span<Truth, Truth, Or>;
-    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR: return binary_span<Truth, Truth, Xor>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_AND: return binary_span<Truth, Truth, Holds<std::bit_and>>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_OR: return binary_span<Truth, Truth, Holds<std::bit_or>>;
+    case ARMNN_LOGICAL_BINARY_OPERATION_LOGICAL_XOR: return binary_span<Truth, Truth, Holds<std::bit_xor>>;
     default: throw Refusal{"this function is not computed here"};
   }
 }
 
 SpanFunction select_function(size_t element_bytes) {
-  switch (element_bytes) {
-    case 1: return select<uint8_t>;
-    case 2: return select<uint16_t>;
-    case 4: return select<uint32_t>;
-    default: return select<uint64_t>;
-  }
+  return visit_width(element_bytes, [](auto tag) -> SpanFunction { return select<typename decltype(tag)::Type>; });
 }
 
 SpanFunction is_nan_function(armnn_data_type type) { return test_of<IsNan>(type); }

@@ -1,49 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 #include "operations/pointwise/elementwise.h"
 
+#include <cmath>
+#include <type_traits>
+
 #include "costs/costs.h"
-#include "operations/pointwise/float16.h"
+#include "operations/storage/formats.h"
 
 namespace cpuacc {
 namespace {
 
+template <typename T>
+constexpr bool kIsFloat32 = std::is_same_v<T, float>;
+
+/* Of float32 or, stored as uint16_t, of Float16 at levels that compute in it. */
+template <typename T>
 class Apply final : public Unary {
  public:
-  Apply(TensorId from, TensorId to, Elementwise function) : Unary(from, to), function_(function) {}
+  Apply(Ends ends, const Elementwise &function) : Unary(ends), function_(function) {}
 
   void compute_span(const Kernels &kernels, const void *const *operands, const int64_t *, void *to,
                     int64_t n) const override {
-    kernels.elementwise(function_, static_cast<const float *>(operands[0]), static_cast<float *>(to), n);
+    const auto *x = static_cast<const T *>(operands[0]);
+    if constexpr (kIsFloat32<T>) kernels.elementwise(function_, x, static_cast<T *>(to), n);
+    else kernels.float16_elementwise(function_, x, static_cast<T *>(to), n);
   }
-  double element_ns() const override { return costs::kFunctionNs; }
-
+  double element_ns() const override { return kIsFloat32<T> ? costs::kFunctionNs : costs::kElementNs; }
   Description describe() const override { return function_; }
 
  private:
   Elementwise function_;
 };
 
+template <typename T>
 class Combine final : public Binary {
  public:
-  Combine(TensorId x, TensorId y, TensorId to, Broadcast broadcast, Arithmetic operation)
-      : Binary(x, y, to, std::move(broadcast), sizeof(float)), operation_(operation) {}
+  Combine(const BinaryOperands &operands, Arithmetic operation)
+      : Binary(operands, sizeof(T)), operation_(operation) {}
 
   Description describe() const override { return BinaryArithmetic{operation_, broadcast_}; }
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
                void *z, int64_t n) const override {
-    kernels.arithmetic(operation_, static_cast<const float *>(x), x_step, static_cast<const float *>(y),
-                       y_step, static_cast<float *>(z), n);
+    const auto *left = static_cast<const T *>(x);
+    const auto *right = static_cast<const T *>(y);
+    if constexpr (kIsFloat32<T>) kernels.arithmetic(operation_, left, x_step, right, y_step, static_cast<T *>(z), n);
+    else kernels.float16_arithmetic(operation_, left, x_step, right, y_step, static_cast<T *>(z), n);
   }
 
   Arithmetic operation_;
 };
 
+/* Whether the result is rounded at most once, and parameters are not. */
+bool is_exact(const Kernels &kernels, const Elementwise &f) {
+  switch (f.function) {
+    case Function::abs:
+    case Function::negative:
+    case Function::sqrt:
+    case Function::square: return true;
+    case Function::clamp: return is_float16(kernels, f.a) && is_float16(kernels, f.b);
+    case Function::linear: /* a sum or a product; both together could be rounded twice in float32 */
+      return is_float16(kernels, f.a) && is_float16(kernels, f.b) &&
+             (f.b == 0.0f || std::abs(f.a) == 1.0f);
+    default: return false;
+  }
+}
+
 class Prelu final : public Binary {
  public:
-  Prelu(TensorId x, TensorId y, TensorId to, Broadcast broadcast)
-      : Binary(x, y, to, std::move(broadcast), sizeof(float)) {}
+  explicit Prelu(const BinaryOperands &operands) : Binary(operands, sizeof(float)) {}
 
  private:
   void compute(const Kernels &kernels, const void *x, int64_t x_step, const void *y, int64_t y_step,
@@ -76,14 +102,10 @@ class ScaleShift final : public Pointwise {
     const float *scale = frame.in<float>(inputs[1]);
     const float *shift = frame.in<float>(inputs[2]);
     float *y = frame.out<float>(outputs[0]);
-    frame.pool.run(
-        rows_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-          for (int64_t i = begin; i < end; ++i) {
-            frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_, channels_);
-          }
-        });
+    frame.for_each(rows_, static_cast<double>(channels_) * costs::kElementNs, [&](int64_t i, int32_t) {
+      frame.kernels.scale_shift(x + i * channels_, scale, shift, function_, y + i * channels_, channels_);
+    });
   }
-
   bool may_overwrite(size_t input) const override { return input == 0; }
   std::optional<AccessPattern> access_pattern(const Graph &graph, size_t input) const override {
     const Tensor &out = graph[outputs[0]];
@@ -104,17 +126,24 @@ class ScaleShift final : public Pointwise {
 
 }  // namespace
 
-OperationPtr apply_function(TensorId from, TensorId to, const Elementwise &function) {
-  return std::make_unique<Apply>(from, to, function);
+OperationPtr apply_function(Ends ends, const Elementwise &function) {
+  return std::make_unique<Apply<float>>(ends, function);
 }
 
-OperationPtr combine(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast, Arithmetic operation) {
-  return std::make_unique<Combine>(x, y, to, broadcast, operation);
+OperationPtr float16_function(const Kernels &kernels, Ends ends, const Elementwise &function) {
+  return is_exact(kernels, function) ? std::make_unique<Apply<uint16_t>>(ends, function) : nullptr;
 }
 
-OperationPtr prelu(TensorId x, TensorId slope, TensorId to, const Broadcast &broadcast) {
-  return std::make_unique<Prelu>(x, slope, to, broadcast);
+OperationPtr combine(const BinaryOperands &operands, Arithmetic operation) {
+  return std::make_unique<Combine<float>>(operands, operation);
 }
+
+OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic operation) {
+  if (operation == Arithmetic::squared_difference) return nullptr; /* in float32 it is rounded twice */
+  return std::make_unique<Combine<uint16_t>>(operands, operation);
+}
+
+OperationPtr prelu(const BinaryOperands &operands) { return std::make_unique<Prelu>(operands); }
 
 OperationPtr scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to) {
   return std::make_unique<ScaleShift>(from, scale, shift, to);

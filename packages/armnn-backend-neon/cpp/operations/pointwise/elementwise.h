@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of float32 elements, and arithmetic of two operands with broadcasting. */
+/* Functions of float32 and Float16 elements, and arithmetic of two operands with broadcasting. */
 #pragma once
 
 #include <memory>
@@ -8,11 +8,15 @@
 
 namespace cpuacc {
 
-OperationPtr apply_function(TensorId from, TensorId to, const Elementwise &function);
+OperationPtr apply_function(Ends ends, const Elementwise &function);
+OperationPtr combine(const BinaryOperands &operands, Arithmetic operation);
 
-OperationPtr combine(TensorId x, TensorId y, TensorId to, const Broadcast &broadcast, Arithmetic operation);
+/* The same of Float16, at levels that compute in it; nullptr: computed so it has other bits than in float32. */
+OperationPtr float16_function(const Kernels &kernels, Ends ends, const Elementwise &function);
+OperationPtr float16_arithmetic(const BinaryOperands &operands, Arithmetic operation);
 
-OperationPtr prelu(TensorId x, TensorId slope, TensorId to, const Broadcast &broadcast);
+/* y is the slope. */
+OperationPtr prelu(const BinaryOperands &operands);
 
 /* scale * x + shift, a number of each per channel; the channels are last. */
 OperationPtr scale_shift(TensorId from, TensorId scale, TensorId shift, TensorId to);

@@ -39,6 +39,6 @@ Convert converter(armnn_data_type from, armnn_data_type to);
 /* To float32 such that what is then rounded to 16 bits is rounded only once; nullptr: there is none. */
 Convert converter_to_odd(armnn_data_type from);
 
-OperationPtr cast(TensorId from, TensorId to, Convert convert);
+OperationPtr cast(Ends ends, Convert convert);
 
 }  // namespace cpuacc

@@ -29,14 +29,14 @@ void Unary::run(const Frame &frame) const {
   const auto *from = frame.in<std::byte>(inputs[0]);
   auto *to = frame.out<std::byte>(outputs[0]);
   const double item_ns = costs::kChunkElements * element_ns();
-  frame.pool.run((count_ + costs::kChunkElements - 1) / costs::kChunkElements, item_ns,
-                 [&](int64_t begin, int64_t end, int32_t) {
-                   constexpr int64_t kSteps[] = {1};
-                   const int64_t first = begin * costs::kChunkElements;
-                   const void *const operands[] = {from + first * from_bytes_};
-                   compute_span(frame.kernels, operands, kSteps, to + first * to_bytes_,
-                                std::min(end * costs::kChunkElements, count_) - first);
-                 });
+  const int64_t chunks = ratio_up(count_, costs::kChunkElements);
+  frame.pool.run(chunks, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+    constexpr int64_t kSteps[] = {1};
+    const int64_t first = begin * costs::kChunkElements;
+    const void *const operands[] = {from + first * from_bytes_};
+    compute_span(frame.kernels, operands, kSteps, to + first * to_bytes_,
+                 std::min(end * costs::kChunkElements, count_) - first);
+  });
 }
 
 std::optional<AccessPattern> Unary::access_pattern(const Graph &graph, size_t) const {

@@ -42,7 +42,7 @@ class Pointwise : public Operation {
 /* Each element from the one at the same place. */
 class Unary : public Pointwise {
  public:
-  Unary(TensorId from, TensorId to) : Pointwise({from}, {to}) {}
+  using Pointwise::Pointwise;
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;

@@ -16,7 +16,7 @@ class DynamicQuantize final : public Operation {
 
   size_t prepare(const Setup &setup) override {
     count_ = setup[inputs[0]].count();
-    pieces_ = (count_ + costs::kChunkElements - 1) / costs::kChunkElements;
+    pieces_ = ratio_up(count_, costs::kChunkElements);
     return static_cast<size_t>(2 * pieces_) * sizeof(float);
   }
 
@@ -26,14 +26,13 @@ class DynamicQuantize final : public Operation {
     const auto length = [&](int64_t piece) {
       return std::min(costs::kChunkElements, count_ - piece * costs::kChunkElements);
     };
-    frame.pool.run(pieces_, costs::kChunkElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float *part = x + i * costs::kChunkElements;
-        float *pair = extremes + 2 * i;
-        pair[0] = frame.kernels.reduce_row(Reduction::minimum, part, length(i));
-        pair[1] = frame.kernels.reduce_row(Reduction::maximum, part, length(i));
-        if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
-      }
+    constexpr double kPieceNs = costs::kChunkElements * costs::kElementNs;
+    frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
+      const float *part = x + i * costs::kChunkElements;
+      float *pair = extremes + 2 * i;
+      pair[0] = frame.kernels.reduce_row(Reduction::minimum, part, length(i));
+      pair[1] = frame.kernels.reduce_row(Reduction::maximum, part, length(i));
+      if (!std::isfinite(pair[0]) || !std::isfinite(pair[1])) find_finite(part, length(i), pair);
     });
     float lowest = 0.0f;
     float highest = 0.0f;
@@ -51,11 +50,9 @@ class DynamicQuantize final : public Operation {
     *frame.out<float>(outputs[1]) = scale;
     *frame.out<uint8_t>(outputs[2]) = static_cast<uint8_t>(zero_point);
     auto *steps = frame.out<uint8_t>(outputs[0]);
-    frame.pool.run(pieces_, costs::kChunkElements * costs::kElementNs, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        frame.kernels.quantize_to_even(x + i * costs::kChunkElements, steps + i * costs::kChunkElements, length(i),
-                                       scale, zero_point);
-      }
+    frame.for_each(pieces_, kPieceNs, [&](int64_t i, int32_t) {
+      const int64_t first = i * costs::kChunkElements;
+      frame.kernels.quantize_to_even(x + first, steps + first, length(i), scale, zero_point);
     });
   }
 

@@ -7,15 +7,15 @@
 
 #include "costs/costs.h"
 #include "graph/packed.h"
+#include "operations/depthwise/depthwise.h"
 
 namespace cpuacc {
 namespace {
 
 class Int8Depthwise final : public WithInt8Epilogue {
  public:
-  Int8Depthwise(TensorId input, TensorId weights, TensorId out, const Windows &windows, Int8WeightSteps steps,
-                Int8Params params)
-      : WithInt8Epilogue({input, weights}, out, std::move(params)),
+  Int8Depthwise(const WeightedTensors &tensors, const Windows &windows, Int8WeightSteps steps, Int8Params params)
+      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(column_as_row(windows)),
         steps_(steps) {
     if (windows_.window_width != windows.window_width) std::swap(steps_.row, steps_.column);
@@ -25,18 +25,18 @@ class Int8Depthwise final : public WithInt8Epilogue {
     const Windows &w = windows_;
     const Int8Kernels &kernels = setup.kernels.int8;
     const int64_t lanes = kernels.lanes;
-    padded_channels_ = (w.channels + lanes - 1) / lanes * lanes;
-    groups_ = (w.window_width + kernels.depthwise_group - 1) / kernels.depthwise_group;
+    padded_channels_ = ratio_up(w.channels, lanes) * lanes;
+    groups_ = ratio_up(w.window_width, kernels.depthwise_group);
     pack(static_cast<const uint8_t *>(setup[inputs[1]].constant), kernels);
-    scales_ = filled_multipliers(0, w.channels, lanes);
+    scales_ = filled_multipliers(w.channels, lanes);
     const int64_t outputs = w.batch * w.output_height * w.output_width;
     choose_pieces(setup.threads_for(outputs_ns(outputs)));
     const int64_t group_step = groups_ > 1 ? kernels.depthwise_group * w.dilation_x : w.stride_x;
     gathered_step_ = std::max<int64_t>(1, std::gcd(w.stride_x, group_step));
     gathered_ = ((piece_ - 1) * w.stride_x + (groups_ - 1) * group_step) / gathered_step_ + 1;
     const int64_t rows = 2 + (w.window_height - 1) * w.dilation_y;
-    gathered_bytes_ = static_cast<size_t>(rows * gathered_ * lanes * 4 + 63) / 64 * 64;
-    thread_bytes_ = gathered_bytes_ + static_cast<size_t>(w.window_height + 7) / 8 * 64;
+    gathered_bytes_ = aligned_bytes(static_cast<size_t>(rows * gathered_ * lanes * 4));
+    thread_bytes_ = gathered_bytes_ + aligned_bytes(static_cast<size_t>(w.window_height) * sizeof(void *));
     return thread_bytes_ * static_cast<size_t>(setup.threads);
   }
 
@@ -46,38 +46,22 @@ class Int8Depthwise final : public WithInt8Epilogue {
     shared.weights = packed_.get();
     shared.bias = folded_.data();
     shared.output_step = w.output_width * w.channels;
-    static_cast<DepthwiseShape &>(shared) = depthwise_shape(w);
     shared.gathered = gathered_;
     shared.gathered_step = gathered_step_;
     shared.is_signed = params_.left_is_signed;
     shared.zero_point = params_.left_zero_point;
-    shared.requantization = {scales_.data(), params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
+    shared.requantization = params_.requantization(scales_.data());
     const Int8Epilogue epilogue = epilogue_of(frame);
-    const uint8_t *input = frame.in<uint8_t>(inputs[0]);
-    uint8_t *output = frame.out<uint8_t>(outputs[0]);
-    const int64_t bands = (w.output_height + band_ - 1) / band_;
-    const int64_t pieces = (w.output_width + piece_ - 1) / piece_;
-    frame.pool.run(w.batch * bands * pieces, outputs_ns(band_ * piece_), [&](int64_t begin, int64_t end, int32_t thread) {
-      std::byte *memory = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t image = i / pieces / bands;
-        const int64_t first = i / pieces % bands * band_;
-        const int64_t x = i % pieces * piece_;
-        Int8DepthwiseRows rows = shared;
-        rows.gathered_rows = memory;
-        rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
-        rows.count = std::min(band_, w.output_height - first);
-        rows.output_width = std::min(piece_, w.output_width - x);
-        rows.input = input + image * w.height * w.width * w.channels;
-        rows.output = output + ((image * w.output_height + first) * w.output_width + x) * w.channels;
-        rows.top = first * w.stride_y - w.pad_top;
-        rows.left = x * w.stride_x - w.pad_left;
-        frame.kernels.int8.depthwise_rows(rows);
-        for (int64_t r = 0; r < rows.count; ++r) {
-          epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
-        }
-      }
-    });
+    for_each_band(frame, w, band_, piece_, outputs_ns(band_ * piece_), frame.in<uint8_t>(inputs[0]),
+                  frame.out<uint8_t>(outputs[0]), shared, [&](Int8DepthwiseRows &rows, int32_t thread) {
+                    auto *memory = frame.scratch_of<std::byte>(thread, thread_bytes_);
+                    rows.gathered_rows = memory;
+                    rows.window_rows = reinterpret_cast<void **>(memory + gathered_bytes_);
+                    frame.kernels.int8.depthwise_rows(rows);
+                    for (int64_t r = 0; r < rows.count; ++r) {
+                      epilogue(frame.kernels.int8, rows.output + r * rows.output_step, rows.output_width * w.channels);
+                    }
+                  });
   }
 
  private:
@@ -91,13 +75,11 @@ class Int8Depthwise final : public WithInt8Epilogue {
   void choose_pieces(int32_t threads) {
     const Windows &w = windows_;
     const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t pieces =
-        std::max<int64_t>(1, (w.output_width + costs::kMostInt8DepthwisePiece - 1) / costs::kMostInt8DepthwisePiece);
-    piece_ = std::max<int64_t>(1, (w.output_width + pieces - 1) / pieces);
+    const int64_t pieces = std::max<int64_t>(1, ratio_up(w.output_width, costs::kMostInt8DepthwisePiece));
+    piece_ = std::max<int64_t>(1, ratio_up(w.output_width, pieces));
     const int64_t others = std::max<int64_t>(1, w.batch * pieces);
-    const int64_t bands =
-        std::clamp<int64_t>((wanted + others - 1) / others, 1, std::max<int64_t>(1, w.output_height));
-    band_ = std::max<int64_t>(1, (w.output_height + bands - 1) / bands);
+    const int64_t bands = std::clamp<int64_t>(ratio_up(wanted, others), 1, std::max<int64_t>(1, w.output_height));
+    band_ = std::max<int64_t>(1, ratio_up(w.output_height, bands));
   }
 
   int32_t weight(const uint8_t *weights, int64_t c, int64_t i, int64_t j) const {
@@ -147,9 +129,9 @@ class Int8Depthwise final : public WithInt8Epilogue {
 
 }  // namespace
 
-OperationPtr int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
                                         const Int8WeightSteps &steps, Int8Params params) {
-  return std::make_unique<Int8Depthwise>(input, weights, out, windows, steps, std::move(params));
+  return std::make_unique<Int8Depthwise>(tensors, windows, steps, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -7,46 +7,32 @@
 namespace cpuacc {
 namespace {
 
-int64_t filled_depth(const WeightLayout &layout) { return (layout.depth + 3) / 4 * 4; }
+int64_t filled_depth(const WeightLayout &layout) { return ratio_up(layout.depth, 4) * 4; }
 
 class Int8DirectConvolution final : public WithInt8Epilogue {
  public:
-  Int8DirectConvolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
-                        const WeightLayout &layout, Int8Params params)
-      : WithInt8Epilogue({input, weights}, out, std::move(params)),
+  Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                        Int8Params params)
+      : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(windows),
         layout_(layout),
         rows_(windows, static_cast<uint8_t>(params_.left_zero_point), false,
               filled_depth(layout) - layout.depth) {}
 
   size_t prepare(const Setup &setup) override {
-    const Int8Kernels &kernels = setup.kernels.int8;
-    const auto *weights = static_cast<const uint8_t *>(setup[inputs[1]].constant);
-    const auto fill = [&](void *memory) {
-      pack_int8(weights, params_.right_is_signed, layout_, kernels, static_cast<std::byte *>(memory));
-    };
-    packed_ = setup.packed.get(weights, "int8 " + layout_.recipe() + " 1 " + setup.kernels.name,
-                               int8_packed_bytes(layout_, kernels), fill);
-    inputs[1] = kNone;
-    scales_ = filled_multipliers(0, layout_.columns, kernels.columns);
-    folded_.resize(scales_.size());
-    fold_int8(params_, params_.bias.empty() ? nullptr : params_.bias.data(), layout_, kernels,
-              static_cast<const std::byte *>(packed_.get()), folded_.data());
+    weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 ");
     return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
     const Int8Epilogue epilogue = epilogue_of(frame);
-    const uint8_t *input = frame.in<uint8_t>(inputs[0]);
     const double row_ns = int8_gemm_ns(w.output_width, layout_.columns, layout_.taps * layout_.depth);
-    frame.pool.run(w.batch * w.output_height, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-      auto *strip = reinterpret_cast<uint8_t *>(frame.scratch() + rows_.strip_bytes() * static_cast<size_t>(thread));
-      for (int64_t i = begin; i < end; ++i) {
-        rows_.row(input, i, strip, [&](const SeenOutputs<uint8_t> &seen) { run_outputs(frame, i, seen); });
-        const int64_t count = w.output_width * layout_.columns;
-        epilogue(frame.kernels.int8, frame.out<uint8_t>(outputs[0]) + i * count, count);
-      }
+    frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {
+      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
+                [&](const SeenOutputs<uint8_t> &seen) { run_outputs(frame, i, seen); });
+      const int64_t count = w.output_width * layout_.columns;
+      epilogue(frame.kernels.int8, frame.out<uint8_t>(outputs[0]) + i * count, count);
     });
   }
 
@@ -64,13 +50,13 @@ class Int8DirectConvolution final : public WithInt8Epilogue {
     direct.depth = filled_depth(layout_);
     direct.is_signed = params_.left_is_signed;
     direct.c_stride = columns;
-    direct.requantization = {nullptr, params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
+    direct.requantization = params_.requantization();
     uint8_t *c = frame.out<uint8_t>(outputs[0]) + (row * windows_.output_width + seen.first) * columns;
-    const auto *packed = static_cast<const std::byte *>(packed_.get());
+    const std::byte *packed = weights_.matrix(0);
     for (int64_t column = 0; column < columns; column += kernels.columns, packed += panel_bytes) {
       direct.b = reinterpret_cast<const int8_t *>(packed);
-      direct.bias = folded_.data() + column;
-      direct.requantization.scales = scales_.data() + column;
+      direct.bias = weights_.folded.data() + column;
+      direct.requantization.scales = weights_.scales.data() + column;
       direct.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, columns - column));
       direct.c = c + column;
       kernels.direct_row(direct);
@@ -80,9 +66,7 @@ class Int8DirectConvolution final : public WithInt8Epilogue {
   Windows windows_;
   WeightLayout layout_;
   ImageRows<uint8_t> rows_;
-  std::shared_ptr<const void> packed_;
-  std::vector<int32_t> folded_;
-  std::vector<float> scales_;
+  Int8Weights weights_;
 };
 
 }  // namespace
@@ -92,9 +76,9 @@ bool suits_int8_direct(const Windows &w, const Int8Params &params) {
          params.right_zero_point == (params.right_is_signed ? 0 : 128);
 }
 
-OperationPtr int8_direct_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, Int8Params params) {
-  return std::make_unique<Int8DirectConvolution>(input, weights, out, windows, layout, std::move(params));
+  return std::make_unique<Int8DirectConvolution>(tensors, windows, layout, std::move(params));
 }
 
 }  // namespace cpuacc

@@ -34,11 +34,9 @@ Int8Epilogue WithInt8Epilogue::epilogue_of(const Frame &frame) const {
   return epilogue;
 }
 
-std::vector<float> WithInt8Epilogue::filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const {
-  if (params_.multipliers.empty()) return {};
-  const auto begin = params_.multipliers.begin() + first;
-  std::vector<float> result(begin, begin + columns);
-  result.resize(static_cast<size_t>((columns + multiple - 1) / multiple * multiple), 0.0f);
+std::vector<float> WithInt8Epilogue::filled_multipliers(int64_t columns, int64_t multiple) const {
+  std::vector<float> result = params_.multipliers;
+  result.resize(static_cast<size_t>(ratio_up(columns, multiple) * multiple), 0.0f);
   return result;
 }
 

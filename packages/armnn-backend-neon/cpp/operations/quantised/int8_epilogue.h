@@ -25,6 +25,11 @@ struct Int8Params {
   std::vector<float> multipliers; /* of each column; empty: the sums are stored as int32_t */
   int32_t zero_point = 0;
   Bounds bounds{};
+
+  /* Args: scales: of the columns that are stored. */
+  Requantization requantization(const float *scales = nullptr) const {
+    return {scales, zero_point, bounds.lowest, bounds.highest};
+  }
 };
 
 /* What becomes of bytes that were just stored, while they are near; nullptr: it is left out. */
@@ -53,7 +58,7 @@ class WithInt8Epilogue : public Operation {
   Int8Epilogue epilogue_of(const Frame &frame) const;
 
   /* The multipliers, filled up to a whole number of vectors or panels. */
-  std::vector<float> filled_multipliers(int64_t first, int64_t columns, int64_t multiple) const;
+  std::vector<float> filled_multipliers(int64_t columns, int64_t multiple) const;
 
   Int8Params params_;
 

@@ -14,10 +14,10 @@ constexpr int64_t kMostTiles = 8; /* whose sums of rows are known at a time */
 constexpr int64_t kMostRows = 16; /* of a tile */
 
 int64_t panels_of(const WeightLayout &layout, const Int8Kernels &kernels) {
-  return (layout.columns + kernels.columns - 1) / kernels.columns;
+  return ratio_up(layout.columns, kernels.columns);
 }
 
-int64_t fours_of(const WeightLayout &layout) { return (layout.depth + 3) / 4; }
+int64_t fours_of(const WeightLayout &layout) { return ratio_up(layout.depth, 4); }
 
 /* One panel without its sums. */
 int64_t panel_weight_bytes(const WeightLayout &layout, const Int8Kernels &kernels) {
@@ -60,20 +60,49 @@ void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layou
   }
 }
 
+int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels) {
+  return panels_of(layout, kernels) * kernels.columns;
+}
+
 /* sum (a - z) (b - y) = sum a b - z sum b - y sum a + k z y; the kernel takes off y sum a. */
-void fold_int8(const Int8Params &params, const int32_t *bias, const WeightLayout &layout,
-               const Int8Kernels &kernels, const std::byte *packed, int32_t *folded) {
+void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
+               const std::byte *packed, int32_t *folded) {
   const int32_t left = params.left_zero_point + kernels.read_offset[params.left_is_signed ? 1 : 0];
   const int32_t right = params.right_zero_point - (params.right_is_signed ? 0 : 128);
   const auto count = static_cast<int32_t>(layout.taps * layout.depth);
-  for (int64_t first = 0; first < layout.columns; first += kernels.columns) {
+  for (int64_t column = 0; column < layout.columns; column += kernels.columns) {
     const auto *column_sums = reinterpret_cast<const int32_t *>(packed + panel_weight_bytes(layout, kernels));
-    for (int64_t j = 0; j < kernels.columns; ++j) {
-      const bool has_bias = bias != nullptr && first + j < layout.columns;
-      const int64_t own = has_bias ? bias[first + j] : 0;
-      folded[first + j] = static_cast<int32_t>(own - int64_t{left} * (column_sums[j] - int64_t{count} * right));
+    for (int64_t j = column; j < column + kernels.columns; ++j) {
+      const bool has_bias = !params.bias.empty() && j < layout.columns;
+      const int64_t own = has_bias ? params.bias[static_cast<size_t>(first + j)] : 0;
+      folded[j] = static_cast<int32_t>(own - int64_t{left} * (column_sums[j - column] - int64_t{count} * right));
     }
     packed += int8_panel_bytes(layout, kernels);
+  }
+}
+
+void Int8Weights::prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count,
+                          int64_t stride, const Int8Params &params, const std::string &recipe) {
+  const Int8Kernels &kernels = setup.kernels.int8;
+  const auto *source = static_cast<const uint8_t *>(setup[weights].constant);
+  matrix_bytes = int8_packed_bytes(layout, kernels);
+  columns = int8_columns(layout, kernels);
+  packed = setup.packed.get(
+      source, "int8 " + layout.recipe() + " " + recipe + setup.kernels.name, matrix_bytes * static_cast<size_t>(count),
+      [&](void *memory) {
+        for (int64_t i = 0; i < count; ++i) {
+          pack_int8(source + i * stride, params.right_is_signed, layout, kernels,
+                    static_cast<std::byte *>(memory) + static_cast<size_t>(i) * matrix_bytes);
+        }
+      });
+  weights = kNone;
+  folded.resize(static_cast<size_t>(count * columns));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t first = static_cast<int64_t>(params.multipliers.size()) > layout.columns ? i * layout.columns : 0;
+    fold_int8(params, first, layout, kernels, matrix(i), folded.data() + i * columns);
+    const auto begin = params.multipliers.begin() + first;
+    scales.insert(scales.end(), begin, begin + layout.columns);
+    scales.resize(static_cast<size_t>((i + 1) * columns), 0.0f);
   }
 }
 
@@ -92,7 +121,7 @@ double int8_gemm_task_ns(const Tiling &tiling, const WeightLayout &layout) {
 
 Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeats, const Setup &setup) {
   const Int8Kernels &kernels = setup.kernels.int8;
-  const int64_t tiles = std::max<int64_t>(1, (rows + kernels.rows - 1) / kernels.rows);
+  const int64_t tiles = std::max<int64_t>(1, ratio_up(rows, kernels.rows));
   const int64_t panels = std::max<int64_t>(1, panels_of(layout, kernels));
   const double one_ns = int8_gemm_ns(rows, layout.columns, layout.taps * layout.depth);
   const double all_ns = one_ns * static_cast<double>(repeats);
@@ -100,41 +129,29 @@ Tiling int8_gemm_tiling(int64_t rows, const WeightLayout &layout, int64_t repeat
   const int64_t wanted =
       threads == 1 ? 1 : std::clamp<int64_t>(static_cast<int64_t>(all_ns / costs::kInt8TaskNs), 1, 4 * threads);
   int64_t tiles_per_task = wanted == 1 && threads > 1 ? tiles : std::min(tiles, costs::kTilesPerTask);
-  while (tiles_per_task > 2 && (tiles + tiles_per_task - 1) / tiles_per_task * repeats < wanted) {
+  while (tiles_per_task > 2 && ratio_up(tiles, tiles_per_task) * repeats < wanted) {
     tiles_per_task = (tiles_per_task + 1) / 2;
   }
-  const int64_t row_tasks = std::max<int64_t>(1, (tiles + tiles_per_task - 1) / tiles_per_task * repeats);
+  const int64_t row_tasks = std::max<int64_t>(1, ratio_up(tiles, tiles_per_task) * repeats);
   const int64_t column_tasks = std::clamp<int64_t>(wanted / row_tasks, 1, panels);
   return {rows, layout.columns, tiles_per_task * kernels.rows,
-          (panels + column_tasks - 1) / column_tasks * kernels.columns};
+          ratio_up(panels, column_tasks) * kernels.columns};
 }
 
 namespace {
 
 /* Finishes what a task has stored. */
-void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
-                       const Int8Kernels &kernels) {
-  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
-  const int64_t last_row = std::min(first_row + tiling.rows_per_task, tiling.rows);
-  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
-  const int64_t columns = std::min(tiling.columns_per_task, tiling.columns - first_column);
-  auto *c = reinterpret_cast<uint8_t *>(gemm.c) + first_row * gemm.c_stride + first_column;
-  const bool is_dense = columns == gemm.c_stride;
-  const int64_t spans = is_dense ? 1 : last_row - first_row;
-  const int64_t count = is_dense ? columns * (last_row - first_row) : columns;
-  for (int64_t i = 0; i < spans; ++i, c += gemm.c_stride) {
-    gemm.epilogue(kernels, c, count);
-  }
+void run_int8_epilogue(const Int8GemmTask &gemm, const Tiling::Range &range, const Int8Kernels &kernels) {
+  auto *c = reinterpret_cast<uint8_t *>(gemm.c) + range.first_row * gemm.c_stride + range.first_column;
+  if (range.columns() == gemm.c_stride) return gemm.epilogue(kernels, c, range.columns() * range.rows());
+  for (int64_t i = 0; i < range.rows(); ++i) gemm.epilogue(kernels, c + i * gemm.c_stride, range.columns());
 }
 
 }  // namespace
 
 void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
                          const Int8Kernels &kernels, const uint8_t *const *pointers) {
-  const int64_t first_row = task % tiling.row_tasks() * tiling.rows_per_task;
-  const int64_t last_row = std::min(first_row + tiling.rows_per_task, tiling.rows);
-  const int64_t first_column = task / tiling.row_tasks() * tiling.columns_per_task;
-  const int64_t last_column = std::min(first_column + tiling.columns_per_task, tiling.columns);
+  const Tiling::Range range = tiling.range(task);
   const Int8Params &params = gemm.params;
   const int64_t taps = gemm.layout.taps;
   const int64_t size = gemm.scales == nullptr ? 4 : 1;
@@ -146,27 +163,27 @@ void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t
   tile.is_signed = params.left_is_signed;
   tile.b_zero_point = params.right_zero_point - (params.right_is_signed ? 0 : 128);
   tile.c_stride = gemm.c_stride;
-  tile.requantization = {nullptr, params.zero_point, params.bounds.lowest, params.bounds.highest};
+  tile.requantization = params.requantization();
   const bool sums_rows = tile.b_zero_point != 0;
   const int64_t most = kMostTiles * kernels.rows;
   int32_t row_sums[kMostTiles * kMostRows];
-  for (int64_t top = first_row; top < last_row; top += sums_rows ? most : last_row - first_row) {
-    const int64_t bottom = sums_rows ? std::min(top + most, last_row) : last_row;
+  for (int64_t top = range.first_row; top < range.last_row; top += sums_rows ? most : range.rows()) {
+    const int64_t bottom = sums_rows ? std::min(top + most, range.last_row) : range.last_row;
     const auto place = [&](int64_t row) {
-      tile.rows = pointers + (row - first_row) * taps;
-      tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, last_row - row));
+      tile.rows = pointers + (row - range.first_row) * taps;
+      tile.row_count = static_cast<int32_t>(std::min<int64_t>(kernels.rows, range.last_row - row));
       tile.row_sums = row_sums + (sums_rows ? row - top : 0);
     };
     for (int64_t row = top; sums_rows && row < bottom; row += kernels.rows) {
       place(row);
       kernels.sum_rows(tile, row_sums + (row - top));
     }
-    for (int64_t column = first_column; column < last_column; column += kernels.columns) {
+    for (int64_t column = range.first_column; column < range.last_column; column += kernels.columns) {
       tile.b = reinterpret_cast<const int8_t *>(gemm.packed +
                                                 static_cast<size_t>(column / kernels.columns) * panel_bytes);
       tile.bias = gemm.bias + column;
       tile.requantization.scales = gemm.scales == nullptr ? nullptr : gemm.scales + column;
-      tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, last_column - column));
+      tile.column_count = static_cast<int32_t>(std::min<int64_t>(kernels.columns, range.last_column - column));
       for (int64_t row = top; row < bottom; row += kernels.rows) {
         place(row);
         tile.c = gemm.c + (row * gemm.c_stride + column) * size;
@@ -174,146 +191,90 @@ void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t
       }
     }
   }
-  if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, tiling, task, kernels);
+  if (!gemm.epilogue.is_nothing()) run_int8_epilogue(gemm, range, kernels);
 }
 
 namespace {
 
-/* [batches, rows, depth] x [batches or 1, depth, columns]; the right side may be packed ahead. */
+/* The right side may be packed ahead. */
 class Int8Gemm final : public WithInt8Epilogue {
  public:
-  Int8Gemm(TensorId left, TensorId right, TensorId out, WeightLayout layout, int64_t rows, Shape batch,
-           Shape left_steps, Shape right_steps, Int8Params params)
-      : WithInt8Epilogue({left, right}, out, std::move(params)),
-        layout_(layout),
-        rows_(rows),
-        batch_(std::move(batch)),
-        left_steps_(std::move(left_steps)),
-        right_steps_(std::move(right_steps)) {}
+  Int8Gemm(TensorId left, TensorId right, TensorId out, GemmShape shape, Int8Params params)
+      : WithInt8Epilogue({left, right}, out, std::move(params)), shape_(std::move(shape)) {}
 
-  size_t prepare(const Setup &setup) override;
-  void run(const Frame &frame) const override;
+  size_t prepare(const Setup &setup) override {
+    const WeightLayout &layout = shape_.layout;
+    const Tensor &right = setup[inputs[1]];
+    stride_ = layout.depth * layout.columns;
+    matrices_ = right.count() / std::max<int64_t>(1, stride_);
+    tiling_ = int8_gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
+    pointer_bytes_ = pointer_bytes(tiling_, layout);
+    const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
+    if (right.constant != nullptr) {
+      weights_.prepare(setup, inputs[1], layout, matrices_, stride_, params_, "");
+      return pointers;
+    }
+    weights_.matrix_bytes = int8_packed_bytes(layout, setup.kernels.int8);
+    weights_.columns = int8_columns(layout, setup.kernels.int8);
+    weights_.scales = filled_multipliers(layout.columns, setup.kernels.int8.columns);
+    const auto folded = static_cast<size_t>(weights_.columns * matrices_) * sizeof(int32_t);
+    return pointers + weights_.matrix_bytes * static_cast<size_t>(matrices_) + aligned_bytes(folded);
+  }
+
+  void run(const Frame &frame) const override {
+    const WeightLayout &layout = shape_.layout;
+    const std::byte *packed = weights_.matrix(0);
+    const int32_t *folded = weights_.folded.data();
+    if (packed == nullptr) {
+      auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), pointer_bytes_);
+      auto *sums = reinterpret_cast<int32_t *>(memory + weights_.matrix_bytes * static_cast<size_t>(matrices_));
+      pack(frame, memory, sums);
+      packed = memory;
+      folded = sums;
+    }
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    const int64_t tasks = tiling_.tasks();
+    frame.for_each(elements(shape_.batch) * tasks, int8_gemm_task_ns(tiling_, layout), [&](int64_t i, int32_t thread) {
+      const int64_t item = i / tasks;
+      const uint8_t *rows = frame.in<uint8_t>(inputs[0]) + shape_.left_of(item) * shape_.rows * layout.depth;
+      const int64_t matrix = shape_.right_of(item);
+      const Int8GemmTask gemm{layout,
+                              params_,
+                              packed + static_cast<size_t>(matrix) * weights_.matrix_bytes,
+                              folded + matrix * weights_.columns,
+                              weights_.scales.data(),
+                              frame.out<std::byte>(outputs[0]) + item * shape_.rows * layout.columns,
+                              layout.columns,
+                              epilogue};
+      run_int8_gemm_task(gemm, tiling_, i % tasks, frame.kernels.int8,
+                         frame.scratch_of<const uint8_t *>(thread, pointer_bytes_),
+                         [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout.depth; });
+    });
+  }
 
  private:
-  struct Scratch; /* where the parts of the scratch memory are */
-  Scratch scratch_of(const Frame &frame) const;
-  void pack_computed(const Frame &frame, const Scratch &scratch) const;
+  /* A right side that is computed. */
+  void pack(const Frame &frame, std::byte *packed, int32_t *folded) const {
+    const auto *right = frame.in<uint8_t>(inputs[1]);
+    frame.for_each(matrices_, costs::kWorthSplittingNs, [&](int64_t i, int32_t) {
+      std::byte *to = packed + static_cast<size_t>(i) * weights_.matrix_bytes;
+      pack_int8(right + i * stride_, params_.right_is_signed, shape_.layout, frame.kernels.int8, to);
+      fold_int8(params_, 0, shape_.layout, frame.kernels.int8, to, folded + i * weights_.columns);
+    });
+  }
 
-  WeightLayout layout_;
-  int64_t rows_;
-  Shape batch_;
-  Shape left_steps_;
-  Shape right_steps_;
+  GemmShape shape_;
   Tiling tiling_{};
   int64_t matrices_ = 0;
-  size_t matrix_bytes_ = 0; /* packed */
-  size_t folded_bytes_ = 0;
+  int64_t stride_ = 0; /* from one of them to the next */
   size_t pointer_bytes_ = 0;
-  std::shared_ptr<const void> packed_;
-  std::vector<int32_t> folded_; /* of constant weights */
-  std::vector<float> scales_;
+  Int8Weights weights_; /* what is computed has its scales only */
 };
-
-struct Int8Gemm::Scratch {
-  std::byte *pointers;
-  std::byte *packed;
-  std::byte *folded;
-};
-
-size_t Int8Gemm::prepare(const Setup &setup) {
-  const Tensor &right = setup[inputs[1]];
-  const Int8Kernels &kernels = setup.kernels.int8;
-  const int64_t batches = elements(batch_);
-  tiling_ = int8_gemm_tiling(rows_, layout_, batches, setup);
-  matrix_bytes_ = int8_packed_bytes(layout_, kernels);
-  matrices_ = right.count() / std::max<int64_t>(1, layout_.depth * layout_.columns);
-  const auto columns = static_cast<size_t>(panels_of(layout_, kernels) * kernels.columns);
-  folded_bytes_ = aligned_bytes(columns * sizeof(int32_t));
-  pointer_bytes_ = pointer_bytes(tiling_, layout_);
-  scales_ = filled_multipliers(0, params_.multipliers.empty() ? 0 : layout_.columns, kernels.columns);
-  const size_t pointers = pointer_bytes_ * static_cast<size_t>(setup.threads);
-  const auto count = static_cast<size_t>(matrices_);
-  if (right.constant == nullptr) return pointers + (matrix_bytes_ + folded_bytes_) * count;
-  const auto fill = [&](void *memory) {
-    for (size_t i = 0; i < count; ++i) {
-      pack_int8(static_cast<const uint8_t *>(right.constant) +
-                    static_cast<int64_t>(i) * layout_.depth * layout_.columns,
-                params_.right_is_signed, layout_, kernels,
-                static_cast<std::byte *>(memory) + i * matrix_bytes_);
-    }
-  };
-  packed_ = setup.packed.get(right.constant,
-                             "int8 " + layout_.recipe() + " " + setup.kernels.name, matrix_bytes_ * count,
-                             fill);
-  inputs[1] = kNone;
-  folded_.resize(folded_bytes_ / sizeof(int32_t) * count);
-  const int32_t *bias = params_.bias.empty() ? nullptr : params_.bias.data();
-  for (size_t i = 0; i < count; ++i) {
-    fold_int8(params_, bias, layout_, kernels,
-              static_cast<const std::byte *>(packed_.get()) + i * matrix_bytes_,
-              folded_.data() + i * (folded_bytes_ / sizeof(int32_t)));
-  }
-  return pointers;
-}
-
-Int8Gemm::Scratch Int8Gemm::scratch_of(const Frame &frame) const {
-  std::byte *packed = frame.scratch() + pointer_bytes_ * static_cast<size_t>(frame.pool.threads());
-  return {frame.scratch(), packed, packed + matrix_bytes_ * static_cast<size_t>(matrices_)};
-}
-
-void Int8Gemm::pack_computed(const Frame &frame, const Scratch &scratch) const {
-  const auto *right = frame.in<uint8_t>(inputs[1]);
-  const int32_t *bias = params_.bias.empty() ? nullptr : params_.bias.data();
-  const Int8Kernels &kernels = frame.kernels.int8;
-  frame.pool.run(matrices_, [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::byte *packed = scratch.packed + static_cast<size_t>(i) * matrix_bytes_;
-      pack_int8(right + i * layout_.depth * layout_.columns, params_.right_is_signed, layout_, kernels, packed);
-      fold_int8(params_, bias, layout_, kernels, packed,
-                reinterpret_cast<int32_t *>(scratch.folded + static_cast<size_t>(i) * folded_bytes_));
-    }
-  });
-}
-
-void Int8Gemm::run(const Frame &frame) const {
-  const Scratch scratch = scratch_of(frame);
-  if (!packed_) pack_computed(frame, scratch);
-  const auto *packed = packed_ ? static_cast<const std::byte *>(packed_.get()) : scratch.packed;
-  const auto *folded = packed_ ? reinterpret_cast<const std::byte *>(folded_.data()) : scratch.folded;
-  const auto *left = frame.in<uint8_t>(inputs[0]);
-  const Int8Epilogue epilogue = epilogue_of(frame);
-  const int64_t size = scales_.empty() ? 4 : 1;
-  const int64_t tasks = tiling_.tasks();
-  frame.pool.run(
-      elements(batch_) * tasks, int8_gemm_task_ns(tiling_, layout_),
-      [&](int64_t begin, int64_t end, int32_t thread) {
-        auto *pointers =
-            reinterpret_cast<const uint8_t **>(scratch.pointers + pointer_bytes_ * static_cast<size_t>(thread));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t batch = i / tasks;
-          const uint8_t *rows = left + matrix_of(left_steps_, batch_, batch) * rows_ * layout_.depth;
-          const auto matrix = static_cast<size_t>(matrix_of(right_steps_, batch_, batch));
-          const Int8GemmTask gemm{layout_,
-                                  params_,
-                                  packed + matrix * matrix_bytes_,
-                                  reinterpret_cast<const int32_t *>(folded + matrix * folded_bytes_),
-                                  scales_.empty() ? nullptr : scales_.data(),
-                                  frame.out<std::byte>(outputs[0]) + batch * rows_ * layout_.columns * size,
-                                  layout_.columns,
-                                  epilogue};
-          run_int8_gemm_task(
-              gemm, tiling_, i % tasks, frame.kernels.int8, pointers,
-              [&](int64_t row, const uint8_t **to, int64_t) { *to = rows + row * layout_.depth; });
-        }
-      });
-}
 
 }  // namespace
 
-OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout, int64_t rows,
-                       Shape batch, Shape left_steps, Shape right_steps, Int8Params params) {
-  return std::make_unique<Int8Gemm>(left, right, out, layout, rows, std::move(batch), std::move(left_steps),
-                                    std::move(right_steps), std::move(params));
+OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, GemmShape shape, Int8Params params) {
+  return std::make_unique<Int8Gemm>(left, right, out, std::move(shape), std::move(params));
 }
 
 }  // namespace cpuacc

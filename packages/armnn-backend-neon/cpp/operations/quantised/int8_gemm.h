@@ -14,15 +14,34 @@ namespace cpuacc {
  * its columns as int32_t.
  */
 size_t int8_panel_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
-
 size_t int8_packed_bytes(const WeightLayout &layout, const Int8Kernels &kernels);
-
 void pack_int8(const uint8_t *weights, bool is_signed, const WeightLayout &layout,
                const Int8Kernels &kernels, std::byte *packed);
+/* Columns of all panels. */
+int64_t int8_columns(const WeightLayout &layout, const Int8Kernels &kernels);
+/* Writes the bias, of the columns from first on, with what zero points add, for all columns of all panels. */
+void fold_int8(const Int8Params &params, int64_t first, const WeightLayout &layout, const Int8Kernels &kernels,
+               const std::byte *packed, int32_t *folded);
 
-/* Writes the bias with what zero points add, for all columns of all panels. */
-void fold_int8(const Int8Params &params, const int32_t *bias, const WeightLayout &layout,
-               const Int8Kernels &kernels, const std::byte *packed, int32_t *folded);
+/* The constant weights of gemms with one layout, and what their sums begin with and are multiplied by. */
+struct Int8Weights {
+  size_t matrix_bytes = 0;
+  int64_t columns = 0; /* of all panels of a matrix */
+  std::shared_ptr<const void> packed;
+  std::vector<int32_t> folded;
+  std::vector<float> scales;
+
+  /* Packs count matrices, stride apart, which are not read any more then; each has columns of its own unless the
+   * parameters are those of one.
+   *
+   * Args: recipe: what the packing depends on beside the layout, with a space behind it.
+   */
+  void prepare(const Setup &setup, TensorId &weights, const WeightLayout &layout, int64_t count, int64_t stride,
+               const Int8Params &params, const std::string &recipe);
+  const std::byte *matrix(int64_t i) const {
+    return static_cast<const std::byte *>(packed.get()) + static_cast<size_t>(i) * matrix_bytes;
+  }
+};
 
 /* What an int8 gemm takes, roughly, and one of its tasks. */
 double int8_gemm_ns(int64_t rows, int64_t columns, int64_t depth);
@@ -48,25 +67,15 @@ struct Int8GemmTask {
 void run_int8_gemm_tiles(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
                          const Int8Kernels &kernels, const uint8_t *const *pointers);
 
-/* Computes one task. point(row, pointers, stride) writes where the taps of a row begin: tap t to
- * pointers[t * stride].
- */
+/* Computes one task. Args: point: as for point_rows. */
 template <typename Point>
 void run_int8_gemm_task(const Int8GemmTask &gemm, const Tiling &tiling, int64_t task,
-                        const Int8Kernels &kernels, const uint8_t **pointers, const Point &point) {
-  const int64_t first = task % tiling.row_tasks() * tiling.rows_per_task;
-  const int64_t last = first + tiling.rows_per_task < tiling.rows ? first + tiling.rows_per_task : tiling.rows;
-  const int64_t height = kernels.rows;
-  const uint8_t **tile = pointers;
-  for (int64_t row = first; row < last; row += height, tile += gemm.layout.taps * height) {
-    const int64_t count = last - row < height ? last - row : height;
-    for (int64_t r = 0; r < count; ++r) point(row + r, tile + r, height);
-  }
+                        const Int8Kernels &kernels, const uint8_t **pointers, Point &&point) {
+  point_rows(tiling.range(task), gemm.layout.taps, kernels.rows, pointers, point);
   run_int8_gemm_tiles(gemm, tiling, task, kernels, pointers);
 }
 
-/* As gemm(), of bytes; params.bias is that of the columns. */
-OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, const WeightLayout &layout, int64_t rows,
-                       Shape batch, Shape left_steps, Shape right_steps, Int8Params params);
+/* input x weights, of bytes; params.bias is that of the columns. */
+OperationPtr int8_gemm(TensorId left, TensorId right, TensorId out, GemmShape shape, Int8Params params);
 
 }  // namespace cpuacc

@@ -9,8 +9,8 @@ namespace {
 class Int8Pooling final : public WithInt8Epilogue {
  public:
   /* Args: scale: steps of the output in one of the input. */
-  Int8Pooling(TensorId input, TensorId out, Windows windows, Int8PoolingKind kind, float scale, Int8Params params)
-      : WithInt8Epilogue({input}, out, std::move(params)), windows_(windows), kind_(kind), scale_(scale) {}
+  Int8Pooling(Ends ends, const Windows &windows, Int8PoolingKind kind, float scale, Int8Params params)
+      : WithInt8Epilogue({ends.from}, ends.to, std::move(params)), windows_(windows), kind_(kind), scale_(scale) {}
 
   void run(const Frame &frame) const override {
     const Windows &w = windows_;
@@ -21,7 +21,7 @@ class Int8Pooling final : public WithInt8Epilogue {
     shared.is_signed = params_.left_is_signed;
     shared.input_zero_point = params_.left_zero_point;
     shared.scale = scale_;
-    shared.requantization = {nullptr, params_.zero_point, params_.bounds.lowest, params_.bounds.highest};
+    shared.requantization = params_.requantization();
     const Int8Epilogue epilogue = epilogue_of(frame);
     for_each_pooling_row(frame, w, frame.in<uint8_t>(inputs[0]), frame.out<uint8_t>(outputs[0]), shared,
                          [&](const Int8PoolingRow &row) {
@@ -38,9 +38,8 @@ class Int8Pooling final : public WithInt8Epilogue {
 
 }  // namespace
 
-OperationPtr int8_pool(TensorId input, TensorId out, const Windows &windows, const Int8PoolingKind &kind, float scale,
-                       Int8Params params) {
-  return std::make_unique<Int8Pooling>(input, out, windows, kind, scale, std::move(params));
+OperationPtr int8_pool(Ends ends, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params) {
+  return std::make_unique<Int8Pooling>(ends, windows, kind, scale, std::move(params));
 }
 
 }  // namespace cpuacc

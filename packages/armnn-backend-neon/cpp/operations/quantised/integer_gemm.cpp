@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operations/convolution/indirection.h"
 #include "operations/quantised/int8_gemm.h"
 
 namespace cpuacc {
@@ -53,8 +54,7 @@ class IntegerGemm final : public Operation {
       inputs[1] = kNone;
     }
     pointer_bytes_ = pointer_bytes(tiling_, layout_);
-    const int64_t panels = (layout_.columns + kernels.columns - 1) / kernels.columns;
-    folded_bytes_ = aligned_bytes(static_cast<size_t>(panels * kernels.columns) * sizeof(int32_t));
+    folded_bytes_ = aligned_bytes(static_cast<size_t>(int8_columns(layout_, kernels)) * sizeof(int32_t));
     return pointer_bytes_ * static_cast<size_t>(setup.threads) + folded_bytes_ +
            aligned_bytes(static_cast<size_t>(layout_.depth)) +
            (packed_ ? 0 : int8_packed_bytes(layout_, kernels));
@@ -62,7 +62,7 @@ class IntegerGemm final : public Operation {
 
   void run(const Frame &frame) const override {
     const Int8Kernels &kernels = frame.kernels.int8;
-    std::byte *memory = frame.scratch() + pointer_bytes_ * static_cast<size_t>(frame.pool.threads());
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), pointer_bytes_);
     auto *folded = reinterpret_cast<int32_t *>(memory);
     auto *outside = reinterpret_cast<uint8_t *>(memory + folded_bytes_);
     std::byte *room = memory + folded_bytes_ + aligned_bytes(static_cast<size_t>(layout_.depth));
@@ -71,22 +71,15 @@ class IntegerGemm final : public Operation {
     Int8Params params = params_;
     params.left_zero_point = zero_point(frame, inputs[2], params.left_is_signed);
     params.right_zero_point = zero_point(frame, inputs[3], params.right_is_signed);
-    fold_int8(params, nullptr, layout_, kernels, packed, folded);
+    fold_int8(params, 0, layout_, kernels, packed, folded);
     std::memset(outside, params.left_zero_point, static_cast<size_t>(layout_.depth));
     const Int8GemmTask gemm{layout_,        params, packed, folded, nullptr, frame.out<std::byte>(outputs[0]),
                             layout_.columns};
-    frame.pool.run(
-        tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t begin, int64_t end, int32_t thread) {
-          auto *table = reinterpret_cast<const uint8_t **>(frame.scratch() +
-                                                           pointer_bytes_ * static_cast<size_t>(thread));
-          for (int64_t i = begin; i < end; ++i) {
-            run_int8_gemm_task(gemm, tiling_, i, kernels, table,
-                               [&](int64_t row, const uint8_t **pointers, int64_t stride) {
-                                 point(frame.in<uint8_t>(inputs[0]), outside, row, pointers, stride);
-                               });
-            if (is_real_ || inputs[kWhole] != kNone) finish(frame, i);
-          }
-        });
+    frame.for_each(tiling_.tasks(), int8_gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
+      run_int8_gemm_task(gemm, tiling_, i, kernels, frame.scratch_of<const uint8_t *>(thread, pointer_bytes_),
+                         Indirection<uint8_t>(windows_, frame.in<uint8_t>(inputs[0]), outside));
+      if (is_real_ || inputs[kWhole] != kNone) finish(frame, tiling_.range(i));
+    });
   }
 
  private:
@@ -98,15 +91,14 @@ class IntegerGemm final : public Operation {
   }
 
   /* What a task has just made. */
-  void finish(const Frame &frame, int64_t task) const {
-    const int64_t row = task % tiling_.row_tasks() * tiling_.rows_per_task;
-    const int64_t column = task / tiling_.row_tasks() * tiling_.columns_per_task;
-    const int64_t rows = std::min(tiling_.rows_per_task, tiling_.rows - row);
-    const int64_t columns = std::min(tiling_.columns_per_task, tiling_.columns - column);
+  void finish(const Frame &frame, const Tiling::Range &range) const {
+    const int64_t column = range.first_column;
+    const int64_t columns = range.columns();
+    const int64_t place = range.first_row * layout_.columns + column;
     if (!is_real_) {
       const int32_t *whole = column_of<int32_t>(frame, kWhole, column);
-      int32_t *sums = frame.out<int32_t>(outputs[0]) + row * layout_.columns + column;
-      for (int64_t i = 0; i < rows; ++i, sums += layout_.columns) {
+      int32_t *sums = frame.out<int32_t>(outputs[0]) + place;
+      for (int64_t i = 0; i < range.rows(); ++i, sums += layout_.columns) {
         for (int64_t j = 0; j < columns; ++j) sums[j] = added(sums[j], whole[j]);
       }
       return;
@@ -115,12 +107,12 @@ class IntegerGemm final : public Operation {
     const DequantisedAccumulators real{column_of<int32_t>(frame, kWhole, column),
                                        scale == nullptr ? 1.0f : *scale,
                                        column_of<float>(frame, kShift, column)};
-    float *made = frame.out<float>(outputs[0]) + row * layout_.columns + column;
-    frame.kernels.int8.dequantise_accumulators(real, made, layout_.columns, rows, columns);
+    float *made = frame.out<float>(outputs[0]) + place;
+    frame.kernels.int8.dequantise_accumulators(real, made, layout_.columns, range.rows(), columns);
     if (function_.function == Function::identity) return;
     const bool is_dense = columns == layout_.columns;
-    const int64_t count = is_dense ? rows * columns : columns;
-    for (int64_t i = 0; i < (is_dense ? 1 : rows); ++i, made += layout_.columns) {
+    const int64_t count = is_dense ? range.rows() * columns : columns;
+    for (int64_t i = 0; i < (is_dense ? 1 : range.rows()); ++i, made += layout_.columns) {
       frame.kernels.elementwise(function_, made, made, count);
     }
   }
@@ -132,23 +124,6 @@ class IntegerGemm final : public Operation {
   static int32_t zero_point(const Frame &frame, TensorId id, bool is_signed) {
     if (id == kNone) return 0;
     return is_signed ? int32_t{*frame.in<int8_t>(id)} : int32_t{*frame.in<uint8_t>(id)};
-  }
-
-  void point(const uint8_t *data, const uint8_t *outside, int64_t row, const uint8_t **pointers,
-             int64_t stride) const {
-    const Windows &w = windows_;
-    const int64_t image = row / (w.output_height * w.output_width);
-    const int64_t top = row / w.output_width % w.output_height * w.stride_y - w.pad_top;
-    const int64_t left = row % w.output_width * w.stride_x - w.pad_left;
-    for (int64_t i = 0; i < w.window_height; ++i) {
-      const int64_t y = top + i * w.dilation_y;
-      const uint8_t *image_row = data + (image * w.height + y) * w.width * w.channels;
-      for (int64_t j = 0; j < w.window_width; ++j) {
-        const int64_t x = left + j * w.dilation_x;
-        const bool is_inside = y >= 0 && y < w.height && x >= 0 && x < w.width;
-        pointers[(i * w.window_width + j) * stride] = is_inside ? image_row + x * w.channels : outside;
-      }
-    }
   }
 
   Windows windows_;

@@ -15,8 +15,8 @@
 
 namespace cpuacc {
 
-/* As indirect_convolution(). */
-OperationPtr int8_indirect_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+/* As indirect_convolution(), without a bias beside that of the parameters, as all below. */
+OperationPtr int8_indirect_convolution(const WeightedTensors &tensors, const Windows &windows,
                                        const WeightLayout &layout, int64_t groups, int64_t group_stride,
                                        Int8Params params);
 
@@ -24,7 +24,7 @@ OperationPtr int8_indirect_convolution(TensorId input, TensorId weights, TensorI
 bool suits_int8_direct(const Windows &windows, const Int8Params &params);
 
 /* Of one group. Args: layout: as direct_convolution() takes it. */
-OperationPtr int8_direct_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, Int8Params params);
 
 /* How far apart in the weights those of neighbouring channels are, and of a window's rows and columns. */
@@ -32,7 +32,7 @@ struct Int8WeightSteps {
   int64_t channel, row, column;
 };
 
-OperationPtr int8_depthwise_convolution(TensorId input, TensorId weights, TensorId out, const Windows &windows,
+OperationPtr int8_depthwise_convolution(const WeightedTensors &tensors, const Windows &windows,
                                         const Int8WeightSteps &steps, Int8Params params);
 
 struct Int8PoolingKind {
@@ -42,18 +42,17 @@ struct Int8PoolingKind {
 };
 
 /* Args: scale: steps of the output in one of the input. */
-OperationPtr int8_pool(TensorId input, TensorId out, const Windows &windows, const Int8PoolingKind &kind, float scale,
-                       Int8Params params);
+OperationPtr int8_pool(Ends ends, const Windows &windows, const Int8PoolingKind &kind, float scale, Int8Params params);
 
-OperationPtr int8_lookup(TensorId from, TensorId to, const ByteFunction &function);
+OperationPtr int8_lookup(Ends ends, const ByteFunction &function);
 
-OperationPtr int8_add(const BinaryOperands &operands, TensorId to, Int8Params params, const Int8Addition &addition);
-
-OperationPtr int8_multiply(const BinaryOperands &operands, TensorId to, Int8Params params,
-                           const Int8Multiplication &multiplication);
+OperationPtr int8_binary(const BinaryOperands &operands, const Int8Operation &operation);
+/* Computes n bytes of it; a step is 1, or 0 for an operand that is one number. */
+void compute_int8(const Int8Kernels &kernels, const Int8Operation &operation, const void *x, int64_t x_step,
+                  const void *y, int64_t y_step, void *z, int64_t n);
 
 /* Along the last axis. */
-OperationPtr int8_softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
+OperationPtr int8_softmax(Ends ends, float beta, bool takes_logarithm);
 
 /* Args: operands: data, weights, and, each of them or kNone, their zero points. */
 OperationPtr integer_gemm(std::vector<TensorId> operands, TensorId out, const Windows &windows,

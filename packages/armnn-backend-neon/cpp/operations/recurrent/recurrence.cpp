@@ -13,21 +13,21 @@ namespace {
 
 constexpr int64_t kFloatsPerLine = 16; /* of a cache */
 
-int64_t padded(int64_t floats) { return (floats + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine; }
+int64_t padded(int64_t floats) { return ratio_up(floats, kFloatsPerLine) * kFloatsPerLine; }
 
 size_t float_bytes(int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); }
 
 }  // namespace
 
 size_t GemvMatrix::bytes(const Kernels &kernels) const {
-  const int64_t whole = (columns + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+  const int64_t whole = ratio_up(columns, kernels.lanes) * kernels.lanes;
   return float_bytes(padded(whole * depth));
 }
 
 void GemvMatrix::pack(const float *weights, const Kernels &kernels, float *packed) const {
   for (int64_t first = 0; first < columns; first += kernels.gemv_columns) {
     const int64_t width = std::min<int64_t>(kernels.gemv_columns, columns - first);
-    const int64_t whole = (width + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
+    const int64_t whole = ratio_up(width, kernels.lanes) * kernels.lanes;
     for (int64_t k = 0; k < depth; ++k) {
       for (int64_t j = 0; j < width; ++j) packed[j] = weights[(first + j) * depth + k];
       std::fill(packed + width, packed + whole, 0.0f);
@@ -46,7 +46,7 @@ void GemvMatrix::multiply(const Frame &frame, bool is_shared, const float *row, 
                          bias == nullptr ? nullptr : bias + first, y + first, std::min(width, columns - first));
     }
   };
-  const int64_t panels = (columns + width - 1) / width;
+  const int64_t panels = ratio_up(columns, width);
   const double panel_ns = static_cast<double>(depth * width) * costs::kMultiplyAddNs;
   is_shared ? frame.pool.run(panels, panel_ns, compute) : compute(0, panels, 0);
 }
@@ -130,12 +130,10 @@ void Recurrence::run(const Frame &frame) const {
   if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
   const double step_ns = static_cast<double>(gates_ * reading_.units * reading_.units) * costs::kMultiplyAddNs;
   const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
-  frame.pool.run(count, chain_ns, [&](int64_t begin, int64_t end, int32_t thread) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t way = i / reading_.batch;
-      run_chain(frame, way, i % reading_.batch, false, packed + way_bytes_ * static_cast<size_t>(way),
-                biases + bias_floats() * way, chains + chain_floats() * thread);
-    }
+  frame.for_each(count, chain_ns, [&](int64_t i, int32_t thread) {
+    const int64_t way = i / reading_.batch;
+    run_chain(frame, way, i % reading_.batch, false, packed + way_bytes_ * static_cast<size_t>(way),
+              biases + bias_floats() * way, chains + chain_floats() * thread);
   });
 }
 
@@ -166,8 +164,8 @@ void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool i
     }
   }
   const size_t functions = functions_.size() / static_cast<size_t>(ways);
-  const float *whole_bias = inputs[kBias] == kNone ? nullptr : frame.in<float>(inputs[kBias]);
-  const float *peepholes = inputs[kPeepholes] == kNone ? nullptr : frame.in<float>(inputs[kPeepholes]);
+  const float *whole_bias = frame.in<float>(inputs[kBias]);
+  const float *peepholes = frame.in<float>(inputs[kPeepholes]);
   Step at{frame, is_shared, packed, bias,
           whole_bias == nullptr ? nullptr : whole_bias + (2 * way + 1) * columns,
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Elementwise kLogistic{Function::sigmoid, 0.0f, 0.0f};
 
-int64_t padded_to_line(int64_t floats) { return (floats + 15) / 16 * 16; }
+int64_t padded_to_line(int64_t floats) { return ratio_up(floats, 16) * 16; }
 
 }  // namespace
 
@@ -24,10 +24,9 @@ void RoundedLstm::run(const Frame &frame) const {
   const int64_t floats = padded_to_line(4 * sizes_.units);
   const double item_ns =
       static_cast<double>((sizes_.width + sizes_.units) * 4 * sizes_.units) * 4 * costs::kElementNs;
-  frame.pool.run(sizes_.batch, item_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+  frame.for_each(sizes_.batch, item_ns, [&](int64_t i, int32_t thread) {
     float *own = reinterpret_cast<float *>(frame.scratch()) + 3 * floats * thread;
-    const Memory memory{own, own + floats, reinterpret_cast<int16_t *>(own + 2 * floats)};
-    for (int64_t i = begin; i < end; ++i) step(frame, i, memory);
+    step(frame, i, {own, own + floats, reinterpret_cast<int16_t *>(own + 2 * floats)});
   });
 }
 

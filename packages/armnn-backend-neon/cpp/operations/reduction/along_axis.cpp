@@ -14,8 +14,8 @@ namespace {
 class AlongAxis final : public Operation {
  public:
   /* Args: to_size: of the axis in the output. */
-  AlongAxis(TensorId from, TensorId to, Along along, int64_t to_size, AxisFunction compute, int64_t flags)
-      : Operation({from}, {to}), along_(along), to_size_(to_size), compute_(compute), flags_(flags) {}
+  AlongAxis(Ends ends, Along along, int64_t to_size, AxisFunction compute, int64_t flags)
+      : Operation(ends), along_(along), to_size_(to_size), compute_(compute), flags_(flags) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
@@ -26,13 +26,11 @@ class AlongAxis final : public Operation {
     const auto *from = frame.in<std::byte>(inputs[0]);
     auto *to = frame.out<std::byte>(outputs[0]);
     const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs;
-    frame.pool.run(along_.outer * along_.inner, row_ns, [&](int64_t begin, int64_t end, int32_t) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t outer = i / along_.inner * along_.inner;
-        const int64_t inner = i % along_.inner;
-        compute_(from + (outer * along_.size + inner) * bytes_, to + (outer * to_size_ + inner) * bytes_,
-                 along_.size, along_.inner, flags_);
-      }
+    frame.for_each(along_.outer * along_.inner, row_ns, [&](int64_t i, int32_t) {
+      const int64_t outer = i / along_.inner * along_.inner;
+      const int64_t inner = i % along_.inner;
+      compute_(from + (outer * along_.size + inner) * bytes_, to + (outer * to_size_ + inner) * bytes_,
+               along_.size, along_.inner, flags_);
     });
   }
 
@@ -135,9 +133,8 @@ AxisFunction softmax_function(bool takes_logarithm) {
   return takes_logarithm ? exponentiate<true> : exponentiate<false>;
 }
 
-OperationPtr along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size, AxisFunction compute,
-                        int64_t flags) {
-  return std::make_unique<AlongAxis>(from, to, along, to_size, compute, flags);
+OperationPtr along_axis(Ends ends, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags) {
+  return std::make_unique<AlongAxis>(ends, along, to_size, compute, flags);
 }
 
 }  // namespace cpuacc

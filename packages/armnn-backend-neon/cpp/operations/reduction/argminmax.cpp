@@ -37,8 +37,7 @@ void find_best(const void *from, int64_t count, int64_t stride, int64_t columns,
 
 class ArgMinMax final : public Operation {
  public:
-  ArgMinMax(TensorId from, TensorId to, Along along, FindBest find)
-      : Operation({from}, {to}), along_(along), find_(find) {}
+  ArgMinMax(Ends ends, Along along, FindBest find) : Operation(ends), along_(along), find_(find) {}
 
   size_t prepare(const Setup &setup) override {
     bytes_ = static_cast<int64_t>(element_bytes(setup[inputs[0]].type));
@@ -49,20 +48,16 @@ class ArgMinMax final : public Operation {
   void run(const Frame &frame) const override {
     const auto *from = frame.in<std::byte>(inputs[0]);
     void *to = frame.out<void>(outputs[0]);
-    const int64_t pieces = (along_.inner + costs::kReducedColumns - 1) / costs::kReducedColumns;
+    const int64_t pieces = ratio_up(along_.inner, costs::kReducedColumns);
     const double item_ns =
         static_cast<double>(along_.size * std::min(along_.inner, costs::kReducedColumns)) * 4 * costs::kElementNs;
-    frame.pool.run(along_.outer * pieces, item_ns, [&](int64_t begin, int64_t end, int32_t) {
+    frame.for_each(along_.outer * pieces, item_ns, [&](int64_t i, int32_t) {
       int64_t places[costs::kReducedColumns];
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % pieces * costs::kReducedColumns;
-        const int64_t columns = std::min(costs::kReducedColumns, along_.inner - first);
-        const int64_t row = i / pieces;
-        find_(from + (row * along_.size * along_.inner + first) * bytes_, along_.size, along_.inner, columns, places);
-        for (int64_t j = 0; j < columns; ++j) {
-          store_index(to, is_wide_, row * along_.inner + first + j, places[j]);
-        }
-      }
+      const int64_t first = i % pieces * costs::kReducedColumns;
+      const int64_t columns = std::min(costs::kReducedColumns, along_.inner - first);
+      const int64_t row = i / pieces;
+      find_(from + (row * along_.size * along_.inner + first) * bytes_, along_.size, along_.inner, columns, places);
+      for (int64_t j = 0; j < columns; ++j) store_index(to, is_wide_, row * along_.inner + first + j, places[j]);
     });
   }
 
@@ -90,8 +85,8 @@ FindBest argminmax_function(armnn_data_type type, bool is_largest) {
   });
 }
 
-OperationPtr arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find) {
-  return std::make_unique<ArgMinMax>(from, to, along, find);
+OperationPtr arg_min_max(Ends ends, const Along &along, FindBest find) {
+  return std::make_unique<ArgMinMax>(ends, along, find);
 }
 
 }  // namespace cpuacc

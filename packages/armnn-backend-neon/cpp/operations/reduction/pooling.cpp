@@ -6,8 +6,8 @@ namespace {
 
 class Pooling2d final : public Operation {
  public:
-  Pooling2d(TensorId input, TensorId out, Windows windows, Pooling pooling, bool counts_padding)
-      : Operation({input}, {out}), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
+  Pooling2d(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding)
+      : Operation(ends), windows_(windows), pooling_(pooling), counts_padding_(counts_padding) {}
 
   void run(const Frame &frame) const override {
     PoolingRow shared{};
@@ -31,8 +31,8 @@ PoolingShape pooling_shape(const Windows &w, bool counts_padding) {
           counts_padding};
 }
 
-OperationPtr pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling, bool counts_padding) {
-  return std::make_unique<Pooling2d>(input, out, windows, pooling, counts_padding);
+OperationPtr pool(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding) {
+  return std::make_unique<Pooling2d>(ends, windows, pooling, counts_padding);
 }
 
 }  // namespace cpuacc

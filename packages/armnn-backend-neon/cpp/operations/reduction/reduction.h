@@ -5,13 +5,13 @@
 #include <memory>
 
 #include "costs/costs.h"
-#include "graph/ir.h"
+#include "operations/gemm/gemm.h"
 #include "operations/windows.h"
 
 namespace cpuacc {
 
 /* [outer, count, inner] -> [outer, inner]. */
-OperationPtr reduce(TensorId from, TensorId to, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
+OperationPtr reduce(Ends ends, Reduction reduction, int64_t outer, int64_t count, int64_t inner);
 
 /* Computes count elements, stride apart, of the input and of the output. */
 using AxisFunction = void (*)(const void *from, void *to, int64_t count, int64_t stride, int64_t flags);
@@ -29,15 +29,14 @@ AxisFunction reduction_function(Reduction reduction, armnn_data_type type);
 AxisFunction softmax_function(bool takes_logarithm);
 
 /* Args: to_size: of the axis in the output. */
-OperationPtr along_axis(TensorId from, TensorId to, const Along &along, int64_t to_size, AxisFunction compute,
-                        int64_t flags);
+OperationPtr along_axis(Ends ends, const Along &along, int64_t to_size, AxisFunction compute, int64_t flags = 0);
 
 using FindBest = void (*)(const void *from, int64_t count, int64_t stride, int64_t columns, int64_t *places);
 
 /* Nullptr: not for this type. */
 FindBest argminmax_function(armnn_data_type type, bool is_largest);
 
-OperationPtr arg_min_max(TensorId from, TensorId to, const Along &along, FindBest find);
+OperationPtr arg_min_max(Ends ends, const Along &along, FindBest find);
 
 /* Stores an index as Signed64 or Signed32. */
 void store_index(void *to, bool is_wide, int64_t i, int64_t index);
@@ -48,26 +47,25 @@ FindBest topk_function(armnn_data_type type, bool is_largest);
 OperationPtr top_k(TensorId from, TensorId values, TensorId indices, const Along &along, int64_t k, FindBest find);
 
 /* Along the last axis. */
-OperationPtr softmax(TensorId from, TensorId to, float beta, bool takes_logarithm);
+OperationPtr softmax(Ends ends, float beta, bool takes_logarithm);
 
-/* Of rows of so many numbers; gamma and beta may be kNone. */
-OperationPtr normalize(TensorId from, TensorId gamma, TensorId beta, TensorId to, int64_t length, float eps,
-                       bool subtracts_mean);
+/* Weights and bias are gamma and beta, each of them or kNone. */
+OperationPtr normalize(const WeightedTensors &tensors, int64_t length, float eps, bool subtracts_mean);
 
-/* A tensor seen as [rows, members, spatial]. */
+/* A tensor seen as rows of [members, spatial]. */
 struct GroupSizes {
-  int64_t rows, members, spatial;
+  int64_t members, spatial;
   int64_t groups; /* rows of one item of the batch */
 };
 
-/* Args: gamma, beta: [groups * members]; kNone: factor and offset are those of all. */
-OperationPtr normalize_groups(TensorId from, TensorId gamma, TensorId beta, TensorId to, const GroupSizes &sizes,
-                              float eps, float factor, float offset);
+/* Weights and bias are gamma and beta, [groups * members]; kNone: factor and offset are those of all. */
+OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &sizes, float eps, float factor,
+                              float offset);
 
 /* Of the channels of each pixel, which are last. */
-OperationPtr l2_normalize(TensorId from, TensorId to, float eps);
+OperationPtr l2_normalize(Ends ends, float eps);
 
-OperationPtr local_response(TensorId from, TensorId to, int64_t radius, float alpha, float beta, float k);
+OperationPtr local_response(Ends ends, int64_t radius, float alpha, float beta, float k);
 
 /* Windows as the kernels of pooling take them. */
 PoolingShape pooling_shape(const Windows &windows, bool counts_padding);
@@ -77,18 +75,15 @@ template <typename Row, typename T, typename PoolRow>
 void for_each_pooling_row(const Frame &frame, const Windows &w, const T *input, T *output, const Row &shared,
                           const PoolRow &pool_row) {
   const int64_t taps = w.output_width * w.channels * w.window_height * w.window_width;
-  frame.pool.run(w.batch * w.output_height, static_cast<double>(taps) * costs::kElementNs,
-                 [&](int64_t begin, int64_t end, int32_t) {
-                   for (int64_t i = begin; i < end; ++i) {
-                     Row row = shared;
-                     row.input = input + i / w.output_height * w.height * w.width * w.channels;
-                     row.output = output + i * w.output_width * w.channels;
-                     row.top = i % w.output_height * w.stride_y - w.pad_top;
-                     pool_row(row);
-                   }
-                 });
+  frame.for_each(w.batch * w.output_height, static_cast<double>(taps) * costs::kElementNs, [&](int64_t i, int32_t) {
+    Row row = shared;
+    row.input = input + i / w.output_height * w.height * w.width * w.channels;
+    row.output = output + i * w.output_width * w.channels;
+    row.top = i % w.output_height * w.stride_y - w.pad_top;
+    pool_row(row);
+  });
 }
 
-OperationPtr pool(TensorId input, TensorId out, const Windows &windows, Pooling pooling, bool counts_padding);
+OperationPtr pool(Ends ends, const Windows &windows, Pooling pooling, bool counts_padding);
 
 }  // namespace cpuacc

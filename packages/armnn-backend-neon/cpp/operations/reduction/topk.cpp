@@ -40,9 +40,9 @@ class TopK final : public Operation {
 
   void run(const Frame &frame) const override {
     const double row_ns = static_cast<double>(along_.size) * costs::kFunctionNs * 10;
-    frame.pool.run(along_.outer * along_.inner, row_ns, [&](int64_t begin, int64_t end, int32_t thread) {
+    frame.for_each(along_.outer * along_.inner, row_ns, [&](int64_t i, int32_t thread) {
       auto *places = reinterpret_cast<int64_t *>(frame.scratch()) + along_.size * thread;
-      for (int64_t i = begin; i < end; ++i) pick(frame, i / along_.inner, i % along_.inner, places);
+      pick(frame, i / along_.inner, i % along_.inner, places);
     });
   }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "operations/storage/formats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "costs/costs.h"
 
 namespace cpuacc {
 
@@ -44,6 +47,58 @@ bool is_quantized(armnn_data_type type) {
 Integer integer_of(armnn_data_type type) {
   if (type == ARMNN_QASYMM_U8) return Integer::unsigned8;
   return type == ARMNN_QSYMM_S16 ? Integer::signed16 : Integer::signed8;
+}
+
+void dequantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
+                int64_t n) {
+  kernels.dequantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
+}
+
+void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
+              int64_t n) {
+  kernels.quantize[static_cast<int>(integer_of(type))](x, y, n, by.scales[0], by.zero_points[0]);
+}
+
+namespace {
+
+/* The upper half is to the nearest, ties to even; NaN stays. */
+uint32_t rounded(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const uint32_t quiet = bits | 0x400000u;
+  return x != x ? quiet : bits + 0x7fffu + (bits >> 16 & 1u);
+}
+
+}  // namespace
+
+/* As a pair is stored: the first number has the lower half. */
+uint32_t pair_of(float first, float second) {
+  return rounded(first) >> 16 | (rounded(second) & 0xffff0000u);
+}
+
+RoundedRows::RoundedRows(int64_t count, int64_t length)
+    : count(count),
+      length(length),
+      stride(length % costs::kCrowdedFloats == 0 ? length + costs::kBfloat16RowFiller : length) {}
+
+size_t RoundedRows::bytes() const {
+  return aligned_bytes(static_cast<size_t>(count * stride) * sizeof(Bfloat16));
+}
+
+void RoundedRows::round(const Frame &frame, const float *from, Bfloat16 *to) const {
+  if (count == 0 || length == 0) return;
+  const int64_t rows = std::max<int64_t>(1, costs::kChunkElements / length); /* of a piece */
+  const double piece_ns = static_cast<double>(rows * length) * costs::kRoundedNs;
+  frame.pool.run(ratio_up(count, rows), piece_ns, [&](int64_t begin, int64_t end, int32_t) {
+    const int64_t last = std::min(end * rows, count);
+    const int64_t at = begin * rows;
+    if (stride == length) {
+      return frame.kernels.round_to_bfloat16(from + at * length, to + at * length, (last - at) * length);
+    }
+    for (int64_t i = at; i < last; ++i) {
+      frame.kernels.round_to_bfloat16(from + i * length, to + i * stride, length);
+    }
+  });
 }
 
 }  // namespace cpuacc

@@ -2,8 +2,9 @@
 /* Formats in which tensors store real numbers in 8 or 16 bits. */
 #pragma once
 
-#include "armnn/backend.h"
-#include "kernels/kernels.h"
+#include <cstdint>
+
+#include "graph/ir.h"
 
 namespace cpuacc {
 
@@ -20,5 +21,27 @@ bool is_float16(const Kernels &kernels, float number);
 /* Whether elements of a type are scale * (stored - zero_point), in 8 or 16 bits. */
 bool is_quantized(armnn_data_type type);
 Integer integer_of(armnn_data_type type);
+
+/* Between what is stored and float32. */
+void dequantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const void *x, float *y,
+                int64_t n);
+void quantise(const Kernels &kernels, armnn_data_type type, const Quantization &by, const float *x, void *y,
+              int64_t n);
+
+/* Two rounded numbers as they are stored: the first has the lower 16 bits. */
+uint32_t pair_of(float first, float second);
+
+/* Rows of numbers side by side, and of the same numbers rounded, maybe with a filler between. */
+struct RoundedRows {
+  RoundedRows() = default;
+  RoundedRows(int64_t count, int64_t length);
+
+  int64_t count = 0;
+  int64_t length = 0;
+  int64_t stride = 0; /* of the rounded ones */
+
+  size_t bytes() const;
+  void round(const Frame &frame, const float *from, Bfloat16 *to) const;
+};
 
 }  // namespace cpuacc

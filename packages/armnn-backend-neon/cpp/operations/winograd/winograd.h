@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "graph/fast_math.h"
+#include "graph/ir.h"
 #include "operations/gemm/gemm.h"
 #include "operations/windows.h"
 
@@ -18,8 +18,8 @@ namespace cpuacc {
 int64_t winograd_2d_side(const Windows &windows, const WeightLayout &layout, const FastMath &fast_math);
 
 /* Args: side: that of winograd_2d_side. */
-OperationPtr winograd_2d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                     const Windows &windows, const WeightLayout &layout, int64_t side);
+OperationPtr winograd_2d_convolution(const WeightedTensors &tensors, const Windows &windows,
+                                     const WeightLayout &layout, int64_t side);
 
 /* F(outputs, window) along one axis of the image; the other axis of the window is summed up. */
 struct Winograd1dFilter {
@@ -37,8 +37,7 @@ struct Winograd1dFilter {
 Winograd1dFilter winograd_1d_filter(const Windows &windows, const WeightLayout &layout);
 
 /* Args: filter: that of winograd_1d_filter. */
-OperationPtr winograd_1d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                     const Windows &windows, const WeightLayout &layout,
-                                     const Winograd1dFilter &filter);
+OperationPtr winograd_1d_convolution(const WeightedTensors &tensors, const Windows &windows,
+                                     const WeightLayout &layout, const Winograd1dFilter &filter);
 
 }  // namespace cpuacc

@@ -8,8 +8,6 @@
 namespace cpuacc {
 namespace {
 
-int64_t ratio_up(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
 /* The windows as seen along the axis that is filtered, and across it. */
 struct Axes {
   int64_t length, breadth; /* of the image */
@@ -57,9 +55,9 @@ struct FilterMatrix {
 
 class Winograd1dConvolution final : public WithEpilogue {
  public:
-  Winograd1dConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                        const WeightLayout &layout, const Winograd1dFilter &filter)
-      : WithEpilogue({input, weights, bias}, {out}),
+  Winograd1dConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                        const Winograd1dFilter &filter)
+      : WithEpilogue(tensors),
         axes_(axes_of(windows, filter.is_along_y)),
         batch_(windows.batch),
         layout_(layout),
@@ -97,17 +95,13 @@ class Winograd1dConvolution final : public WithEpilogue {
     const int64_t along = ratio_up(tiles_, block_tiles_);
     const auto sums = static_cast<double>(points_ * block_lines_ * block_tiles_ * axes_.taps *
                                           layout_.depth * layout_.columns);
-    frame.pool.run(
-        batch_ * across * along, sums * costs::kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
-          std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t line = i / along % across * block_lines_;
-            const int64_t tile = i % along * block_tiles_;
-            const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
-                              std::min(block_tiles_, tiles_ - tile)};
-            run_block(frame, scratch, block);
-          }
-        });
+    frame.for_each(batch_ * across * along, sums * costs::kMultiplyAddNs, [&](int64_t i, int32_t thread) {
+      const int64_t line = i / along % across * block_lines_;
+      const int64_t tile = i % along * block_tiles_;
+      const Block block{i / (along * across), line, std::min(block_lines_, axes_.outputs_across - line), tile,
+                        std::min(block_tiles_, tiles_ - tile)};
+      run_block(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), block);
+    });
   }
 
  private:
@@ -236,8 +230,6 @@ class Winograd1dConvolution final : public WithEpilogue {
     line.stride = block.lines * block.tiles * frame.kernels.columns;
     line.step = axes_.output_along * channels;
     line.channels = std::min<int64_t>(frame.kernels.columns, channels - column);
-    line.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column;
-    line.function = function_;
     for (int64_t i = 0; i < block.tiles; ++i) {
       const int64_t along = (block.tile + i) * filter_.outputs;
       const int64_t pixel = image + (block.line + number) * axes_.output_across + along * axes_.output_along;
@@ -245,7 +237,7 @@ class Winograd1dConvolution final : public WithEpilogue {
       line.sums = sums + i * frame.kernels.columns;
       line.to = frame.out<float>(outputs[0]) + place;
       line.count = std::min(filter_.outputs, axes_.outputs_along - along);
-      line.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
+      static_cast<Epilogue &>(line) = epilogue(frame, column, place);
       frame.kernels.winograd_1d_output[points_ / 2 - 3][filter_.outputs / 2 - 1](line);
     }
   }
@@ -313,10 +305,9 @@ Winograd1dFilter winograd_1d_filter(const Windows &w, const WeightLayout &layout
   return best;
 }
 
-OperationPtr winograd_1d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                     const Windows &windows, const WeightLayout &layout,
-                                     const Winograd1dFilter &filter) {
-  return std::make_unique<Winograd1dConvolution>(input, weights, bias, out, windows, layout, filter);
+OperationPtr winograd_1d_convolution(const WeightedTensors &tensors, const Windows &windows,
+                                     const WeightLayout &layout, const Winograd1dFilter &filter) {
+  return std::make_unique<Winograd1dConvolution>(tensors, windows, layout, filter);
 }
 
 }  // namespace cpuacc

@@ -12,8 +12,6 @@ constexpr int64_t kWindow = 3;
 constexpr int64_t kTaps = kWindow * kWindow;
 constexpr int64_t kMostPoints = 8; /* along an axis */
 
-int64_t tiles_along(int64_t outputs, int64_t side) { return (outputs + side - 1) / side; }
-
 /* G of F(m x m, 3 x 3), (m + 2) rows. */
 const double *filter_matrix(int64_t side) {
   static constexpr double kTwo[] = {1, 0, 0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0, 0, 1};
@@ -50,15 +48,15 @@ void transform_filter(const float *filter, int64_t stride, int64_t side, float *
 
 class Winograd2dConvolution final : public WithEpilogue {
  public:
-  Winograd2dConvolution(TensorId input, TensorId weights, TensorId bias, TensorId out, const Windows &windows,
-                        const WeightLayout &layout, int64_t side)
-      : WithEpilogue({input, weights, bias}, {out}),
+  Winograd2dConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                        int64_t side)
+      : WithEpilogue(tensors),
         windows_(windows),
         layout_(layout),
         side_(side),
         points_((side + 2) * (side + 2)),
-        tiles_y_(tiles_along(windows.output_height, side)),
-        tiles_x_(tiles_along(windows.output_width, side)),
+        tiles_y_(ratio_up(windows.output_height, side)),
+        tiles_x_(ratio_up(windows.output_width, side)),
         tiles_(windows.batch * tiles_y_ * tiles_x_),
         tile_stride_(layout.depth + costs::kRowFiller) {}
 
@@ -81,9 +79,9 @@ class Winograd2dConvolution final : public WithEpilogue {
     /* As many blocks for each thread; two if their rows still make whole tiles of the product. */
     const bool has_plenty = tiles_ >= 4 * setup.threads * kernels.rows;
     const int64_t wanted = setup.threads == 1 ? 1 : (has_plenty ? 2 : 1) * setup.threads;
-    const int64_t rounds = (tiles_ + most * wanted - 1) / (most * wanted);
+    const int64_t rounds = ratio_up(tiles_, most * wanted);
     const int64_t blocks = std::max<int64_t>(1, rounds * wanted);
-    block_ = std::max<int64_t>(1, (tiles_ + blocks - 1) / blocks);
+    block_ = std::max<int64_t>(1, ratio_up(tiles_, blocks));
     sums_bytes_ = static_cast<size_t>(points_ * block_ * kernels.columns) * sizeof(float);
     pointer_bytes_ = aligned_bytes(static_cast<size_t>(block_) * sizeof(float *));
     const size_t transformed_bytes = static_cast<size_t>(points_ * block_ * tile_stride_) * sizeof(float);
@@ -92,11 +90,10 @@ class Winograd2dConvolution final : public WithEpilogue {
   }
 
   void run(const Frame &frame) const override {
-    const int64_t blocks = (tiles_ + block_ - 1) / block_;
+    const int64_t blocks = ratio_up(tiles_, block_);
     const auto sums = static_cast<double>(points_ * block_ * layout_.depth * layout_.columns);
-    frame.pool.run(blocks, sums * costs::kMultiplyAddNs, [&](int64_t begin, int64_t end, int32_t thread) {
-      std::byte *scratch = frame.scratch() + thread_bytes_ * static_cast<size_t>(thread);
-      for (int64_t i = begin; i < end; ++i) run_block(frame, scratch, i * block_);
+    frame.for_each(blocks, sums * costs::kMultiplyAddNs, [&](int64_t i, int32_t thread) {
+      run_block(frame, frame.scratch_of<std::byte>(thread, thread_bytes_), i * block_);
     });
   }
 
@@ -106,7 +103,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     const int64_t depth = layout_.depth;
     const int64_t width = kernels.columns;
     const int64_t panel = points_ * depth * width;
-    std::fill(packed, packed + (layout_.columns + width - 1) / width * panel, 0.0f);
+    std::fill(packed, packed + ratio_up(layout_.columns, width) * panel, 0.0f);
     float transformed[kMostPoints * kMostPoints];
     for (int64_t o = 0; o < layout_.columns; ++o) {
       float *to = packed + o / width * panel + o % width;
@@ -188,9 +185,7 @@ class Winograd2dConvolution final : public WithEpilogue {
     tile.count = std::min<int64_t>(frame.kernels.columns, channels - column);
     tile.row_stride = row_stride;
     tile.column_stride = channels;
-    tile.bias = inputs[2] == kNone ? nullptr : frame.in<float>(inputs[2]) + column;
-    tile.residual = has_residual_ ? frame.in<float>(inputs.back()) + place : nullptr;
-    tile.function = function_;
+    static_cast<Epilogue &>(tile) = epilogue(frame, column, place);
     frame.kernels.winograd_2d_output[side_ / 2 - 1](tile);
   }
 
@@ -210,8 +205,8 @@ class Winograd2dConvolution final : public WithEpilogue {
 /* In multiply-adds. */
 double cost(const Windows &w, const WeightLayout &layout, int64_t side) {
   const auto points = static_cast<double>((side + 2) * (side + 2));
-  const auto tiles = static_cast<double>(w.batch * tiles_along(w.output_height, side) *
-                                         tiles_along(w.output_width, side));
+  const auto tiles = static_cast<double>(w.batch * ratio_up(w.output_height, side) *
+                                         ratio_up(w.output_width, side));
   const auto depth = static_cast<double>(layout.depth);
   const auto columns = static_cast<double>(layout.columns);
   const double blocks = std::max(1.0, tiles * points * depth * sizeof(float) / costs::kSecondCacheBytes);
@@ -245,9 +240,9 @@ int64_t winograd_2d_side(const Windows &w, const WeightLayout &layout, const Fas
   return best;
 }
 
-OperationPtr winograd_2d_convolution(TensorId input, TensorId weights, TensorId bias, TensorId out,
-                                     const Windows &windows, const WeightLayout &layout, int64_t side) {
-  return std::make_unique<Winograd2dConvolution>(input, weights, bias, out, windows, layout, side);
+OperationPtr winograd_2d_convolution(const WeightedTensors &tensors, const Windows &windows,
+                                     const WeightLayout &layout, int64_t side) {
+  return std::make_unique<Winograd2dConvolution>(tensors, windows, layout, side);
 }
 
 }  // namespace cpuacc

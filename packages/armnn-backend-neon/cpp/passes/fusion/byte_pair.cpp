@@ -2,24 +2,10 @@
 /* Arithmetic of bytes and a function of the same bytes, which is a function of them as well. */
 #include <numeric>
 
+#include "operations/quantised/quantised.h"
 #include "passes/fusion/rules.h"
 
 namespace cpuacc {
-namespace {
-
-ByteTable computed(const Int8Arithmetic &arithmetic, const ByteTable &x, const ByteTable &y,
-                   const Int8Kernels &kernels) {
-  ByteTable z;
-  if (const auto *addition = std::get_if<Int8Addition>(&arithmetic.operation)) {
-    kernels.add(*addition, x.data(), 1, y.data(), 1, z.data(), 256);
-  } else {
-    kernels.multiply(std::get<Int8Multiplication>(arithmetic.operation), x.data(), 1, y.data(), 1, z.data(), 256);
-  }
-  return z;
-}
-
-}  // namespace
-
 Operation *fuse_byte_pair(const Candidate &candidate) {
   const auto *arithmetic = candidate.computes<Int8Arithmetic>();
   if (arithmetic == nullptr) return nullptr;
@@ -34,7 +20,9 @@ Operation *fuse_byte_pair(const Candidate &candidate) {
     std::iota(same.begin(), same.end(), uint8_t{0});
     const ByteTable &x = side == 0 ? function->table : same;
     const ByteTable &y = side == 0 ? same : function->table;
-    *slots.table = ByteFunction{computed(*arithmetic, x, y, candidate.kernels.int8)};
+    ByteFunction both{};
+    compute_int8(candidate.kernels.int8, arithmetic->operation, x.data(), 1, y.data(), 1, both.table.data(), 256);
+    *slots.table = both;
     --candidate.uses.readers[static_cast<size_t>(other)];
     return producer;
   }
