@@ -21,7 +21,6 @@ from armnn.parsing import checked_file, checked_options, parse
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
-from armnn.runtime.observed import TensorSink
 from armnn.runtime.plan import Plan
 from armnn.runtime.plans import NetworkPlans
 from armnn.runtime.properties import NetworkProperties, check_properties, properties_for
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import OptimizerKeywords, OptimizerOptions
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.observed import TensorSink
     from armnn.runtime.request import BackendOptions, OptimizationRequest
     from armnn.storage.folder import CacheFolder
     from armnn.storage.model import StoredNetwork
@@ -311,7 +311,7 @@ class Runtime(NetworkOwner):
                 self._last_id += 1
                 network_id = self._last_id
             participants, options = network.participants, network.options
-            sink = TensorSink(options) if options.shows_tensors else None
+            sink = _tensor_sink(options)
 
             def make_plan(prepared: Prepared) -> Plan:
                 return Plan(
@@ -359,6 +359,14 @@ def shared_runtime(options: CreationOptions) -> Runtime:
                 return runtime
         _shared.append(Runtime(options))
         return _shared[-1]
+
+
+def _tensor_sink(options: OptimizerOptions) -> TensorSink | None:
+    if not options.shows_tensors:
+        return None
+    from armnn.runtime.observed import TensorSink  # late: few networks are debugged
+
+    return TensorSink(options)
 
 
 def _cache(request: OptimizationRequest, profiler: ProfilingSink | None) -> CacheFolder | None:
