@@ -257,9 +257,16 @@ def onnx_standard(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"], default=False)
+def armnn_files(session: nox.Session) -> None:
+    """Compare .armnn files with Debian's Arm NN 20.08 and 23.08."""
+    _install(session, "armnn-core[ref]", "armnn-conformance")
+    _run(session, "tools/arm_nn/check.py", *session.posargs, env=ONE_THREAD_EACH)
+
+
+@nox.session(requires=["build"], default=False)
 def fuzz(session: nox.Session) -> None:
     """Parse tens of thousands of damaged files of each format."""
-    _install(session, "armnn-core[onnx,tflite]", group="tflite")
+    _install(session, "armnn-core[onnx,ref,tflite]", "armnn-conformance", group="tflite")
     for seeds in sorted(Path("tools/fuzz").glob("seeds_*.py")):
         file_format = seeds.stem.removeprefix("seeds_")
         _run(session, "tools/fuzz/parsers.py", file_format, *session.posargs)

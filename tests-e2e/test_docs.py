@@ -33,7 +33,7 @@ FRONTS = [
 
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
-    *("exporting", "memory", "writing-a-backend", "writing-a-parser"),
+    *("armnn-files", "exporting", "memory", "writing-a-backend", "writing-a-parser"),
 ]
 RUN_OTHERWISE = {
     "conformance": "below, with what makes the cases",

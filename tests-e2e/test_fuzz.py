@@ -49,7 +49,7 @@ def fuzz(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-@pytest.mark.parametrize("file_format", ["onnx", "tflite"])
+@pytest.mark.parametrize("file_format", ["armnn", "onnx", "tflite"])
 def test_damaged_files_end_in_clean_errors(file_format: str) -> None:
     done = fuzz(file_format, "--mutants", "450")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -31,7 +31,7 @@ from tools.fuzz.mutants import Mutants
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-FORMATS = ("onnx", "tflite")
+FORMATS = ("armnn", "onnx", "tflite")
 MEMORY = 2**30
 """How many bytes of address space parsing may take, beside what the worker has already."""
 SECONDS = 5

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -11,33 +10,13 @@ import numpy as np
 import tflite  # type: ignore[import-untyped]
 from flatbuffers import flexbuffers  # type: ignore[import-untyped]
 
+from tools.fuzz.flat_mutants import mutate
 from tools.fuzz.flat_writer import Table, finish, i8, i32, reals, table, u8, u32, u64
+
+__all__ = ["COMPANIONS", "mutate", "seeds"]
 
 COMPANIONS: Mapping[str, bytes] = {"weights.bin": np.ones(18, np.float32).tobytes()}
 """Files beside the model."""
-
-_NUMBERS = (
-    -(2**31),
-    -129,
-    -2,
-    -1,
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    16,
-    28,
-    255,
-    2**15,
-    2**20,
-    2**30,
-    2**31 - 1,
-)
-_SMALL = 4096
-"""Words up to this are numbers in tables more often than they are offsets."""
 
 _OPTIONS = tflite.BuiltinOptions
 _FLOAT32, _INT32, _BOOL, _INT8, _RESOURCE = 0, 2, 6, 9, 13
@@ -62,23 +41,6 @@ def seeds() -> Mapping[str, bytes]:
         for shape in ("image", "matrix"):
             found[f"{names[number].lower()}_{shape}"] = _any_operator(number, shape)
     return found
-
-
-def mutate(source: random.Random, data: bytes) -> bytes:
-    """Return a file with one to three numbers changed."""
-    changed = bytearray(data)
-    places = [
-        at
-        for at in range(0, len(data) - 3, 4)
-        if -1 <= struct.unpack_from("<i", data, at)[0] <= _SMALL
-    ]
-    for _ in range(source.choice((1, 1, 1, 2, 3))):
-        at = source.choice(places)
-        number = struct.unpack_from("<i", changed, at)[0]
-        close = (number + 1, number - 1, number * 2, source.randrange(220))
-        other = source.choice((*close, *_NUMBERS))
-        struct.pack_into("<I", changed, at, other % 2**32)
-    return bytes(changed)
 
 
 def _model(

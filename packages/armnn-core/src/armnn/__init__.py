@@ -31,6 +31,7 @@ from armnn.optimizer import (
 )
 from armnn.parsing import parse
 from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
+from armnn.storage.armnn_files import save
 from armnn.tensor import TensorInfo
 from armnn.types import (
     ActivationFunction,
@@ -113,5 +114,6 @@ __all__ = [
     "optimize",
     "parse",
     "register_backend",
+    "save",
     "unregister_backend",
 ]

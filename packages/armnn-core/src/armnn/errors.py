@@ -27,6 +27,7 @@ __all__ = [
     "ModelFileNotFoundError",
     "NotFoundError",
     "NotInstalledError",
+    "NotStorableError",
     "OptimizationError",
     "ParseError",
     "ResourceExhaustedError",
@@ -82,6 +83,14 @@ class UnsupportedOperatorError(ParseError):
     def __init__(self, message: str, operators: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.operators = operators
+
+
+class NotStorableError(ArmnnError, ValueError):
+    """A file format lacks layers of a network, ``layers``."""
+
+    def __init__(self, message: str, layers: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.layers = layers
 
 
 class BackendError(ArmnnError, RuntimeError):

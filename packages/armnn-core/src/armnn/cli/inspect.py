@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armnn._installing import FAST, REFERENCE
-from armnn.backends import CreationOptions
-from armnn.backends.registry import BackendRegistry
 from armnn.cli.assumed_shapes import AssumedShapes, assume_shapes, example_of
 from armnn.cli.inputs import with_shapes
 from armnn.cli.inspection import Inspection
@@ -26,13 +24,12 @@ from armnn.cli.operators import operator_table, with_all_read
 from armnn.cli.optimized_layers import OptimizedLayers
 from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
 from armnn.cli.output import print_json, progress
+from armnn.cli.reference import reference_evaluator
 from armnn.cli.run_options import add_shape_argument
-from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
+from armnn.errors import BackendUnavailableError, InvalidArgumentError
 from armnn.graph import Aliased, Network
 from armnn.graph.dot import to_dot
 from armnn.graph.statistics import statistics_of
-from armnn.optimizer import Candidate
-from armnn.optimizer.candidates import Evaluator
 from armnn.optimizer.phases import layers_before_backends
 from armnn.optimizer.specialise import specialise
 from armnn.parsing import survey
@@ -41,6 +38,7 @@ from armnn.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armnn.graph import Survey
+    from armnn.optimizer import Candidate
     from armnn.tensor import Shape
 
 _EXAMPLES = f"""\
@@ -101,7 +99,7 @@ def inspect(arguments: argparse.Namespace) -> int:
             layers = OptimizedLayers(network)
             if operators.is_complete:
                 if arguments.shape and not sized.is_open:
-                    shown = specialise(network, sized.assumed.shapes, {}, _evaluator())
+                    shown = specialise(network, sized.assumed.shapes, {}, reference_evaluator())
                     layers = OptimizedLayers(shown)
                 if arguments.backends is not None:
                     layers = _optimized(network, sized, runtime, arguments)
@@ -151,7 +149,7 @@ def _sized(network: Network, texts: Sequence[str]) -> _Sized:
     inputs = {layer.name: layer.output.info for layer in network.inputs}
     infos = Aliased(inputs, network.aliases.inputs)
     known = {name: info.shape for name, info in with_shapes(infos, texts).items()}
-    whole, evaluate = with_all_read(network), _evaluator()
+    whole, evaluate = with_all_read(network), reference_evaluator()
     made = whole
 
     def check(shapes: Mapping[str, Shape | None]) -> None:
@@ -209,15 +207,6 @@ def _candidates(
         if arguments.backends is not None:
             raise
         return ()
-
-
-def _evaluator() -> Evaluator:
-    """Return CpuRef as evaluator of shapes, None without it."""
-    try:
-        backend = BackendRegistry(CreationOptions()).get(REFERENCE)
-    except BackendError:
-        return Evaluator(())
-    return Evaluator((Candidate(backend, backend.create_model_context({})),))
 
 
 def _write_dot(layers: OptimizedLayers, path: Path) -> None:

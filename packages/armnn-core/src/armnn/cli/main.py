@@ -14,17 +14,18 @@ import sys
 from collections.abc import Sequence
 
 from armnn.__about__ import __version__
-from armnn.cli import backends, doctor, inspect, run
+from armnn.cli import backends, convert, doctor, inspect, run
 from armnn.cli.arguments import Parser
 from armnn.errors import ArmnnError
 from armnn_backend_api import BACKEND_API_VERSION
 
-COMMANDS = (run, inspect, backends, doctor)
+COMMANDS = (run, inspect, convert, backends, doctor)
 
 _EXAMPLES = """\
 examples:
   armnn run model.onnx --input x=picture.png       run a model
   armnn inspect model.onnx                         show what is in it
+  armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn backends                                   list the backends
   armnn doctor                                     find out why one does not work
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""``armnn convert``: a model as an ``.armnn`` file."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armnn._arguments import refused
+from armnn.cli.inputs import with_shapes
+from armnn.cli.output import print_json, progress
+from armnn.cli.reference import reference_evaluator
+from armnn.cli.run_options import add_shape_argument
+from armnn.errors import NotStorableError
+from armnn.optimizer.specialise import specialise
+from armnn.parsing import parse
+from armnn.storage.armnn_files import VERSIONS, save
+
+if TYPE_CHECKING:
+    from armnn.graph import Network
+
+_SUFFIX = ".armnn"
+_EXAMPLES = """\
+examples:
+  armnn convert model.tflite net.armnn
+  armnn convert model.onnx net.armnn --shape x=1x3x224x224
+  armnn convert model.onnx net.armnn --for-arm-nn 20.08
+  armnn convert model.onnx net.armnn --beyond-arm-nn
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add ``armnn convert``."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write a model as an .armnn file",
+        description="Write a model as an .armnn file, which Arm NN and armnn read.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(handler=convert)
+    parser.add_argument("model", metavar="MODEL", help="a model file; its suffix says the format")
+    parser.add_argument("target", metavar="FILE", help="the .armnn file to be written")
+    add_shape_argument(parser)
+    parser.add_argument(
+        "--for-arm-nn",
+        metavar="VERSION",
+        choices=VERSIONS,
+        default=VERSIONS[-1],
+        help=f"the oldest Arm NN that has to read it: {' or '.join(VERSIONS)} (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--beyond-arm-nn",
+        action="store_true",
+        help="store what Arm NN lacks, too; only armnn runs such a file",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def convert(arguments: argparse.Namespace) -> int:
+    """Write a model as the command line says.
+
+    Raises:
+        ArmnnError: The model cannot be read, or not be written for that Arm NN.
+    """
+    target = Path(arguments.target)
+    if target.suffix.lower() != _SUFFIX:
+        raise refused("FILE", arguments.target, f"a name that ends in {_SUFFIX}")
+    with progress(f"Reading {arguments.model}"):
+        network = parse(arguments.model)
+    if arguments.shape:
+        network = _sized(network, arguments)
+    with progress(f"Writing {target}"):
+        try:
+            _save(network, arguments)
+        except NotStorableError:
+            # Shapes that are computed become plain numbers, which the format can hold.
+            network = _sized(network, arguments)
+            _save(network, arguments)
+    result = _result(network, arguments)
+    if arguments.json:
+        print_json(result)
+    else:
+        size, count = result["bytes"], sum(result["layers"].values())
+        print(f"{target}: {count} layers, {size} bytes, for Arm NN {arguments.for_arm_nn}")
+    return 0
+
+
+def _save(network: Network, arguments: argparse.Namespace) -> None:
+    save(
+        network,
+        arguments.target,
+        for_arm_nn=arguments.for_arm_nn,
+        beyond_arm_nn=arguments.beyond_arm_nn,
+    )
+
+
+def _sized(network: Network, arguments: argparse.Namespace) -> Network:
+    """Return a network for the given input shapes."""
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    shapes = {name: info.shape for name, info in with_shapes(infos, arguments.shape).items()}
+    return specialise(network, shapes, {}, reference_evaluator())
+
+
+def _result(network: Network, arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "model": arguments.model,
+        "file": arguments.target,
+        "for_arm_nn": arguments.for_arm_nn,
+        "beyond_arm_nn": arguments.beyond_arm_nn,
+        "bytes": Path(arguments.target).stat().st_size,
+        "layers": dict(sorted(Counter(layer.type for layer in network.layers).items())),
+    }

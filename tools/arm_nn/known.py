@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Where Arm NN's own CpuRef differs from the conformance cases."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from armnn_conformance.cases import LayerCase
+
+_NOT_STORABLE: Final = "not storable"
+COUNTS: Final = {
+    "20.08": {
+        _NOT_STORABLE: 7273,
+        "refused by Arm NN": 566,
+        "run by Arm NN, results equal": 1308,
+        "run by Arm NN, known to differ": 62,
+        "written by Arm NN and read": 1885,
+        "not written by Arm NN": 51,
+    },
+    "23.08": {
+        _NOT_STORABLE: 6060,
+        "refused by Arm NN": 1015,
+        "run by Arm NN, results equal": 1961,
+        "run by Arm NN, known to differ": 173,
+        "written by Arm NN and read": 3117,
+        "not written by Arm NN": 32,
+    },
+}
+"""What becomes of the cases; a case is run by Arm NN and, independently, written again."""
+
+_DIFFERENCES: Final = {
+    ("Activation", "at infinity"): "a maximum drops NaN",
+    ("Cast", ""): "quantised values are cast as they are stored",
+    (
+        "DetectionPostProcess",
+        "",
+    ): "places without a detection are not written; ties in another order",
+    ("Division", "by zero"): "0 / 0 in half precision",
+    ("ElementwiseUnary", ""): "integers are computed in 32-bit floats",
+    ("GatherNd", "depth"): "indices of several dimensions are weighted wrongly",
+    (
+        "Lstm",
+        "",
+    ): "without activation the gate multiplies the candidate; one scale for all of QSymmS16",
+    ("Maximum", "NaN"): "a maximum drops NaN",
+    ("Minimum", "NaN"): "a minimum drops NaN",
+    (
+        "Normalization",
+        "",
+    ): "Within looks at axes 2 and 3 in both layouts; quantised sums are rounded",
+    ("Pooling2d", "everything"): "a window larger than the input is divided by its clipped size",
+    ("QLstm", "projection"): "a projection is rescaled in another order",
+    ("Softmax", ""): "QAsymmU8 is given the scale 1/256",
+    ("Transpose", "scales"): "scales per axis stay where they were",
+    ("UnidirectionalSequenceLstm", ""): "the states are not written",
+}
+"""Why results differ, by layer type and a part of the case's name."""
+
+_REFUSALS: Final = {
+    "Failed to assign a backend": "its CpuRef lacks the data type",
+    "it cannot be optimised": "its CpuRef lacks the data type",
+    "An error occurred when preparing the network workloads": "the workload checks more",
+    "tensor is null": "a tensor has no elements",
+    r"TensorShape set on OutputSlot\[0\] does not match": "its shape function knows fewer shapes",
+    "numDimensions must be greater than 0": "a scalar is reshaped",
+    "Invalid dimension index: 2": "batch normalisation of rank 2",
+    "died of signal": "it does not survive the layer",
+}
+"""Why a file is not run, by what Arm NN says; all of these come behind the reading of the file."""
+
+_DEADLY: Final = ("ArgMinMax", "Cast", "FullyConnected", "LogicalBinary", "Quantize", "Stack")
+"""The layers that end the process with some of their cases."""
+
+
+def difference_known(case: LayerCase) -> bool:
+    """Return whether Arm NN is known to compute something else."""
+    return any(case.layer == layer and part in case.name for layer, part in _DIFFERENCES)
+
+
+def refusal_known(case: LayerCase, failure: str) -> bool:
+    """Return whether Arm NN's refusal is a known one."""
+    if "died of signal" in failure:
+        return case.layer in _DEADLY
+    return any(re.search(pattern, failure) for pattern in _REFUSALS)
