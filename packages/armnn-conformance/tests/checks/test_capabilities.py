@@ -58,7 +58,7 @@ def test_what_is_not_stated_is_not_checked(make_subject: MakeSubject, name: str)
 
 def test_a_backend_without_layers_shows_nothing(make_subject: MakeSubject) -> None:
     empty = type("Empty", (claiming.CapableBackend,), {"functions": {}})
-    for name in ("PreImportIOTensors", "MultiAxisPacking", "SingleAxisPacking", "PropagatesNaN"):
+    for name in ("ExternallyManagedMemory", "ConstantTensorsAsInputs", "PropagatesNaN"):
         with pytest.raises(NothingToCheckError, match="the backend claims no "):
             check_capability(make_subject(empty), name)
 

@@ -7,6 +7,7 @@ Each check is a function that raises :class:`~armnn_conformance.running.Nonconfo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -16,7 +17,7 @@ import numpy as np
 from armnn.backends import ASYNC_EXECUTION, ArrayHandle, AsyncExecution, Capability, HostAllocator
 from armnn.backends.native import NativeBackend
 from armnn.types import DataType, MemorySource
-from armnn_conformance.cases import LayerCase, cases_of, covered_layers
+from armnn_conformance.cases import LayerCase, cases_of, covered_layers, samples_of
 from armnn_conformance.checks import stress
 from armnn_conformance.checks.correctness import (
     check_runtime,
@@ -87,7 +88,7 @@ def _check_weights(subject: Subject) -> None:
     """Feed weights and biases instead of making them constants."""
     checked = False
     for layer in WITH_WEIGHTS:
-        case = next(_claimed(subject, [layer], constants=True), None)
+        case = next(_claimed(subject, [layer], constants=True, every_case=True), None)
         if case is not None:
             fed = _with_constants(case, lambda _: False)
             answer = subject.supports(layer_of(fed))
@@ -144,7 +145,8 @@ def _check_constants(subject: Subject) -> None:
     """Give all inputs but the first as constants."""
     checked = False
     for layer in (*WITH_WEIGHTS, "Addition", "Multiplication"):
-        case = next((c for c in _claimed(subject, [layer]) if _second(c) is not None), None)
+        claimed = _claimed(subject, [layer], every_case=True)
+        case = next((each for each in claimed if _second(each) is not None), None)
         if case is not None:
             constant = _with_constants(case, lambda index: index > 0)
             answer = subject.supports(layer_of(constant))
@@ -270,6 +272,7 @@ def _claimed(
     *,
     constants: bool = False,
     computed: bool = False,
+    every_case: bool = False,
 ) -> Iterator[LayerCase]:
     """Yield claimed cases that are fed, without NaN.
 
@@ -279,9 +282,12 @@ def _claimed(
         data_type: Of this type.
         constants: Whether an input is a constant.
         computed: Whether results are rounded, rather than moved.
+        every_case: Whether all cases of a layer follow, of whose kinds a first one is claimed.
     """
     for layer in layers:
-        for case in cases_of(layer, data_type):
+        first = [*samples_of(layer, data_type)]
+        is_claimed = every_case and any(subject.supports(layer_of(case)) for case in first)
+        for case in itertools.chain(first, cases_of(layer, data_type) if is_claimed else ()):
             given = [each for each in case.inputs if each is not None]
             is_fed = any(not each.constant for each in given)
             is_fit = not constants or any(each.constant for each in given)

@@ -248,7 +248,7 @@ LIARS: dict[type[SmallBackend], str] = {
     NoAsyncBackend: r"extension\('armnn.async/1'\) is None",
     ForgetfulBackend: "a submitted step's output 0 is wrong",
     UnprotectedBackend: r"accepts_allocator\(\) refuses one of DmaBufProtected memory: it is n",
-    NoConstantsBackend: "FullyConnected with a constant input is refused: ",
+    NoConstantsBackend: "Addition with a constant input is refused: ",
     CopyingBackend: "with inputs changed in place, the first run's output 0 is wrong",
     OwnMemoryBackend: r"accepts_allocator\(\) refuses one of Malloc memory: it is an allocator",
     LongBackend: "the step wrote to a neighbour of its output in the same block",
