@@ -24,16 +24,17 @@ from armnn.cli.model_options import (
 )
 from armnn.cli.open_shapes import explaining_open_shapes
 from armnn.cli.optimizer_options import add_optimizer_arguments, optimizer_options
-from armnn.cli.output import print_json, progress
+from armnn.cli.output import print_json, printable, progress
 from armnn.cli.profiles import recorder_of, times_of, write_profiles
 from armnn.cli.results import Labels, check_labels, class_counts, labels_in_metadata, read_labels
-from armnn.cli.run_files import output_files, write_outputs
+from armnn.cli.run_files import check_writable, output_files, write_outputs
 from armnn.cli.run_options import add_run_arguments, input_options
 from armnn.cli.run_result import RunResult, SetResult
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer.phases import layers_before_backends
 from armnn.parsing import parse
 from armnn.runtime import Runtime
+from armnn.storage.armnn_files import save
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ArmnnError: The model, a backend, an input or an option is not usable.
     """
+    if arguments.serialize_to is not None:
+        return _serialize(arguments)
     labels = None if arguments.labels is None else read_labels(Path(arguments.labels))
     recorder = recorder_of(arguments)
     if arguments.import_inputs_if_aligned and (recorder or arguments.concurrent > 1):
@@ -123,6 +126,23 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         result.show()
     return 0 if result.is_good else 1
+
+
+def _serialize(arguments: argparse.Namespace) -> int:
+    """Write the model as an .armnn file; return 0."""
+    path = Path(arguments.serialize_to)
+    if path.suffix != ".armnn":
+        raise InvalidArgumentError(
+            f"--serialize-to got {str(path)!r}, expected a file ending in .armnn"
+        )
+    check_writable("--serialize-to", path)
+    network = parse(arguments.model, parser_options=parser_options(arguments))
+    save(network, path)
+    if arguments.json:
+        print_json({"model": arguments.model, "files": {"network": str(path)}})
+    else:
+        print(printable(f"Wrote network to {path}"))
+    return 0
 
 
 def _load(

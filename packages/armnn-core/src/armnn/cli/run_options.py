@@ -110,6 +110,11 @@ def _add_output_arguments(group: argparse._ArgumentGroup) -> None:
         help="write the real values of quantised outputs",
     )
     group.add_argument(
+        "--serialize-to",
+        metavar="FILE.armnn",
+        help="write the model in Arm NN's file format instead of running it",
+    )
+    group.add_argument(
         "--top-k",
         type=natural_number,
         metavar="N",
