@@ -221,6 +221,17 @@ def test_without_any_parser_the_usual_ones_are_advised(tmp_path: Path) -> None:
         parse(model(tmp_path))
 
 
+def test_the_parser_of_the_core_alone_leaves_the_advice(tmp_path: Path) -> None:
+    own = parser(suffix="armnn", name="armnn-core")
+    with (
+        installed(tmp_path, own, alone=True),
+        pytest.raises(
+            ModelFileError, match=r"readable here: \.armnn \(armnn-core .*\)\. The usual ones: pip "
+        ),
+    ):
+        parse(model(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("source", "reason", "cause"),
     [

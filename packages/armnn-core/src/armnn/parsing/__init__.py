@@ -37,6 +37,8 @@ ParserOptions: TypeAlias = Mapping[str, str | int | bool]
 
 _CONTENT = (bytes, bytearray, memoryview)
 
+_CORE = "armnn-core"
+
 GROUP = "armnn.parsers"
 """The entry-point group: an entry's name is a file suffix, its value a function of a path, or of
 the bytes of a file. A function that has the parameter ``survey`` fills one."""
@@ -216,6 +218,6 @@ def _no_parser(subject: str, suffix: str) -> str:
         said = "" if meant == suffix.lower() else f"did you mean .{meant}? "
         advice = f"{PARSERS[meant]} reads .{meant}: {install_command(f'armnn-core[{meant}]')}"
         return f"{message}; {said}{advice}."
-    if installed:
+    if any(entry.distribution.normalized_name != _CORE for entry in installed):
         return f"{message}."
     return f"{message}. The usual ones: {install_command(USUAL)}."
