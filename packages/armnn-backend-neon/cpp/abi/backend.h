@@ -2,6 +2,7 @@
 /* The structs behind the handles of the interface. */
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,7 +68,10 @@ armnn_program *compile(armnn_backend &backend, const armnn_graph &graph, const a
 void serialize(const armnn_program &program, const Write &write);
 /* Throws Failure. */
 armnn_program *deserialize(armnn_backend &backend, const void *data, size_t size);
-/* Throws Failure. */
-void execute(armnn_context &context, const armnn_execute_args &args);
+/* Throws Failure.
+ *
+ * Args: stop: ends the call as if it was cancelled, once it is true.
+ */
+void execute(armnn_context &context, const armnn_execute_args &args, const std::atomic<bool> *stop = nullptr);
 
 }  // namespace cpuacc

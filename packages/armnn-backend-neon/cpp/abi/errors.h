@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "armnn/backend.h"
@@ -21,23 +22,30 @@ struct Failure {
 /* Fills error, if it is there, and returns the code. */
 armnn_code report(armnn_error *error, Failure failure) noexcept;
 
-/* Runs a body that may throw; nothing passes the border. */
+/* Runs a body that may throw; returns what it failed with, or ARMNN_OK. */
 template <typename Body>
-armnn_code guarded(armnn_error *error, const Body &body) noexcept {
+Failure caught(const Body &body) {
   try {
     body();
-    return ARMNN_OK;
+    return {ARMNN_OK, {}, {}};
   } catch (const Failure &failure) {
-    return report(error, failure);
+    return failure;
   } catch (const std::bad_alloc &) {
-    return report(error, {ARMNN_RESOURCE_EXHAUSTED, "there is no memory left", {}});
+    return {ARMNN_RESOURCE_EXHAUSTED, "there is no memory left", {}};
   } catch (const std::out_of_range &wrong) {
-    return report(error, {ARMNN_INVALID_ARGUMENT, wrong.what(), {}});
+    return {ARMNN_INVALID_ARGUMENT, wrong.what(), {}};
   } catch (const std::exception &defect) {
-    return report(error, {ARMNN_INTERNAL, defect.what(), {}});
+    return {ARMNN_INTERNAL, defect.what(), {}};
   } catch (...) {
-    return report(error, {ARMNN_INTERNAL, "an unknown exception was thrown", {}});
+    return {ARMNN_INTERNAL, "an unknown exception was thrown", {}};
   }
+}
+
+/* The same for a caller's armnn_error; nothing passes the border. */
+template <typename Body>
+armnn_code guarded(armnn_error *error, const Body &body) noexcept {
+  Failure failure = caught(body);
+  return failure.code == ARMNN_OK ? ARMNN_OK : report(error, std::move(failure));
 }
 
 }  // namespace cpuacc

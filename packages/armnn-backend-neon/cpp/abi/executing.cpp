@@ -11,12 +11,12 @@ constexpr uint64_t kLookEveryNs = 5000000; /* the host is asked at most that oft
 
 void *data_of(const armnn_tensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
 
-/* Watches the deadline and the host's wish to stop, and times operations for a profiler. */
+/* Watches the deadline and the wishes to stop, and times operations for a profiler. */
 class Watch {
  public:
-  Watch(const armnn_program &program, const armnn_execute_args &args)
-      : program_(program), host_(*program.backend.host), args_(args) {
-    is_profiling_ = armnn_host_has_profiling(&host_) && armnn_host_has_event(&host_) &&
+  Watch(const armnn_program &program, const armnn_execute_args &args, const std::atomic<bool> *stop)
+      : program_(program), host_(*program.backend.host), args_(args), stop_(stop) {
+    is_profiling_ = args.call_id != 0 && armnn_host_has_profiling(&host_) && armnn_host_has_event(&host_) &&
                     host_.profiling(host_.ctx) != 0;
   }
 
@@ -24,7 +24,8 @@ class Watch {
     const uint64_t now = now_ns();
     if (is_profiling_) record(position, now);
     if (args_.deadline_ns != 0 && now >= args_.deadline_ns) code = ARMNN_DEADLINE_EXCEEDED;
-    if (now - asked_ns_ >= kLookEveryNs && armnn_host_has_cancelled(&host_)) {
+    if (stop_ != nullptr && stop_->load()) code = ARMNN_CANCELLED;
+    if (args_.call_id != 0 && now - asked_ns_ >= kLookEveryNs && armnn_host_has_cancelled(&host_)) {
       asked_ns_ = now;
       if (host_.cancelled(host_.ctx, args_.call_id) != 0) code = ARMNN_CANCELLED;
     }
@@ -48,6 +49,7 @@ class Watch {
   const armnn_program &program_;
   const armnn_host &host_;
   const armnn_execute_args &args_;
+  const std::atomic<bool> *stop_;
   bool is_profiling_ = false;
   uint64_t asked_ns_ = 0;
   uint64_t began_ns_ = 0;
@@ -55,7 +57,7 @@ class Watch {
 
 }  // namespace
 
-void execute(armnn_context &context, const armnn_execute_args &args) {
+void execute(armnn_context &context, const armnn_execute_args &args, const std::atomic<bool> *stop) {
   const armnn_program &program = context.program;
   if (args.num_inputs != context.inputs.size() || args.num_outputs != context.outputs.size()) {
     throw Failure{ARMNN_INVALID_ARGUMENT,
@@ -69,11 +71,11 @@ void execute(armnn_context &context, const armnn_execute_args &args) {
   for (size_t i = 0; i < context.outputs.size(); ++i) context.outputs[i] = data_of(*args.outputs[i]);
   const void *const *inputs = context.inputs.data();
   void *const *outputs = context.outputs.data();
-  if (args.call_id == 0 && args.deadline_ns == 0) {
+  if (args.call_id == 0 && args.deadline_ns == 0 && stop == nullptr) {
     context.context.run(inputs, outputs, [](size_t) { return false; });
     return;
   }
-  Watch watch(program, args);
+  Watch watch(program, args, stop);
   if (context.context.run(inputs, outputs, [&](size_t position) { return watch(position); })) {
     watch.record(program.program.graph().operations.size(), now_ns());
   } else {

@@ -4,6 +4,7 @@
 
 #include "abi/backend.h"
 #include "abi/errors.h"
+#include "abi/extensions.h"
 #include "kernels/levels.h"
 
 #define CPUACC_ID "CpuAcc"
@@ -56,7 +57,7 @@ armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, 
 armnn_code capabilities(armnn_backend *, const armnn_option **capabilities, uint64_t *count, armnn_error *) {
   static const armnn_option known[] = {
       {text("NonConstWeights", 15), text("false", 5)}, /* those of convolutions are packed once */
-      {text("AsyncExecution", 14), text("false", 5)},
+      {text("AsyncExecution", 14), text("true", 4)},
       {text("ProtectedContentAllocation", 26), text("false", 5)},
       {text("ConstantTensorsAsInputs", 23), text("true", 4)},
       {text("PreImportIOTensors", 18), text("true", 4)},
@@ -122,6 +123,12 @@ armnn_code execute(armnn_context *context, const armnn_execute_args *args, armnn
   return cpuacc::guarded(error, [&] { cpuacc::execute(*context, *args); });
 }
 
+const void *get_extension(const char *name) {
+  if (std::strcmp(name, "armnn.async/1") == 0) return cpuacc::async_extension();
+  if (std::strcmp(name, "armnn.memory/1") == 0) return cpuacc::memory_extension();
+  return nullptr;
+}
+
 const armnn_backend_api kTable = [] {
   armnn_backend_api table{};
   table.header = ARMNN_HEADER(ARMNN_BACKEND_API);
@@ -145,6 +152,7 @@ const armnn_backend_api kTable = [] {
   table.context_create = context_create;
   table.context_destroy = context_destroy;
   table.execute = execute;
+  table.get_extension = get_extension;
   return table;
 }();
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from armnn.backends import (
     ASYNC_EXECUTION,
+    SHARED_MEMORY,
     Backend,
     BackendVersion,
     ModelContext,
@@ -56,3 +57,12 @@ class RefBackend(Backend):
         from armnn_backend_ref.workload import RefWorkload
 
         return RefWorkload(layer, model)
+
+    def extension(self, name: str) -> object | None:
+        """Return "armnn.async/1" or "armnn.memory/1", else None."""
+        if name not in (ASYNC_EXECUTION, SHARED_MEMORY):
+            return None
+        # Imported late: few programs submit steps or share memory.
+        from armnn_backend_ref.extensions import RefAsyncExecution, RefSharedMemory
+
+        return RefAsyncExecution() if name == ASYNC_EXECUTION else RefSharedMemory()

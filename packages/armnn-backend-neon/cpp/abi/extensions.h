@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of the extensions. */
+#pragma once
+
+#include "armnn/backend.h"
+
+namespace cpuacc {
+
+/* armnn.async/1 */
+const armnn_async *async_extension();
+/* armnn.memory/1 */
+const armnn_memory *memory_extension();
+
+}  // namespace cpuacc
