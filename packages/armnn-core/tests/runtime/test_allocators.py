@@ -8,13 +8,16 @@ import pytest
 
 from armnn import Network, TensorInfo
 from armnn.backends import (
+    ALIGNMENT,
     Allocator,
     ArrayHandle,
     HostAllocator,
     MemoryManager,
+    Step,
     Support,
     TensorHandle,
     TensorHandleFactory,
+    Workload,
 )
 from armnn.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armnn.types import MemorySource
@@ -125,6 +128,43 @@ def test_protected_mode_leaves_out_what_protects_nothing(
     options = {"custom_allocators": allocators, "protected_mode": True}
     with pytest.raises(BackendUnavailableError, match=f"protected_mode: {reason}"):
         make_runtime(make_backend("Fake", **members), secure, **options).optimize(chain(), ["Fake"])
+
+
+class Scratching(Workload):
+    """Clips through scratch memory, which it overwrites first."""
+
+    scratch_bytes = 16
+
+    def bind(self, inputs: Any, outputs: Any) -> Step:
+        raise AssertionError("a runtime gives scratch memory")
+
+    def bind_with_scratch(self, inputs: Any, outputs: Any, scratch: Any) -> Step:
+        assert scratch.shape == (16,)
+        assert scratch.ctypes.data % ALIGNMENT == 0
+        assert not any(np.shares_memory(scratch, h.map()) for h in (*inputs, *outputs))
+
+        def step() -> None:
+            scratch[...] = 255
+            floats = scratch.view(np.float32)
+            floats[...] = inputs[0].map()
+            np.maximum(floats, 0, out=floats)
+            outputs[0].map()[...] = floats
+
+        return step
+
+
+@pytest.mark.parametrize(
+    ("strategy", "lines"), [("SingleAxisPriorityList", 3), ("ConstantMemoryStrategy", 7)]
+)
+def test_scratch_memory_of_workloads_is_planned_beside_the_tensors(
+    make_backend, make_runtime, strategy: str, lines: int
+) -> None:
+    kind = make_backend("Fake", create_workload=lambda *_: Scratching())
+    model = make_runtime(kind, memory_strategy=strategy).load_model(chain(), ["Fake"])
+    assert model.arena_bytes == lines * 64  # two tensors and a scratch at a time; four and three
+    for values in (X, -X):
+        np.testing.assert_array_equal(model.run({"x": values})["y"], np.maximum(values, 0))
+        np.testing.assert_array_equal(model.bind({"x": values})()["y"], np.maximum(values, 0))
 
 
 class Importing(TensorHandleFactory):

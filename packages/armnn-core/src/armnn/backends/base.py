@@ -29,6 +29,9 @@ from armnn.errors import InvalidArgumentError
 from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from armnn.backends.cache import CachedProgram, ProgramCache
     from armnn.backends.control import ProfilingContext, ProfilingSink
     from armnn.backends.memory import TensorHandleFactories
@@ -97,6 +100,32 @@ class Workload(ABC):
             inputs: One handle per input of the layer, None where an optional input is absent.
             outputs: One handle per output.
         """
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The scratch memory of a step (Arm NN: ``GetMemoryRequirements``).
+
+        The memory planner places it beside the tensors. Since Backend API 1.2.
+        """
+        return 0
+
+    def bind_with_scratch(
+        self,
+        inputs: Sequence[TensorHandle | None],
+        outputs: Sequence[TensorHandle],
+        scratch: NDArray[np.uint8],
+    ) -> Step:
+        """Return the step that runs the layer, with scratch memory.
+
+        A runtime calls it in the place of :meth:`bind` if ``scratch_bytes`` is not 0; constants and
+        tests call :meth:`bind`, which allocates for itself. Since Backend API 1.2.
+
+        Args:
+            inputs: See :meth:`bind`.
+            outputs: See :meth:`bind`.
+            scratch: So many bytes, aligned as tensors are; other layers use them between two steps.
+        """
+        return self.bind(inputs, outputs)
 
 
 class BackendContext:

@@ -36,6 +36,7 @@ from armnn.runtime.lifetimes import lifetimes
 from armnn.runtime.memory import Block, Layout
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from armnn.backends import Allocator, MemoryManager, Step, Task
@@ -55,11 +56,13 @@ class Arena:
 
     Attributes:
         values: The tensors in it.
+        scratch: The layers with scratch memory in it, after the tensors.
         layout: Where.
         allocator: Where the memory comes from.
     """
 
     values: tuple[Value, ...]
+    scratch: tuple[Layer, ...]
     layout: Layout
     allocator: Allocator
 
@@ -197,12 +200,21 @@ class Plan:
         for value in self._lifetimes:
             if self._lies_in_arena(value):
                 owned.setdefault(owner(value), []).append(value)
+        scratch: dict[str, list[tuple[Layer, Block]]] = {}
+        for index, layer in enumerate(self._order):
+            size = self._workloads[layer].scratch_bytes if layer in self._workloads else 0
+            if size:
+                block = Block(index, index, size)
+                scratch.setdefault(layer.backend or "", []).append((layer, block))
         arenas: dict[str, Arena] = {}
-        for backend_id, values in owned.items():
+        for backend_id in dict.fromkeys((*owned, *scratch)):
+            values, beside = owned.get(backend_id, []), scratch.get(backend_id, [])
             blocks = [Block(*self._lifetimes[value], value.info.size_bytes) for value in values]
+            blocks += [block for _, block in beside]
+            layers = tuple(layer for layer, _ in beside)
             layout = strategies.place(backend_id, blocks)
             arenas[backend_id] = Arena(
-                tuple(values), layout, self._allocator(backend_id, allocators)
+                tuple(values), layers, layout, self._allocator(backend_id, allocators)
             )
         return arenas
 
@@ -231,10 +243,15 @@ class Plan:
             for backend_id, arena in self.arenas.items()
         ]
         handles: dict[Value, TensorHandle] = {}
+        scratch: dict[Layer, NDArray[np.uint8]] = {}
         for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
             source = arena.allocator.memory_source
-            for value, offset in zip(arena.values, arena.layout.offsets, strict=True):
+            offsets = iter(arena.layout.offsets)  # of the tensors, then of the scratch memory
+            for value, offset in zip(arena.values, offsets, strict=False):
                 handles[value] = handle_at(block, offset, value.info, source)
+            for layer, offset in zip(arena.scratch, offsets, strict=True):
+                size = self._workloads[layer].scratch_bytes
+                scratch[layer] = block[offset : offset + size]
         steps: list[tuple[Layer, Step]] = []
         if binding is not None and direct is not None:
             handles.update(direct.handles)
@@ -244,7 +261,12 @@ class Plan:
             if layer in self._workloads and not self._is_imported(layer, handles):
                 inputs = [self._input_handle(layer, v, handles) for v in layer.inputs]
                 outputs = [handles[value] for value in layer.outputs]
-                steps.append((layer, self._workloads[layer].bind(inputs, outputs)))
+                workload = self._workloads[layer]
+                if layer in scratch:
+                    step = workload.bind_with_scratch(inputs, outputs, scratch[layer])
+                else:
+                    step = workload.bind(inputs, outputs)
+                steps.append((layer, step))
         network = self.prepared.network
         made = {
             layer: self._input_handle(layer, layer.inputs[0], handles) for layer in network.outputs
