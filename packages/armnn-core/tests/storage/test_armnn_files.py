@@ -182,12 +182,15 @@ def test_open_dimensions_stay_open() -> None:
     network = armnn.Network()
     x = network.add_input("x", TensorInfo((None, 3, "width")))
     network.add_output("y", network.add_activation(x, function="ReLu"))
+    flat = network.add_reshape(x, target_shape=(-1, 3), name="flat")
+    network.add_output("flat", flat)
     network.add_output("whatever", network.add_input("open", TensorInfo(None, "Signed64")))
     back = parse(data_of(network))
     assert [layer.output.info for layer in back.inputs] == [
         TensorInfo((None, 3, None)),
         TensorInfo(None, "Signed64"),
     ]
+    assert back.find("flat").descriptor == network.find("flat").descriptor
     with pytest.raises(NotStorableError, match=r"is open, which Arm NN 20\.08 lacks"):
         data_of(network, for_arm_nn="20.08")
 

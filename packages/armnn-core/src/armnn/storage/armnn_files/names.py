@@ -23,6 +23,9 @@ SPECIFIED: Final = 1
 NOT_SPECIFIED: Final = 0
 """The numbers of ``dimensionality``: rank 0, a known rank, and an unknown one."""
 
+INFERRED: Final = 2**32 - 1
+"""The dimension of a Reshape that follows from the others, -1 in 32 unsigned bits."""
+
 MOST_DIMENSIONS: Final = 5
 """The highest rank of Arm NN's tensors."""
 

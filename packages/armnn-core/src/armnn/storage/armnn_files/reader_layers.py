@@ -16,6 +16,7 @@ from armnn.parsing.conversion import RefusedError
 from armnn.storage.armnn_files import depthwise
 from armnn.storage.armnn_files._bindings import TABLES
 from armnn.storage.armnn_files.beyond import decoded
+from armnn.storage.armnn_files.names import INFERRED
 from armnn.storage.armnn_files.parameters import decimal
 from armnn.storage.armnn_files.recurrent import MEMBERS_OF, used_members
 from armnn.storage.armnn_files.tensors import read_constant, read_info
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from armnn.parsing.flatbuffers import FlatTable
     from armnn.storage.armnn_files.operation import Converter, StoredOperation
     from armnn.tensor import Dimension, TensorInfo
-
-_INFERRED: Final = 2**32 - 1
-"""What -1 is in an unsigned dimension."""
 
 
 def default_conversion(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequence[Value]:
@@ -121,7 +119,7 @@ def _reshape(operation: StoredOperation, infos: Sequence[TensorInfo]) -> Sequenc
     target = operation.parameters.integers("target_shape")
     if info.is_static:
         target = info.static_shape
-    shape = tuple(-1 if size == _INFERRED else size for size in target)
+    shape = tuple(-1 if size == INFERRED else size for size in target)
     descriptor = operation.descriptor("Reshape", target_shape=shape)
     return operation.add("Reshape", operation.inputs, descriptor, infos)
 

@@ -13,7 +13,7 @@ import numpy as np
 from armnn.parsing.conversion import RefusedError
 from armnn.parsing.flatbuffers import FlatRecord
 from armnn.storage.armnn_files.depthwise import older_record
-from armnn.storage.armnn_files.names import NEWEST
+from armnn.storage.armnn_files.names import INFERRED, NEWEST
 from armnn.storage.armnn_files.recurrent import MEMBERS_OF, used_members
 from armnn.storage.armnn_files.tensors import constant_record
 from armnn.tensor import TensorInfo, format_shape
@@ -197,8 +197,12 @@ def _stack(plan: Plan) -> None:
 
 
 def _reshape(plan: Plan) -> None:
+    descriptor: Any = plan.descriptor
     plan.extra_allowed |= {"zero_copies"}
-    plan.values["target_shape"] = plan.static_shape(plan.layer.output)
+    target = descriptor.target_shape
+    if plan.layer.output.info.is_static or -1 not in target or descriptor.zero_copies:
+        target = plan.static_shape(plan.layer.output)
+    plan.values["target_shape"] = tuple(INFERRED if size == -1 else size for size in target)
 
 
 def _slice(plan: Plan) -> None:
