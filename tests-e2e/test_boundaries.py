@@ -74,6 +74,7 @@ PUBLIC = [
     "armnn.backends.sources",
     "armnn.errors",
     "armnn.graph",
+    "armnn.graph.dot",
     "armnn.layers",
     "armnn.layers.dimensions",
     "armnn.layers.recurrent",

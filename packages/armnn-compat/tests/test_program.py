@@ -94,6 +94,7 @@ def test_an_environment_without_a_path_gets_one(folder, monkeypatch) -> None:
                 "tflite_runtime.interpreter": "interpreter",
             },
         ),
+        ("pyarmnn", {"pyarmnn._version": "_version"}),
     ],
 )
 def test_children_of_a_program_have_the_stand_in(

@@ -101,3 +101,6 @@ def _quoted(text: str) -> str:
     """Return a DOT string, with unprintable characters escaped like Python's."""
     escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+__all__ = ["to_dot"]

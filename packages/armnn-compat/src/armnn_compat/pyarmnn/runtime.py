@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""IRuntime: loads networks and runs them in the caller's tensors."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import armnn
+from armnn.runtime import NetworkProperties, Runtime
+from armnn_compat.pyarmnn.backends import IDeviceSpec
+from armnn_compat.pyarmnn.constants import CONSTANTS
+from armnn_compat.pyarmnn.errors import arm_nn_errors
+from armnn_compat.pyarmnn.profiler import IProfiler
+from armnn_compat.pyarmnn.shapes import TensorInfo
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.runtime import LoadedNetwork
+    from armnn_compat.pyarmnn.built import Built
+    from armnn_compat.pyarmnn.optimization import IOptimizedNetwork
+    from armnn_compat.pyarmnn.tensors import ConstTensor, Tensor
+
+_NO_DETAILS = CONSTANTS["ProfilingDetailsMethod_Undefined"]
+
+
+@dataclass
+class ExternalProfilingOptions:
+    """Profiling by another program, which armnn does not have."""
+
+    m_EnableProfiling: bool = False
+    m_OutgoingCaptureFile: str = ""
+    m_IncomingCaptureFile: str = ""
+    m_FileOnly: bool = False
+    m_CapturePeriod: int = 10000
+    m_FileFormat: str = "binary"
+    m_TimelineEnabled: bool = False
+
+
+@dataclass
+class CreationOptions:
+    """What a runtime is made with.
+
+    Attributes:
+        m_GpuAccTunedParameters: Must be None.
+        m_EnableGpuProfiling: Must be false.
+        m_DynamicBackendsPath: The directory to scan for dynamic backends; "" for the usual ones.
+        m_ProfilingOptions: Of them, ``m_EnableProfiling`` must be false.
+    """
+
+    m_GpuAccTunedParameters: Any = None
+    m_EnableGpuProfiling: bool = False
+    m_DynamicBackendsPath: str = ""
+    m_ProfilingOptions: ExternalProfilingOptions = field(default_factory=ExternalProfilingOptions)
+
+
+@dataclass(frozen=True)
+class INetworkProperties:
+    """What a network is loaded for.
+
+    Attributes:
+        m_AsyncEnabled: Has no effect: any thread may run the network.
+        m_InputSource: The source of imported inputs' memory.
+        m_OutputSource: The source of imported outputs' memory.
+        m_ProfilingEnabled: Whether its profiler is on from the start.
+        m_OutputNetworkDetailsMethod: Whether the profile describes the layers.
+    """
+
+    m_AsyncEnabled: bool
+    m_InputSource: int
+    m_OutputSource: int
+    m_ProfilingEnabled: bool = False
+    m_OutputNetworkDetailsMethod: int = _NO_DETAILS
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A loaded network with ids and profiler."""
+
+    network: LoadedNetwork
+    built: Built
+    profiler: IProfiler
+
+
+class IRuntime:
+    """Loads networks and runs them.
+
+    Args:
+        options: What it is made with.
+
+    Raises:
+        RuntimeError: An option asks for something that armnn does not have.
+    """
+
+    def __init__(self, options: CreationOptions) -> None:
+        _check(options)
+        with arm_nn_errors():
+            self._runtime = Runtime(
+                armnn.CreationOptions(dynamic_backends_path=options.m_DynamicBackendsPath or None)
+            )
+        self._loaded: dict[int, _Loaded] = {}
+        weakref.finalize(self, self._runtime.close).atexit = False
+
+    def GetDeviceSpec(self) -> IDeviceSpec:
+        """Return the backends that it can use."""
+        return IDeviceSpec(self._runtime)
+
+    def LoadNetwork(
+        self, network: IOptimizedNetwork, networkProperties: INetworkProperties | None = None
+    ) -> tuple[int, str]:
+        """Load a network; return its id and "".
+
+        Raises:
+            RuntimeError: It cannot be loaded; the message says why.
+        """
+        said, properties = networkProperties, None
+        with arm_nn_errors():
+            if said is not None:
+                properties = NetworkProperties(
+                    input_source=said.m_InputSource,  # type: ignore[arg-type] # a number will do
+                    output_source=said.m_OutputSource,  # type: ignore[arg-type] # the same
+                )
+            loaded = self._runtime.load_network(network.optimized, properties)
+        details = said is not None and said.m_OutputNetworkDetailsMethod != _NO_DETAILS
+        profiler = IProfiler(network.optimized.network if details else None)
+        profiler.EnableProfiling(said is not None and said.m_ProfilingEnabled)
+        self._loaded[loaded.id] = _Loaded(loaded, network.built, profiler)
+        return loaded.id, ""
+
+    def UnloadNetwork(self, networkId: int) -> None:
+        """Unload a network.
+
+        Raises:
+            RuntimeError: There is none with that id.
+        """
+        found = self._found(networkId, "Failed to unload network.")
+        del self._loaded[networkId]
+        with arm_nn_errors():
+            found.network.unload()
+
+    def EnqueueWorkload(
+        self,
+        networkId: int,
+        inputTensors: Sequence[tuple[int, ConstTensor]],
+        outputTensors: Sequence[tuple[int, Tensor]],
+    ) -> None:
+        """Run a network once, into the output tensors.
+
+        Raises:
+            RuntimeError: There is no network with that id, inputs are missing, a tensor does not
+                fit, or a layer failed.
+        """
+        found = self._found(networkId, "Failed to enqueue workload for network.")
+        if len(inputTensors) != len(found.built.inputs):
+            raise RuntimeError(
+                f"Number of inputs provided does not match network. Got {len(inputTensors)}, "
+                f"expected {len(found.built.inputs)}: {_shown(found.built.inputs)}."
+            )
+        inputs = _arrays(inputTensors, found.built.inputs, "input")
+        outputs = _arrays(outputTensors, found.built.outputs, "output")
+        with arm_nn_errors():
+            found.network.run(inputs, outputs, profiler=found.profiler.sink)
+
+    def GetProfiler(self, networkId: int) -> IProfiler:
+        """Return the profiler of a network; off at first.
+
+        Raises:
+            RuntimeError: There is no network with that id.
+        """
+        return self._found(networkId, "Failed to get profiler").profiler
+
+    def GetInputTensorInfo(self, networkId: int, layerId: int) -> TensorInfo:
+        """Return the description of an input.
+
+        Raises:
+            RuntimeError: There is none with that id.
+        """
+        found = self._found(networkId, "Failed to get the input.")
+        return _info(found.network.inputs, found.built.inputs, layerId, "input")
+
+    def GetOutputTensorInfo(self, networkId: int, layerId: int) -> TensorInfo:
+        """Return the description of an output.
+
+        Raises:
+            RuntimeError: There is none with that id.
+        """
+        found = self._found(networkId, "Failed to get the output.")
+        return _info(found.network.outputs, found.built.outputs, layerId, "output")
+
+    def _found(self, network: int, failure: str) -> _Loaded:
+        if network not in self._loaded:
+            raise RuntimeError(
+                f"{failure} There is no network with the id {network}: loaded are "
+                f"{list(self._loaded)}."
+            )
+        return self._loaded[network]
+
+
+def _check(options: CreationOptions) -> None:
+    """Raise RuntimeError for options that nothing could honour."""
+    profiling = options.m_ProfilingOptions
+    if profiling.m_TimelineEnabled and not profiling.m_EnableProfiling:
+        raise RuntimeError(
+            "It is not possible to enable timeline reporting without profiling being enabled"
+        )
+    if profiling.m_EnableProfiling:
+        raise RuntimeError(
+            "m_ProfilingOptions.m_EnableProfiling is True: there is no external profiling; "
+            "runtime.GetProfiler(net_id).EnableProfiling(True) records runs"
+        )
+    if options.m_EnableGpuProfiling or options.m_GpuAccTunedParameters is not None:
+        raise RuntimeError(
+            "m_EnableGpuProfiling or m_GpuAccTunedParameters is set: both are of Arm NN's own "
+            "GpuAcc backend, so leave them as they are"
+        )
+
+
+def _arrays(
+    tensors: Sequence[tuple[int, Any]], names: Mapping[int, str], what: str
+) -> dict[str, NDArray[Any]]:
+    found = {}
+    for binding, tensor in tensors:
+        if binding not in names:
+            raise RuntimeError(f"No {what} has the id {binding}: the network has {_shown(names)}")
+        found[names[binding]] = tensor.get_memory_area().reshape(tuple(tensor.GetShape()))
+    return found
+
+
+def _info(
+    infos: Mapping[str, armnn.TensorInfo], names: Mapping[int, str], binding: int, what: str
+) -> TensorInfo:
+    if binding not in names:
+        raise RuntimeError(f"No {what} has the id {binding}: the network has {_shown(names)}")
+    with arm_nn_errors():
+        return TensorInfo.of(infos[names[binding]])
+
+
+def _shown(names: Mapping[int, str]) -> str:
+    return ", ".join(f"{binding} ({name!r})" for binding, name in names.items())
