@@ -184,8 +184,10 @@ def run_cpuacc(mutants: Sequence[Mutant]) -> list[str]:
     if not mutants:
         return []
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "cpuacc")
-        shutil.copytree(CPUACC, copy, ignore=shutil.ignore_patterns("tests", "__pycache__"))
+        copy = Path(folder, CPUACC.name)
+        ignored = shutil.ignore_patterns("tests", "__pycache__", "*.so")
+        for package in (CPUACC, PACKAGES / "armnn-backend-api"):  # which has the headers
+            shutil.copytree(package, Path(folder, package.name), ignore=ignored)
         return [_run_cpuacc(mutant, copy) for mutant in mutants]
 
 

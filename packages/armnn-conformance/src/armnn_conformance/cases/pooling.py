@@ -145,6 +145,20 @@ def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
             yield _pooling2d(data_type, name, algorithm, layout, parameters)
 
 
+@cases(Pooling2dDescriptor, types=REAL)
+def pooling2d_of_equal_sizes(data_type: DataType) -> Iterator[LayerCase]:
+    """Cover each layout with as many rows, columns and channels."""
+    x = values(data_type, (1, 3, 3, 3), -8, -1, seed=6)
+    pads = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+    windows = {"pool_width": 3, "pool_height": 3, "stride_x": 1, "stride_y": 1}
+    for layout in (DataLayout.NCHW, DataLayout.NHWC):
+        d = Pooling2dDescriptor(data_layout=layout, **pads, **windows)
+        channel = layout.channel_axis
+        y = _pooled(np.moveaxis(x.real, channel, 1), d, (3, 3), (1, 1), [(1, 1), (1, 1)])
+        title = f"equal sizes {layout.arm_name}"
+        yield case(data_type, title, d, [x], np.moveaxis(y, 1, channel))
+
+
 @cases(Pooling2dDescriptor, types=INTEGERS)
 def pooling2d_of_integers(data_type: DataType) -> Iterator[LayerCase]:
     """Cover the maximum of integers."""
