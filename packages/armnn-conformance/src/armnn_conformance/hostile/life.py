@@ -229,6 +229,8 @@ class NativeLife:
         return int(self.stops(call))
 
     def _options(self, options: dict[str, str]) -> tuple[Any, int]:
+        if not options:
+            return None, 0
         rows = self._arena.array(abi.Option, len(options))
         for row, (key, value) in zip(rows, options.items(), strict=False):
             row.key, row.value = self._arena.text(key), self._arena.text(value)

@@ -109,7 +109,9 @@ def _set_deadlines(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
 
     def play(context: ctypes.c_void_p, graph: GraphOfC) -> None:
         late = {"call": CALL, "deadline_ns": _PAST_NS}
-        _check_stops(life, context, graph, "at a deadline in the past", lambda _: True, **late)
+        _check_stops(
+            life, context, graph, "at a deadline in the past", lambda call: call == CALL, **late
+        )
         until = time.monotonic_ns() + _FUTURE_NS
         life.check_right(context, graph, "before the deadline", call=CALL, deadline_ns=until)
 
@@ -241,7 +243,7 @@ def _check_stops(
 
 
 def _from_question(life: NativeLife, at: int) -> Callable[[int], bool]:
-    return lambda _call: life.polls >= at
+    return lambda call: call == CALL and life.polls >= at
 
 
 def _same(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]], graph: GraphOfC) -> bool:
