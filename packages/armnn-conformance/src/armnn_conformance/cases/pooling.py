@@ -149,8 +149,8 @@ def pooling2d(data_type: DataType) -> Iterator[LayerCase]:
 def pooling2d_of_equal_sizes(data_type: DataType) -> Iterator[LayerCase]:
     """Cover each layout with as many rows, columns and channels."""
     x = values(data_type, (1, 3, 3, 3), -8, -1, seed=6)
-    pads = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
-    windows = {"pool_width": 3, "pool_height": 3, "stride_x": 1, "stride_y": 1}
+    pads: dict[str, Any] = {"pad_left": 1, "pad_right": 1, "pad_top": 1, "pad_bottom": 1}
+    windows: dict[str, Any] = {"pool_width": 3, "pool_height": 3, "stride_x": 1, "stride_y": 1}
     for layout in (DataLayout.NCHW, DataLayout.NHWC):
         d = Pooling2dDescriptor(data_layout=layout, **pads, **windows)
         channel = layout.channel_axis
