@@ -99,6 +99,12 @@ DEFECTS = {
         "return fail(error, ARMNN_UNSUPPORTED_NODE, (int32_t)i, why);",
         r"compile refused the nodes \[\d\]: expected the id 100\d",
     ),
+    "one answer is for all": (
+        "asks for an unknown layer among others",
+        "refusal(graph, node_at(graph, i), &support->input)",
+        "refusal(graph, node_at(graph, 0), &support->input)",
+        "query answers for a graph whose last layer type is unknown: .True, True",
+    ),
     "compile does not look": (
         "asks for an unknown layer among others",
         "if (why) return fail(error, ARMNN_UNSUPPORTED_NODE",

@@ -148,6 +148,22 @@ class NativeLife:
         ctypes.memset(ctypes.addressof(how), 0xFF, ctypes.sizeof(how))
         return answer, made
 
+    def query(self, backend: ctypes.c_void_p, lent: LentGraph) -> list[bool]:
+        """Return which nodes of a graph the backend takes.
+
+        Raises:
+            NonconformityError: It fails, or refuses one without a reason.
+        """
+        rows = self._arena.structs(abi.Support, len(lent.node_ids))
+        for row, number in zip(rows, lent.node_ids, strict=True):
+            row.node_id = number
+        size = ctypes.sizeof(abi.Support)
+        self._must("query", backend, None, lent.struct, rows, size)
+        for row in rows:
+            if row.level == abi.NOT_SUPPORTED and not text_of(row.reason):
+                raise NonconformityError("a node of a graph is refused without a reason")
+        return [row.level != abi.NOT_SUPPORTED for row in rows]
+
     @contextmanager
     def program(
         self, backend: ctypes.c_void_p, graph: GraphOfC

@@ -54,6 +54,12 @@ def _refuse_a_layer(life: NativeLife, graphs: Sequence[GraphOfC]) -> None:
             lent = LentGraph(graph.native)
             last = lent.struct.nodes[lent.struct.num_nodes - 1]
             last.type = abi.String(ctypes.addressof(_UNKNOWN_TYPE), len(_UNKNOWN_TYPE) - 1)
+            wanted = [number != lent.node_ids[-1] for number in lent.node_ids]
+            if life.query(backend, lent) != wanted:
+                raise NonconformityError(
+                    "query answers for a graph whose last layer type is unknown: "
+                    f"{life.query(backend, lent)}, expected {wanted}"
+                )
             answer, _ = life.compile(backend, lent)
             if answer.code != abi.UNSUPPORTED_NODE:
                 raise NonconformityError(
