@@ -126,8 +126,8 @@ class Builder:
         if x is None or node.oracle is None:
             return None
         read = next(value for value in node.inputs if value is not None and not value.constant)
-        if x.shape != read.shape:
-            return None
+        if x.shape != read.shape or (read.info.is_quantized and x.info != read.info):
+            return None  # a bias is in steps of its data's scale
         operands = tuple(x if value is read else value for value in node.inputs)
         return self._add(
             Candidate(node.descriptor, operands, node.oracle, outputs=len(node.outputs))
