@@ -13,7 +13,8 @@ import pytest
 
 SAMPLE = (
     "Activation or Convolution2d or Addition or FullyConnected or BatchMatMul or Pooling2d "
-    "or Softmax or Reduce or Concat or Transpose or Attention or Gru or Lstm or Pad or Where"
+    "or Softmax or Reduce or Concat or Transpose or Attention or Gru or Lstm or Pad or Where "
+    "or Fill or Fused or Rank"
 )
 CLAIMED = {
     "Activation",
@@ -23,12 +24,15 @@ CLAIMED = {
     "Concat",
     "Convolution2d",
     "DepthwiseConvolution2d",
+    "Fill",
     "FullyConnected",
+    "Fused",
     "Gru",
     "LogSoftmax",
     "Lstm",
     "Pad",
     "Pooling2d",
+    "Rank",
     "Reduce",
     "SequenceLstm",
     "Softmax",

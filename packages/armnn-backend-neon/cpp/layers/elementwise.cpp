@@ -122,6 +122,24 @@ void lower_binary(Lowering &l, int64_t number) {
   has_kernel ? lower_arithmetic(l, *operation) : lower_other_arithmetic(l, number);
 }
 
+/* (x + y) * factor + offset; of two outputs the first one is the inner sum. */
+void lower_fused(Lowering &l) {
+  require_floats(l);
+  require(l.integer(ARMNN_PARAMETER(ARMNN_FUSED_FUSED_KERNEL_TYPE)) == ARMNN_FUSED_KERNEL_TYPE_ADD_MUL_ADD,
+          "only AddMulAdd is computed here");
+  const size_t last = l.layer().outputs.size() - 1;
+  const Shape &shape = l.output(last).shape;
+  const auto shape_of = [&](size_t i) { return l.input(i).shape; };
+  const TensorId x = l.in(0);
+  const TensorId y = l.in(1);
+  const TensorId sum = last == 0 ? l.temporary(ARMNN_FLOAT32, shape) : l.out(0);
+  l.add(combine({x, y, sum, broadcast_of(shape_of(0), shape_of(1), shape)}, Arithmetic::add));
+  const TensorId product = l.temporary(ARMNN_FLOAT32, shape);
+  l.add(combine({sum, l.in(2), product, broadcast_of(shape, shape_of(2), shape)}, Arithmetic::multiply));
+  const TensorId offset = l.in(3);
+  l.add(combine({product, offset, l.out(last), broadcast_of(shape, shape_of(3), shape)}, Arithmetic::add));
+}
+
 /* By the numbers of ElementwiseUnary; identity: not computed here. */
 Function unary_of(int64_t number) {
   switch (number) {
@@ -300,6 +318,7 @@ std::vector<LayerType> elementwise_layers() {
        [](Lowering &l) { lower_int8_binary(l, binary_operation(l)); }},
       {ARMNN_LAYER_ELEMENTWISE_UNARY, lower_unary},
       {ARMNN_LAYER_FLOOR, [](Lowering &l) { lower_function(l, {Function::floor, 0.0f, 0.0f}); }},
+      {ARMNN_LAYER_FUSED, lower_fused},
       {ARMNN_LAYER_IS_INF, lower_is_infinite},
       {ARMNN_LAYER_IS_NAN, lower_is_nan},
       {ARMNN_LAYER_LOGICAL_BINARY, lower_logic},

@@ -6,6 +6,7 @@
 
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
+#include "operations/gemm/adjugate.h"
 #include "operations/gemm/gemm.h"
 #include "operations/quantised/int8_gemm.h"
 
@@ -59,49 +60,80 @@ Shape batch_steps(const Shape &shape, const Shape &batch) {
 
 /* What BatchMatMul is in floats and in bytes. */
 struct BatchMatMul {
-  Order left_order; /* in which the left matrices are not transposed */
+  Order left_order; /* in which the left matrices are last, and not transposed */
+  Order right_order; /* in which the right matrices are last */
+  Order output_order;
   size_t column_axis; /* of the right side */
   GemmShape shape;
 };
 
-BatchMatMul batch_mat_mul_of(const Lowering &l) {
-  for (const char *name : {ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y}) {
-    const int64_t layout = l.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
-    require(layout == ARMNN_DATA_LAYOUT_NCHW || layout == ARMNN_DATA_LAYOUT_NCDHW,
-            std::string(name) + " must have the matrices last");
+static_assert(ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT == ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y_DEFAULT);
+
+/* The order in which the matrices of a tensor are last. */
+Order matrix_order(const Lowering &l, const char *name, size_t rank) {
+  Order order = plain_order(rank);
+  const int64_t layout = l.integer(name, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X_DEFAULT);
+  if (layout == ARMNN_DATA_LAYOUT_NHWC || layout == ARMNN_DATA_LAYOUT_NDHWC) {
+    require(rank >= 3, "channels behind a matrix need rank 3");
+    std::rotate(order.end() - 3, order.end() - 1, order.end());
   }
-  require(!l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)) &&
-              !l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)),
-          "adjoints are not computed here");
-  const Shape &x = l.input(0).shape;
-  const Shape &y = l.input(1).shape;
-  const Shape &out = l.output().shape;
-  require(x.size() >= 2 && y.size() >= 2 && out.size() >= 2, "both inputs must be matrices");
-  const bool transposes_x = l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X));
+  return order;
+}
+
+BatchMatMul batch_mat_mul_of(const Lowering &l) {
+  const size_t left_rank = l.input(0).shape.size();
+  const size_t right_rank = l.input(1).shape.size();
+  require(left_rank >= 2 && right_rank >= 2, "both inputs must be matrices");
+  Order left_order = matrix_order(l, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X, left_rank);
+  const Order right_order = matrix_order(l, ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y, right_rank);
+  const char *output_layout =
+      left_rank >= right_rank ? ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_X : ARMNN_BATCH_MAT_MUL_DATA_LAYOUT_Y;
+  const Order output_order = matrix_order(l, output_layout, l.output().shape.size());
+  const Shape x = in_memory(l.input(0).shape, left_order);
+  const Shape y = in_memory(l.input(1).shape, right_order);
+  const Shape out = in_memory(l.output().shape, output_order);
   const bool transposes_y = l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_Y));
-  Order left_order = plain_order(x.size());
-  if (transposes_x) std::swap(left_order[x.size() - 1], left_order[x.size() - 2]);
-  const int64_t depth = y[y.size() - (transposes_y ? 1 : 2)];
+  if (l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_TRANSPOSE_X))) {
+    std::swap(left_order[left_rank - 1], left_order[left_rank - 2]);
+  }
+  const int64_t depth = y[right_rank - (transposes_y ? 1 : 2)];
   const Shape batch(out.begin(), out.end() - 2);
-  return {left_order, y.size() - (transposes_y ? 2 : 1),
+  return {left_order, right_order, output_order,
+          static_cast<size_t>(right_order[right_rank - (transposes_y ? 2 : 1)]),
           {matrix_layout(depth, out[out.size() - 1], transposes_y), out[out.size() - 2], batch, batch_steps(x, batch),
            batch_steps(y, batch)}};
 }
 
+/* An operand's matrices, adjoint if it is asked for. */
+TensorId matrices_of(Lowering &l, size_t i, const Order &order, bool is_adjoint) {
+  const TensorId from = l.in(i, order);
+  if (!is_adjoint) return from;
+  const Shape shape = in_memory(l.input(i).shape, order);
+  const int64_t size = shape.back();
+  require(shape[shape.size() - 2] == size, "an adjoint is that of a square matrix", static_cast<int32_t>(i));
+  const TensorId to = l.temporary(ARMNN_FLOAT32, shape);
+  l.add(adjugate({from, to}, elements(shape, 0, shape.size() - 2), size));
+  return to;
+}
+
+bool has_adjoint_left(const Lowering &l) { return l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)); }
+bool has_adjoint_right(const Lowering &l) { return l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)); }
+
 void lower_batch_mat_mul(Lowering &l) {
   require_floats(l);
   const BatchMatMul m = batch_mat_mul_of(l);
-  const TensorId left = l.in(0, m.left_order);
-  const TensorId right = l.in(1);
-  l.add(gemm({left, right, kNone, l.out()}, m.shape));
+  const TensorId left = matrices_of(l, 0, m.left_order, has_adjoint_left(l));
+  const TensorId right = matrices_of(l, 1, m.right_order, has_adjoint_right(l));
+  l.add(gemm({left, right, kNone, l.out(0, m.output_order)}, m.shape));
 }
 
 void lower_int8_batch_mat_mul(Lowering &l) {
+  require(!has_adjoint_left(l) && !has_adjoint_right(l), "adjoints are not computed in integers");
   const BatchMatMul m = batch_mat_mul_of(l);
   Int8Params params = int8_params_of(l, m.column_axis, m.shape.layout.columns, false);
   const TensorId left = l.in(0, m.left_order);
-  const TensorId right = l.in(1);
-  l.add(int8_gemm(left, right, l.out(), m.shape, std::move(params)));
+  const TensorId right = l.in(1, m.right_order);
+  l.add(int8_gemm(left, right, l.out(0, m.output_order), m.shape, std::move(params)));
 }
 
 /* The labels of the axes of each operand and of the output. */

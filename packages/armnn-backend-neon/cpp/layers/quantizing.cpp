@@ -89,6 +89,8 @@ void lower_dynamic_quantise(Lowering &l) {
 std::vector<LayerType> quantizing_layers() {
   return {
       {ARMNN_LAYER_CAST, lower_cast},
+      {ARMNN_LAYER_CONVERT_FP16_TO_FP32, lower_cast},
+      {ARMNN_LAYER_CONVERT_FP32_TO_FP16, lower_cast},
       {ARMNN_LAYER_DEQUANTIZE, lower_dequantize},
       {ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantise},
       {ARMNN_LAYER_QUANTIZE, lower_quantize, lower_int8_quantize},

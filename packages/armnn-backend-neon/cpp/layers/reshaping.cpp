@@ -2,7 +2,6 @@
 /* The same elements in another shape, order or number: reshapes, permutations, blocks, tiles and pads. */
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
@@ -212,27 +211,11 @@ void lower_depth_block(Lowering &l, bool is_deep_before) {
   l.add<CopyBoxes>(l.ends(order), box);
 }
 
-std::vector<std::byte> one_element(armnn_data_type type, double value) {
-  const auto bytes = [](auto number) {
-    std::vector<std::byte> result(sizeof number);
-    std::memcpy(result.data(), &number, sizeof number);
-    return result;
-  };
-  switch (type) {
-    case ARMNN_FLOAT32: return bytes(static_cast<float>(value));
-    case ARMNN_FLOAT64: return bytes(value);
-    case ARMNN_SIGNED32: return bytes(static_cast<int32_t>(value));
-    default:
-      require(value == 0.0, "padding with this data type must be 0");
-      return std::vector<std::byte>(element_bytes(type));
-  }
-}
-
 /* A real value as a quantised tensor stores it. */
 std::vector<std::byte> filler_of(const Value &like, double value) {
   if (!is_int8(like)) {
     require(like.quantization.scales.empty(), "quantised padding of this type is not computed here", 0);
-    return one_element(like.type, value);
+    return element_of(like.type, value);
   }
   const Bounds bounds = bounds_of(like.type);
   require(!std::isnan(value), "a quantised tensor holds no NaN");

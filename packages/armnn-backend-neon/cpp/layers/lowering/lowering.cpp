@@ -2,7 +2,9 @@
 #include "layers/lowering/lowering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "graph/packed.h"
 #include "operations/copy/copy.h"
@@ -209,6 +211,46 @@ TensorId Lowering::constant_form(const Value &value, const Order &order) {
 
 void require(bool holds, const std::string &reason, int32_t input) {
   if (!holds) throw Refusal{reason, input};
+}
+
+namespace {
+
+template <typename T>
+std::vector<std::byte> bytes_of(T number) {
+  std::vector<std::byte> result(sizeof number);
+  std::memcpy(result.data(), &number, sizeof number);
+  return result;
+}
+
+/* Whole and within the range of a type; NaN is 0. */
+template <typename T>
+std::vector<std::byte> whole(double value) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(value)) return bytes_of(T{0});
+  if (value <= static_cast<double>(Limits::min())) return bytes_of(Limits::min());
+  if (value >= static_cast<double>(Limits::max())) return bytes_of(Limits::max());
+  return bytes_of(static_cast<T>(value));
+}
+
+}  // namespace
+
+std::vector<std::byte> element_of(armnn_data_type type, double value) {
+  switch (type) {
+    case ARMNN_FLOAT32: return bytes_of(static_cast<float>(value));
+    case ARMNN_FLOAT64: return bytes_of(value);
+    case ARMNN_BOOLEAN: return bytes_of(static_cast<uint8_t>(value != 0.0));
+    case ARMNN_SIGNED8: return whole<int8_t>(value);
+    case ARMNN_SIGNED16: return whole<int16_t>(value);
+    case ARMNN_SIGNED32: return whole<int32_t>(value);
+    case ARMNN_SIGNED64: return whole<int64_t>(value);
+    case ARMNN_UNSIGNED8: return whole<uint8_t>(value);
+    case ARMNN_UNSIGNED16: return whole<uint16_t>(value);
+    case ARMNN_UNSIGNED32: return whole<uint32_t>(value);
+    case ARMNN_UNSIGNED64: return whole<uint64_t>(value);
+    default:
+      require(value == 0.0, std::string(type_name(type)) + " is filled with 0 only here");
+      return std::vector<std::byte>(element_bytes(type));
+  }
 }
 
 const char *type_name(armnn_data_type type) {

@@ -219,6 +219,8 @@ void require_index_output(armnn_data_type type);
 /* Refuses an input or output of another type than float32. */
 void require_floats(const Lowering &lowering);
 const char *type_name(armnn_data_type type);
+/* A number as one element of a type: whole and within its range. Refuses types of 16 bits but 0. */
+std::vector<std::byte> element_of(armnn_data_type type, double value);
 
 /* How a layer type is lowered; nullptr: not taken. */
 Lower lower_of(std::string_view layer_type);

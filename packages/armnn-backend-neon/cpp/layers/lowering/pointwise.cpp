@@ -71,6 +71,14 @@ BinaryOperands operands_of(Lowering &l) {
   throw Refusal{"the operands do not broadcast"};
 }
 
+Broadcast broadcast_of(const Shape &x, const Shape &y, const Shape &to) {
+  require(broadcasts(x, to) && broadcasts(y, to), "the operands do not broadcast to the output");
+  const Order order = plain_order(to.size());
+  const Iteration iteration = merged(
+      {to, {strides_along(x, plain_order(x.size()), order), strides_along(y, plain_order(y.size()), order)}});
+  return {iteration.shape, iteration.strides[0], iteration.strides[1]};
+}
+
 Elementwise activation_of(int64_t number, float a, float b) {
   constexpr float kMost = __builtin_inff();
   switch (number) {

@@ -20,6 +20,9 @@ void require_one_type(const Lowering &lowering);
 /* Both operands and the output in an order in which the innermost step of each is 0 or 1. */
 BinaryOperands operands_of(Lowering &lowering);
 
+/* How tensors in plain order broadcast to a shape. */
+Broadcast broadcast_of(const Shape &x, const Shape &y, const Shape &to);
+
 /* By the numbers of Activation; identity: not computed here. */
 Elementwise activation_of(int64_t number, float a, float b);
 

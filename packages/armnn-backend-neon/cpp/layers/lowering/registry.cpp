@@ -12,8 +12,8 @@ const LayerType *find(std::string_view layer_type) {
   static const Table all = [] {
     Table table;
     for (const auto &family :
-         {activation_layers, attention_layers, convolution_layers, elementwise_layers, indexing_layers,
-          joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
+         {activation_layers, attention_layers, convolution_layers, dimensions_layers, elementwise_layers,
+          indexing_layers, joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
           reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers}) {
       for (const LayerType &type : family()) table.emplace(type.name, type);
     }

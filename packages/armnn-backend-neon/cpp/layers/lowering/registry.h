@@ -17,8 +17,8 @@ struct LayerType {
 
 /* Those of a family, each list in the file of its name. */
 using Family = std::vector<LayerType>();
-Family activation_layers, attention_layers, convolution_layers, elementwise_layers, indexing_layers,
-    joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
+Family activation_layers, attention_layers, convolution_layers, dimensions_layers, elementwise_layers,
+    indexing_layers, joining_layers, matmul_layers, normalization_layers, pooling_layers, quantizing_layers, recurrent_layers,
     reduction_layers, reshaping_layers, resizing_layers, selecting_layers, sequence_layers;
 
 }  // namespace cpuacc
