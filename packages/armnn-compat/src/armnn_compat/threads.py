@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The number of threads, as the option of backends."""
+"""The number of threads and other options of backends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from armnn.errors import InvalidArgumentError
@@ -20,14 +20,23 @@ def thread_options(backends: Iterable[Backend], threads: int) -> dict[str, dict[
 
     There are none for less than one thread.
     """
-    if threads < 1:
-        return {}
-    return {each.id: {_OPTION: threads} for each in backends if _takes_it(each)}
+    return taken_options(backends, {_OPTION: threads} if threads >= 1 else {})
 
 
-def _takes_it(backend: Backend) -> bool:
+def taken_options(
+    backends: Iterable[Backend], wanted: Mapping[str, OptionValue]
+) -> dict[str, dict[str, OptionValue]]:
+    """Return the wanted options that backends have, by id."""
+    found = {
+        each.id: {name: value for name, value in wanted.items() if _takes(each, name, value)}
+        for each in backends
+    }
+    return {backend: options for backend, options in found.items() if options}
+
+
+def _takes(backend: Backend, name: str, value: OptionValue) -> bool:
     try:
-        backend.create_model_context({_OPTION: 1})
+        backend.create_model_context({name: value})
     except InvalidArgumentError:
         return False
     return True

@@ -7,6 +7,8 @@ Arguments, state and refusals are tested.
 from __future__ import annotations
 
 import gc
+import json
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ import numpy as np
 import pytest
 import tflite
 
-from armnn.errors import ClosedError, InvalidArgumentError, UnknownBackendError
+from armnn.errors import BackendUnavailableError, ClosedError, InvalidArgumentError, UnknownBackendError
 from armnn_compat import litert
 from armnn_compat.litert.delegates import Delegate
 from armnn_conformance.fakes.plugin_dirs import Plugin
@@ -261,13 +263,48 @@ def test_threads_reach_the_backends_that_have_such_an_option(options_seen) -> No
 def test_the_delegate_of_arm_nn_names_the_backends(options_seen) -> None:
     delegate = litert.load_delegate(
         "/opt/arm/libarmnnDelegate.so.29",
-        {"backends": "Second, First", "number-of-threads": 2, "logging-severity": "info"},
+        {"backends": "Second, First", "number-of-threads": 2},
     )
     assert delegate == Delegate("/opt/arm/libarmnnDelegate.so.29", ("Second", "First"), 2)
     interpreter = litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
     run(interpreter)
     assert {row.backend for row in interpreter._network.report} == {"Second"}
     assert options_seen["First"]["NumberOfThreads"] == 2
+
+
+def test_an_interpreter_does_what_its_delegate_says(options_seen, tmp_path, capsys) -> None:
+    dot, level = tmp_path / "net.dot", logging.getLogger("armnn").level
+    options = {
+        "backends": "Second",
+        "serialize-to-dot": str(dot),
+        "enable-internal-profiling": "true",
+        "debug-data": "true",
+        "logging-severity": "error",
+    }
+    delegate = litert.load_delegate("libarmnnDelegate.so", options)
+    interpreter = litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    try:
+        assert logging.getLogger("armnn").level == logging.ERROR
+    finally:
+        logging.getLogger("armnn").setLevel(level)
+    interpreter.invoke()
+    assert interpreter._optimized.options.debug is True
+    assert dot.read_text().startswith("digraph")
+    shown = capsys.readouterr().out
+    assert '"ArmNN"' not in shown  # the profile comes at the end
+    del interpreter
+    gc.collect()
+    profile = json.loads(capsys.readouterr().out)["ArmNN"]
+    assert any(name.startswith("inference_measurements") for name in profile)
+
+
+def test_a_directory_of_backends_is_scanned_for_the_interpreter(options_seen, tmp_path) -> None:
+    delegate = litert.load_delegate(
+        "libarmnnDelegate.so", {"dynamic-backends-path": str(tmp_path), "backends": "Second"}
+    )
+    with pytest.raises(BackendUnavailableError, match=f"dynamic_backends_path='{tmp_path}'"):
+        litert.Interpreter(model_content=model_bytes(), experimental_delegates=[delegate])
 
 
 def test_a_delegate_that_names_no_backends_leaves_the_choice(options_seen) -> None:

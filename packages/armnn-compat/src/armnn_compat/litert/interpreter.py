@@ -13,12 +13,11 @@ import numpy as np
 
 from armnn import parse
 from armnn.errors import InvalidArgumentError, ModelFileNotFoundError
-from armnn.runtime import default_runtime
 from armnn.tensor import TensorInfo
-from armnn_compat.litert.delegates import Delegate, load_delegate
+from armnn_compat.litert.delegates import Delegate, combined, load_delegate
 from armnn_compat.litert.model import Model, Tensor
+from armnn_compat.litert.preparation import Preparation
 from armnn_compat.litert.runner import SignatureRunner
-from armnn_compat.threads import thread_options
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -72,8 +71,8 @@ class Interpreter:
                 "experimental_preserve_all_tensors is set: intermediate tensors are not kept, as "
                 "layers are fused and share memory"
             )
-        self._threads = _checked_threads(num_threads)
-        self._backends = self._named_backends(experimental_delegates or ())
+        delegate = combined(_checked_delegates(experimental_delegates or ()))
+        self._preparation = Preparation(self, delegate, _checked_threads(num_threads))
         network, content = _read(model_path, model_content)
         self.model = Model(content)
         self._takes = self._free_inputs()
@@ -85,17 +84,6 @@ class Interpreter:
         self._first_values = self.model.first_values()
         self._states: dict[str, NDArray[Any]] = {}
         self._load(network)
-
-    def _named_backends(self, delegates: Sequence[Delegate]) -> list[str]:
-        for delegate in delegates:
-            if not isinstance(delegate, Delegate):
-                raise InvalidArgumentError(
-                    f"experimental_delegates has {delegate!r}, which is made for another run time: "
-                    "expected what load_delegate() of this module returns"
-                )
-            if delegate.threads is not None:
-                self._threads = delegate.threads
-        return [backend for delegate in delegates for backend in delegate.backends]
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
@@ -236,7 +224,9 @@ class Interpreter:
                 "to the next: call reset_all_variables() before each further run"
             )
         arrays = [self._arrays[index] for index in self._takes]
-        results = self._network.run(self._by_name(arrays) | self._states)
+        results = self._network.run(
+            self._by_name(arrays) | self._states, profiler=self._preparation.profiler
+        )
         for index, result in zip(self.model.outputs, results.values(), strict=False):
             self._shapes[index] = result.shape
             self._arrays[index] = result
@@ -282,15 +272,9 @@ class Interpreter:
         return tuple(i for i in dict.fromkeys(self.model.inputs) if self.model.constant(i) is None)
 
     def _load(self, network: Network) -> None:
-        runtime = default_runtime()
-        backends = runtime.registry.find_usable(self._backends or None)
-        self._optimized = runtime.optimize(
-            network,
-            self._backends or None,
-            backend_options=thread_options(backends, self._threads),
-        )
+        self._optimized = self._preparation.optimize(network)
         self._unload()
-        self._network = runtime.load_network(self._optimized)
+        self._network = self._preparation.load(self._optimized)
         for name in list(self._optimized.inputs)[len(self._takes) :]:
             self._states.setdefault(name, self._first_value(name))
         # The runtime keeps what is loaded, so an interpreter that is gone has to say so.
@@ -372,6 +356,16 @@ class InterpreterWithCustomOps(Interpreter):
                 "another run time, and a backend can bring operators instead"
             )
         super().__init__(**arguments)
+
+
+def _checked_delegates(delegates: Sequence[Delegate]) -> Sequence[Delegate]:
+    for delegate in delegates:
+        if not isinstance(delegate, Delegate):
+            raise InvalidArgumentError(
+                f"experimental_delegates has {delegate!r}, which is made for another run time: "
+                "expected what load_delegate() of this module returns"
+            )
+    return delegates
 
 
 def _checked_threads(threads: int | None) -> int:
