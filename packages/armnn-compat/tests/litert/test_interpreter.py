@@ -18,7 +18,12 @@ import numpy as np
 import pytest
 import tflite
 
-from armnn.errors import BackendUnavailableError, ClosedError, InvalidArgumentError, UnknownBackendError
+from armnn.errors import (
+    BackendUnavailableError,
+    ClosedError,
+    InvalidArgumentError,
+    UnknownBackendError,
+)
 from armnn_compat import litert
 from armnn_compat.litert.delegates import Delegate
 from armnn_conformance.fakes.plugin_dirs import Plugin

@@ -113,7 +113,7 @@ def test_the_profiler_records_runs_when_it_is_on(parsed) -> None:
 
 
 def test_properties_switch_the_profiler_on_with_details(parsed) -> None:
-    parser, network = parsed
+    _parser, network = parsed
     none = ann.MemorySource_Undefined
     details = ann.ProfilingDetailsMethod_DetailsWithEvents
     properties = ann.INetworkProperties(True, none, none, True, details)
@@ -203,13 +203,13 @@ def test_runs_that_cannot_be_are_refused(parsed) -> None:
     runtime, identifier = loaded(network)
     inputs = ann.make_input_tensors([parser.GetNetworkInputBindingInfo("image")], [IMAGE])
     outputs = ann.make_output_tensors([parser.GetNetworkOutputBindingInfo("scores")])
-    with pytest.raises(RuntimeError, match="provided does not match network. Got 0, expected 1: 0"):
+    with pytest.raises(RuntimeError, match=r"does not match network. Got 0, expected 1: 0"):
         runtime.EnqueueWorkload(identifier, [], outputs)
     with pytest.raises(RuntimeError, match=r"No input has the id 5: the network has 0 \('image'\)"):
         runtime.EnqueueWorkload(identifier, [(5, inputs[0][1])], outputs)
-    with pytest.raises(RuntimeError, match="Failed to enqueue workload for network. There is no"):
+    with pytest.raises(RuntimeError, match=r"Failed to enqueue workload for network. There is no"):
         runtime.EnqueueWorkload(9, inputs, outputs)
-    with pytest.raises(RuntimeError, match="Failed to unload network. There is no network with"):
+    with pytest.raises(RuntimeError, match=r"Failed to unload network. There is no network with"):
         runtime.UnloadNetwork(9)
     with pytest.raises(RuntimeError, match="No output has the id 5: the network has 0"):
         runtime.GetOutputTensorInfo(identifier, 5)

@@ -17,9 +17,9 @@ from armnn.runtime import Runtime, default_runtime
 from armnn_compat.threads import taken_options
 
 if TYPE_CHECKING:
+    from armnn import OptimizedNetwork
     from armnn.backends import OptionValue
     from armnn.graph import Network
-    from armnn.optimizer import OptimizedNetwork
     from armnn.runtime import LoadedNetwork
     from armnn_compat.litert.delegates import Delegate
 
@@ -86,7 +86,7 @@ class Preparation:
 
 
 def _print_profile(recorder: Recorder, networks: list[Network], *, events: bool) -> None:
-    """Print the profile, as Arm NN's delegate does at its end."""
+    """Print the profile, as Arm NN's delegate does."""
     recorded = recorder.events if events else ()
     profile = arm_nn_profile(recorded, networks[0] if networks else None)
     sys.stdout.write(json.dumps(profile, indent="\t") + "\n")

@@ -38,7 +38,9 @@ class Built:
         """Return a parsed network; ids are positions."""
         inputs = dict(enumerate(layer.name for layer in network.inputs))
         outputs = dict(enumerate(layer.name for layer in network.outputs))
-        return cls(network, inputs, outputs, infers_shapes)
+        infos = [info for layer in network.layers for info in layer.output_infos]
+        is_open = not all(info.is_static for info in infos)  # until constants are folded
+        return cls(network, inputs, outputs, infers_shapes or is_open)
 
 
 def build(layers: Sequence[IConnectableLayer]) -> Built:

@@ -16,6 +16,7 @@ from armnn_compat.pyarmnn.shapes import TensorInfo
 
 if TYPE_CHECKING:
     from armnn_compat.pyarmnn.tensors import BindingInfo
+from armnn_parser_tflite.description import Description
 
 
 class _Parser:
@@ -32,9 +33,12 @@ class _Parser:
         if not Path(path).is_file():
             raise RuntimeError(f"{self._not_there} {path}: there is no such file")
         with arm_nn_errors():
-            network = armnn.parse(path, suffix=self._suffix)
+            network = self._read(path)
         self._built = Built.of(network, infers_shapes=infers_shapes)
         return INetwork.of(self._built)
+
+    def _read(self, path: str) -> armnn.Network:
+        return armnn.parse(path, suffix=self._suffix)
 
     def _network(self) -> armnn.Network:
         if self._built is None:
@@ -78,6 +82,28 @@ class ITfLiteParser(_Parser):
     def __init__(self, options: TfLiteParserOptions | None = None) -> None:
         super().__init__()
         self._options = TfLiteParserOptions() if options is None else options
+        self._output_shapes: list[tuple[int, ...]] = []
+
+    def _read(self, path: str) -> armnn.Network:
+        """Return the network with the file's shapes.
+
+        Like Arm NN it takes 1 for dimensions that the signature of a shape leaves open.
+        """
+        file = Description(Path(path).read_bytes())
+        tensors = file.main.tensors
+        self._output_shapes = [tensors[index].shape for index in file.main.outputs]
+        shapes = {index: tensors[index].shape for index in file.main.inputs}
+        return armnn.parse(file.resized(shapes), suffix=self._suffix)
+
+    def _output(self, name: str) -> BindingInfo:
+        """Return the binding of an output, with the file's shape."""
+        network = self._network()
+        infos = {}
+        for layer, shape in zip(network.outputs, self._output_shapes, strict=True):
+            (info,) = layer.input_infos
+            assert info is not None  # an output reads a value
+            infos[layer.name] = info if info.is_static else _with_shape(info, shape)
+        return _binding(infos, network.aliases.outputs, name, "output")
 
     def CreateNetworkFromBinaryFile(self, graphFile: str) -> INetwork:
         """Return the network of a file.
@@ -196,6 +222,10 @@ class IDeserializer(_Parser):
         """
         del layerId
         return self._output(name)
+
+
+def _with_shape(info: armnn.TensorInfo, shape: tuple[int, ...]) -> armnn.TensorInfo:
+    return armnn.TensorInfo(shape, info.data_type, info.scales, info.zero_points, info.axis)
 
 
 def _tensor_names(names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
