@@ -33,7 +33,8 @@ FRONTS = [
 
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
-    *("armnn-files", "exporting", "memory", "writing-a-backend", "writing-a-parser"),
+    *("armnn-files", "exporting", "memory", "optimizer-options", "writing-a-backend"),
+    "writing-a-parser",
 ]
 RUN_OTHERWISE = {
     "conformance": "below, with what makes the cases",
