@@ -133,7 +133,7 @@ DEFECTS = {
         "cancels calls",
         'return fail(error, ARMNN_CANCELLED, s->id, "the host asked to stop");',
         "(void)error;",
-        "execute answered 0 when the host stopped the call at question 1",
+        "execute answered 0 when the host stopped the call at its first question",
     ),
     "a deadline is ignored": (
         "sets deadlines",
