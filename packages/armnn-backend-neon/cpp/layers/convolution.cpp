@@ -4,11 +4,13 @@
 
 #include "costs/costs.h"
 #include "layers/lowering/int8.h"
+#include "layers/lowering/pointwise.h"
 #include "layers/lowering/registry.h"
 #include "layers/lowering/windows.h"
 #include "operations/convolution/convolution.h"
 #include "operations/copy/copy.h"
 #include "operations/depthwise/depthwise.h"
+#include "operations/pointwise/elementwise.h"
 #include "operations/quantised/quantised.h"
 #include "operations/winograd/winograd.h"
 
@@ -329,6 +331,62 @@ void lower_convolution_integer(Lowering &l) {
   lower_integer_gemm(l, c.order, c.order, c.windows, layout);
 }
 
+/* Copies the planes of a volume that a plane of the window sees, zeros where it sees padding. */
+TensorId seen_planes(Lowering &l, TensorId volume, const Windows &depth, const Shape &plane, int64_t z) {
+  const int64_t size = elements(plane);
+  const int64_t shift = z * depth.dilation_y - depth.pad_top; /* of the first one */
+  const int64_t first = shift >= 0 ? 0 : ratio_up(-shift, depth.stride_y);
+  const int64_t beyond = depth.height - shift;
+  const int64_t last = beyond <= 0 ? 0 : std::min(depth.output_height, ratio_up(beyond, depth.stride_y));
+  const TensorId seen =
+      l.temporary(ARMNN_FLOAT32, {depth.batch * depth.output_height, plane[0], plane[1], plane[2]});
+  std::vector<TensorId> from;
+  std::vector<CopyBox> boxes;
+  if (first < last) {
+    from.push_back(volume);
+    boxes.push_back({{depth.batch, last - first, size},
+                     {depth.height * size, depth.stride_y * size, 1},
+                     {depth.output_height * size, size, 1},
+                     (first * depth.stride_y + shift) * size,
+                     first * size});
+  }
+  l.add<CopyBoxes>(std::move(from), seen, std::move(boxes), std::vector<std::byte>(sizeof(float)));
+  return seen;
+}
+
+/* The sum of a convolution of images for each plane of the window. */
+void lower_volume_convolution(Lowering &l) {
+  require_floats(l);
+  VolumeWindows v = volume_windows_of(l, ARMNN_CONVOLUTION3D_DATA_LAYOUT_DEFAULT, ARMNN_CONVOLUTION3D_STRIDE_Z_DEFAULT);
+  Windows &w = v.plane;
+  const Shape &window = l.input(1).shape; /* [KD, KH, KW, I, O] */
+  require(window.size() == 5 && window[3] == w.channels, "the weights do not fit to the channels", 1);
+  require(elements(window) > 0, "an empty window is not computed here", 1);
+  require(v.depth.stride_y > 0, "a stride must be at least 1");
+  w.batch = v.depth.batch * v.depth.output_height;
+  w.window_height = window[1];
+  w.window_width = window[2];
+  const int64_t columns = window[4];
+  const WeightLayout layout{window[1] * window[2], window[3] * columns, window[3], columns, columns, 1};
+  const float *weights = l.constant(1, "the weights");
+  const int64_t count = elements(window, 1, 5); /* of a plane's weights */
+  const TensorId volume = l.in(0, v.order);
+  const TensorId bias = bias_of(l);
+  const Shape shape{w.batch, w.output_height, w.output_width, columns};
+  TensorId sum = kNone;
+  for (int64_t z = 0; z < window[0]; ++z) {
+    const bool is_last = z + 1 == window[0];
+    const auto target = [&] { return is_last ? l.out(0, v.order) : l.temporary(ARMNN_FLOAT32, shape); };
+    const TensorId planes = seen_planes(l, volume, v.depth, {w.height, w.width, w.channels}, z);
+    const TensorId own = l.constant_tensor({count}, {weights + z * count, weights + (z + 1) * count});
+    const TensorId made = z == 0 ? target() : l.temporary(ARMNN_FLOAT32, shape);
+    l.add(indirect_convolution({planes, own, z == 0 ? bias : kNone, made}, w, layout));
+    const TensorId before = sum;
+    sum = z == 0 ? made : target();
+    if (z > 0) l.add(combine({before, made, sum, broadcast_of(shape, shape, shape)}, Arithmetic::add));
+  }
+}
+
 void lower_transposed(Lowering &l) {
   require_float_images(l);
   Convolution c = convolution_of(l, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
@@ -350,6 +408,7 @@ void lower_transposed(Lowering &l) {
 std::vector<LayerType> convolution_layers() {
   return {
       {ARMNN_LAYER_CONVOLUTION2D, lower_convolution, lower_int8_convolution},
+      {ARMNN_LAYER_CONVOLUTION3D, lower_volume_convolution},
       {ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution_integer},
       {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise, lower_int8_depthwise},
       {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling of images. */
+/* Pooling of images and volumes. */
 #include "layers/lowering/int8.h"
 #include "layers/lowering/registry.h"
 #include "layers/lowering/windows.h"
@@ -29,6 +29,18 @@ void lower_pooling(Lowering &l) {
   l.add(pool(l.ends(order), windows, pooling, counts_padding(l)));
 }
 
+/* In two steps: a maximum, mean or norm of the planes' ones is that of the box. */
+void lower_volume_pooling(Lowering &l) {
+  require_floats(l);
+  const VolumeWindows v = pooling_volume_windows_of(l);
+  const Pooling pooling = pooling_of(l.integer(ARMNN_PARAMETER(ARMNN_POOLING3D_POOL_TYPE)));
+  const TensorId from = l.in(0, v.order);
+  const TensorId planes =
+      l.temporary(ARMNN_FLOAT32, {v.plane.batch, v.plane.output_height, v.plane.output_width, v.plane.channels});
+  l.add(pool({from, planes}, v.plane, pooling, counts_padding(l)));
+  l.add(pool({planes, l.out(0, v.order)}, v.depth, pooling, counts_padding(l)));
+}
+
 void lower_int8_pooling(Lowering &l) {
   Int8Params params = int8_io_params_of(l);
   const Order order = image_order(l);
@@ -47,6 +59,7 @@ void lower_int8_pooling(Lowering &l) {
 std::vector<LayerType> pooling_layers() {
   return {
       {ARMNN_LAYER_POOLING2D, lower_pooling, lower_int8_pooling},
+      {ARMNN_LAYER_POOLING3D, lower_volume_pooling},
   };
 }
 

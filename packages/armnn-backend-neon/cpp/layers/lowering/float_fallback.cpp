@@ -47,8 +47,8 @@ bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && 
 
 bool has_bias_at(const Layer &layer, size_t i) {
   static const std::vector<std::string> kTypes = {
-      ARMNN_LAYER_CONVOLUTION2D, ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, ARMNN_LAYER_FULLY_CONNECTED,
-      ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D};
+      ARMNN_LAYER_CONVOLUTION2D, ARMNN_LAYER_CONVOLUTION3D, ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D,
+      ARMNN_LAYER_FULLY_CONNECTED, ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D};
   return i == 2 && std::find(kTypes.begin(), kTypes.end(), layer.type) != kTypes.end();
 }
 

@@ -17,4 +17,17 @@ Windows windows_of(const Lowering &lowering, const Order &order,
 /* Those of Pooling2d, whole: a window of no size is the image. */
 Windows pooling_windows_of(const Lowering &lowering, const Order &order);
 
+/* The windows of layers on volumes [N, D, H, W, C]. */
+struct VolumeWindows {
+  Order order; /* in which the layer's data_layout has its channels last */
+  Windows plane; /* over each of the planes [N * D, H, W, C] */
+  Windows depth; /* over planes: [N, D, H' * W', C] with D in the place of the height */
+};
+
+/* All but the sizes of the windows. Refuses other layouts. */
+VolumeWindows volume_windows_of(const Lowering &lowering, int64_t usual_layout, int64_t usual_stride);
+
+/* Those of Pooling3d, whole. */
+VolumeWindows pooling_volume_windows_of(const Lowering &lowering);
+
 }  // namespace cpuacc
