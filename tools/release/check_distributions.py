@@ -20,7 +20,7 @@ PYTEST_PLUGIN = PurePosixPath("armnn_conformance_options.py")
 IN_A_PACKAGE = frozenset(
     {".c", ".cmake", ".h", ".json", ".pc", ".py", ".so", ".template", ".toml"},
 )
-IN_SOURCES = IN_A_PACKAGE - {".so"} | {".cpp", ".map", ".md", ".svg"}
+IN_SOURCES = IN_A_PACKAGE - {".so"} | {".armnn", ".cpp", ".map", ".md", ".svg"}
 REQUIRED = frozenset({"PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"})
 BESIDE_A_PACKAGE = REQUIRED | {".gitignore", "hatch_build.py", "levels.toml"}
 
