@@ -69,6 +69,14 @@ void lower_cast(Lowering &l) {
   l.add(cast(l.ends(l.order(0)), convert));
 }
 
+/* A cast between these types alone. */
+template <armnn_data_type kFrom, armnn_data_type kTo>
+void lower_conversion(Lowering &l) {
+  require(l.input(0).type == kFrom, "the input must be " + std::string(type_name(kFrom)), 0);
+  require(l.output().type == kTo, "the output must be " + std::string(type_name(kTo)));
+  lower_cast(l);
+}
+
 void lower_dynamic_quantise(Lowering &l) {
   require(l.input(0).type == ARMNN_FLOAT32, "the input must be Float32", 0);
   require(l.layer().outputs.size() == 3 && l.output(0).type == ARMNN_UNSIGNED8 && l.output(1).type == ARMNN_FLOAT32 &&
@@ -89,8 +97,8 @@ void lower_dynamic_quantise(Lowering &l) {
 std::vector<LayerType> quantizing_layers() {
   return {
       {ARMNN_LAYER_CAST, lower_cast},
-      {ARMNN_LAYER_CONVERT_FP16_TO_FP32, lower_cast},
-      {ARMNN_LAYER_CONVERT_FP32_TO_FP16, lower_cast},
+      {ARMNN_LAYER_CONVERT_FP16_TO_FP32, lower_conversion<ARMNN_FLOAT16, ARMNN_FLOAT32>},
+      {ARMNN_LAYER_CONVERT_FP32_TO_FP16, lower_conversion<ARMNN_FLOAT32, ARMNN_FLOAT16>},
       {ARMNN_LAYER_DEQUANTIZE, lower_dequantize},
       {ARMNN_LAYER_DYNAMIC_QUANTIZE, lower_dynamic_quantise},
       {ARMNN_LAYER_QUANTIZE, lower_quantize, lower_int8_quantize},
