@@ -29,7 +29,7 @@ def offsets(builder: Any, start: Any, items: list[Any]) -> Any:
 
 
 def tensor(builder: Any, name: str) -> Any:
-    """Return a tensor of [1,2] whose signature leaves the batch open."""
+    """Return a [1,2] tensor whose signature leaves batch open."""
     text, shape = builder.CreateString(name), numbers(builder, [1, 2])
     signature = numbers(builder, [-1, 2])
     tflite.TensorStart(builder)
