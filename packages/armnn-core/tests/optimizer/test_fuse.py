@@ -125,3 +125,19 @@ def test_a_second_run_changes_nothing(participants, make_backend) -> None:
         layer.backend = None
     again = OptimizedNetwork(once, parties, OptimizerOptions())
     assert types(again) == ["Fused"]
+
+
+def test_an_offset_made_of_the_inner_sum_is_not_fused_with_it(
+    participants, make_backend, make_runtime, compute
+) -> None:
+    network = Network("residual")
+    a, b = (network.add_input(name, TensorInfo((2, 3))) for name in ("a", "b"))
+    total = network.add_addition(a, b, name="sum")
+    product = network.add_multiplication(total, network.add_constant(np.float32([2, 3, 4])))
+    offset = network.add_activation(total, function="ReLu", name="offset")
+    network.add_output("y", network.add_addition(product, offset, name="last"))
+    expected = compute(network, X)["y"]
+    optimized = OptimizedNetwork(network, participants(make_backend("A")), OptimizerOptions())
+    assert "Fused" not in types(optimized)
+    y = make_runtime(make_backend("A")).load_model(network, ["A"]).run(X)["y"]
+    np.testing.assert_allclose(y, expected, rtol=1e-6)

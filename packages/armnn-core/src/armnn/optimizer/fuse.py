@@ -18,6 +18,8 @@ from armnn.optimizer.passes._pattern import (
 from armnn.types import BinaryOperation
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from armnn.graph import Layer, Network, Value
     from armnn.optimizer.assign import Assignment
 
@@ -58,7 +60,7 @@ def _fuse(network: Network, layer: Layer, assignment: Assignment) -> bool:
         return False
     first, _, last = found.layers
     both = found.has_other_readers
-    if both and first.output.info != last.output.info:
+    if both and (first.output.info != last.output.info or _needs(found.operands[2:], first)):
         return False
     name = network.unique_name(last.name)
     descriptor = FusedDescriptor(num_output_slots=2 if both else 1)
@@ -80,6 +82,23 @@ def _fuse(network: Network, layer: Layer, assignment: Assignment) -> bool:
         assignment.replace(replaced, (), fused)
     assignment.replace(last, (fused,), fused)
     return True
+
+
+def _needs(values: Iterable[Value], layer: Layer) -> bool:
+    """Return whether values are computed from a layer's output.
+
+    A Fused layer that made that output as well would wait for itself.
+    """
+    waiting = [value.producer for value in values]
+    seen: dict[Layer, None] = {}
+    while waiting:
+        producer = waiting.pop()
+        if producer is layer:
+            return True
+        if producer not in seen:
+            seen[producer] = None
+            waiting += [value.producer for value in producer.inputs if value is not None]
+    return False
 
 
 def _matches(last: Layer) -> list[_AddMulAdd]:

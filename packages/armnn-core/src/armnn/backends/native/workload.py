@@ -192,7 +192,10 @@ class _BoundProgram:
 
         Callbacks find the call by it; the memory of tensors may have moved.
         """
-        table = self.library.tasks if current_control.get() is not None else None
+        control = current_control.get()
+        # A profiled run stays on its thread, by which the events of kernels belong to their layer.
+        may_stop = control is not None and control.profiler is None
+        table = self.library.tasks if may_stop else None
         with watched_call() as (call_id, deadline_ns):
             if table is not None:
                 with NativeTask(table, self, call_id, deadline_ns) as task:
