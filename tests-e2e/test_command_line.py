@@ -134,7 +134,8 @@ def assert_shown(output: str, shown: str) -> None:
         assert printed == comparable(shown)
     # Where the document leaves something out, what it shows is there, in this order.
     rest = iter(printed)
-    assert all(line in rest for line in comparable(shown) if line != "...")
+    missing = [line for line in comparable(shown) if line != "..." and line not in rest]
+    assert missing == [], output
 
 
 def test_the_layers_of_a_profile_add_up_to_the_run(folder: Path) -> None:

@@ -85,7 +85,7 @@ def test_its_own_tests_pass(distribution: Path) -> None:
     assert f"{claimed}[Subtraction-" not in tests.stdout
     refused = "test_what_is_not_claimed_is_refused_with_a_reason"
     assert f"{refused}[Convolution2d] PASSED" in tests.stdout
-    assert "test_additions_are_claimed PASSED" in tests.stdout
+    assert "test_what_is_required_is_claimed[Addition-Float32] PASSED" in tests.stdout
 
 
 def test_it_installs_editable(distribution: Path, tmp_path: Path) -> None:
