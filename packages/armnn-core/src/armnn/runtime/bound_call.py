@@ -7,13 +7,12 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.errors import ClosedError, ExecutionError
-from armnn.runtime.closing import Closing
+from armnn.runtime.closing import Closable, Closing
 from armnn.runtime.deadlines import deadline_of
 from armnn.runtime.tasks import BackendRun, RunTask, ThreadRun
 
@@ -41,7 +40,7 @@ class Turn:
     submit: Callable[[int | None], Task] | None = None
 
 
-class BoundCall:
+class BoundCall(Closable):
     """A prepared call, made by :meth:`LoadedNetwork.bind`.
 
     Calling it runs the network: it reads the bound inputs, writes the bound outputs and returns
@@ -178,17 +177,6 @@ class BoundCall:
         if close is not None:
             _, function, arguments, _ = close
             function(*arguments)
-
-    def __enter__(self) -> BoundCall:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<BoundCall of {self._title}>"

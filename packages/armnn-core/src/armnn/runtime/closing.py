@@ -4,9 +4,25 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Self
 
 from armnn.errors import ClosedError, ClosingError
+
+
+class Closable(ABC):
+    """An object that the end of a ``with`` statement closes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Closing:

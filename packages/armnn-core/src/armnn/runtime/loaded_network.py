@@ -3,36 +3,27 @@
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-import numpy as np
-
-from armnn._arguments import mapping, text
-from armnn.backends.control import CancelToken, RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
-from armnn.optimizer.report import prepared_text
-from armnn.runtime.closing import Closing, Gate
-from armnn.runtime.deadlines import deadline_of
+from armnn.runtime.closing import Closable, Closing, Gate
+from armnn.runtime.facts import NetworkFacts
 from armnn.runtime.imports import Imports
-from armnn.runtime.inputs import ExpectedInputs, RealValues, checked_shape
-from armnn.runtime.outputs import ExpectedOutputs
+from armnn.runtime.ports import Ports
 from armnn.runtime.repeated_runs import RepeatedRuns
-from armnn.runtime.request import check_profiler, check_token
-from armnn.tensor import TensorInfo, format_shape
+from armnn.runtime.watched_runs import checked_control, watched
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from armnn.backends import CreationOptions, ProfilingSink
-    from armnn.optimizer import Report
+    from armnn.backends.control import CancelToken
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.bound_call import BoundCall
     from armnn.runtime.imports import FileMemory
@@ -45,7 +36,7 @@ if TYPE_CHECKING:
     from armnn.types import MemorySource
 
 
-class NetworkOwner(ABC):
+class NetworkOwner(Closable):
     """A runtime, as the networks that it loaded use it.
 
     Attributes:
@@ -73,7 +64,7 @@ class NetworkOwner(ABC):
         """Load a model as another process loaded it."""
 
 
-class LoadedNetwork:
+class LoadedNetwork(NetworkFacts):
     """A loaded network; runtimes make it (``Runtime.load_network``, ``Runtime.load_model``).
 
     Attributes:
@@ -94,60 +85,19 @@ class LoadedNetwork:
         quantize: bool,
         properties: NetworkProperties,
     ) -> None:
-        self.id = network_id
+        super().__init__(network_id, plans)
         self.properties = properties
         self.runtime = runtime
-        self._plans = plans
         self.events = events
         self._origin = origin
-        self._gate = Gate(f"the network {plans.optimized.name!r}")
-        self._aliases = plans.optimized.aliases
+        self._gate = Gate(f"the network {self.name!r}")
+        self._ports = Ports(plans.optimized, quantize=quantize)
+        self._aliases = self._ports.aliases
         self._has_aliases = bool(self._aliases)
-        self._inputs = plans.optimized.inputs
-        self._expected = ExpectedInputs(plans.optimized.name, self._inputs)
+        self._expected = self._ports.inputs
+        self._real = self._ports.real
         self._runs = RepeatedRuns(self._gate, plans)
-        self._real = RealValues(self._inputs, plans.optimized.outputs) if quantize else None
-        names = () if self._real is None else self._real.output_names
-        self._results = ExpectedOutputs(plans.optimized.name, plans.optimized.outputs, names)
         self._bound: WeakSet[BoundCall] = WeakSet()
-
-    @property
-    def name(self) -> str:
-        """The name of the network."""
-        return self._plans.optimized.name
-
-    @property
-    def inputs(self) -> dict[str, TensorInfo]:
-        """The inputs by name; open dimensions are None or named.
-
-        Of a TensorFlow Lite file with signatures they are found by the names of their tensors, too.
-        """
-        return Aliased(self._inputs, self._aliases.inputs)
-
-    @property
-    def outputs(self) -> dict[str, TensorInfo]:
-        """The outputs by name; see :attr:`inputs`."""
-        return Aliased(self._plans.optimized.outputs, self._aliases.outputs)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What the model's file says about itself."""
-        return self._plans.optimized.metadata
-
-    @property
-    def report(self) -> Report:
-        """Each layer's backend, with reasons, of all kept plans."""
-        return self._plans.report
-
-    @property
-    def profiler(self) -> ProfilingSink | None:
-        """Where its phases are recorded; see ``OptimizedNetwork.profiler``."""
-        return self._plans.optimized.participants.profiler
-
-    @property
-    def arena_bytes(self) -> int:
-        """The working memory of one run with the largest plan."""
-        return max((plan.arena_bytes for plan in self._plans.plans), default=0)
 
     def run(
         self,
@@ -187,7 +137,7 @@ class LoadedNetwork:
         if self._has_aliases:
             inputs = first_names(inputs, self._aliases.inputs)
         if outputs is not None:
-            outputs = self._checked_targets(outputs)
+            outputs = self._ports.targets(outputs)
         if type(imported) is not tuple or imported:  # () is the default
             watched = any(each is not None for each in (timeout, cancel, profiler))
             written = self._imports.run(imported, inputs, outputs, is_watched=watched)
@@ -278,9 +228,9 @@ class LoadedNetwork:
         """
         self._expected.check_mapping(inputs)
         inputs = first_names(inputs, self._aliases.inputs)
-        targets = {} if outputs is None else self._checked_targets(outputs)
+        targets = {} if outputs is None else self._ports.targets(outputs)
         if states is not None:
-            states = self._named_states(states)
+            states = self._ports.states(states)
         return self._bind(inputs, targets, states, {})
 
     def import_inputs(
@@ -306,10 +256,7 @@ class LoadedNetwork:
             MemoryImportError: The source is not known, or the memory cannot be mapped.
             InvalidArgumentError: An input is not known, or its memory does not fit.
         """
-        self._expected.check_mapping(inputs)
-        given = first_names(inputs, self._aliases.inputs)
-        self._expected.check_known(given)
-        return self._imports.add("input", given, source)
+        return self._imports.add("input", self._ports.imported_inputs(inputs), source)
 
     def import_outputs(
         self,
@@ -321,12 +268,7 @@ class LoadedNetwork:
 
         (Arm NN: ``ImportOutputs``.) See :meth:`import_inputs`.
         """
-        self._results.check_mapping(outputs)
-        given = first_names(outputs, self._aliases.outputs)
-        self._results.check_known(given)
-        arrays = {name: each for name, each in given.items() if isinstance(each, np.ndarray)}
-        self._results.check(arrays)
-        return self._imports.add("output", given, source)
+        return self._imports.add("output", self._ports.imported_outputs(outputs), source)
 
     def forget_imports(self, ids: Collection[int]) -> None:
         """Drop imported memory (Arm NN: ``ClearImportedInputs``).
@@ -346,13 +288,10 @@ class LoadedNetwork:
         Raises:
             InvalidArgumentError: A shape or an array is missing or does not fit.
         """
-        self._expected.check_mapping(shapes)
-        shapes = first_names(shapes, self._aliases.inputs)
-        self._expected.check_known(shapes)
-        arrays = {name: self._example(name, shapes.get(name)) for name in self._inputs}
+        examples = self._ports.examples(shapes)
         self._runs.release()
         with self._gate:
-            self._plans.prepare(self._expected.checked(arrays))
+            self._plans.prepare(examples)
 
     def unload(self) -> None:
         """Refuse new runs, wait for running ones, drop the network."""
@@ -372,13 +311,6 @@ class LoadedNetwork:
                 "use load_model() with a path"
             )
         return self.runtime.load_again, (self._origin,)
-
-    def __str__(self) -> str:
-        title = repr(self).strip("<>")
-        return prepared_text(title, self.inputs, self.report, self.outputs)
-
-    def __repr__(self) -> str:
-        return f"<LoadedNetwork {self.id} {self.name!r}>"
 
     def close(self) -> bool:
         """Refuse new runs, wait for running ones, drop the plans.
@@ -422,20 +354,8 @@ class LoadedNetwork:
     @cached_property
     def _imports(self) -> Imports:
         optimized, converts = self._plans.optimized, self._real is not None
-        infos = {"input": self._inputs, "output": optimized.outputs}
+        infos = {"input": optimized.inputs, "output": optimized.outputs}
         return Imports(self.name, infos, self.properties, converts, self._bind)
-
-    def _checked_targets(self, outputs: Targets) -> Targets:
-        self._results.check_mapping(outputs)
-        targets = first_names(outputs, self._aliases.outputs)
-        self._results.check(targets)
-        return targets
-
-    def _named_states(self, states: Mapping[str, str]) -> dict[str, str]:
-        expected = "a mapping from names of inputs to those of outputs"
-        given = first_names(mapping(states, "states", expected), self._aliases.inputs)
-        made = {name: text(out, f"the output of the state {name!r}") for name, out in given.items()}
-        return {name: self._aliases.outputs.get(out, out) for name, out in made.items()}
 
     def _run_watched(
         self,
@@ -445,37 +365,9 @@ class LoadedNetwork:
         cancel: CancelToken | None,
         profiler: ProfilingSink | None,
     ) -> dict[str, NDArray[Any]]:
-        check_token(cancel)
-        check_profiler(profiler)
-        start, deadline = time.perf_counter_ns(), deadline_of(timeout)
+        control = checked_control(timeout, cancel, profiler)
         self._runs.release()  # so that this run takes a context that there is
-        with self._gate, ExitStack() as stack:
-            if profiler is not None:
-                everyone = self._plans.optimized.participants.all
-                contexts = [each.backend.create_profiling_context(profiler) for each in everyone]
-                for context in contexts:
-                    if context is not None:
-                        context.begin_run(self.id)
-                        stack.callback(context.end_run, self.id)
-            outputs = self._plans.run(arrays, RunControl(deadline, cancel, profiler), targets)
-        if profiler is not None:
-            profiler.event("run", start, time.perf_counter_ns(), category="run")
-        return outputs
-
-    def _example(self, name: str, said: Sequence[int] | NDArray[Any] | None) -> NDArray[Any]:
-        """Return an input's data, or zeros of its shape."""
-        info = self._inputs[name]
-        if isinstance(said, np.ndarray):
-            return said
-        if name in self._plans.optimized.value_inputs:
-            raise InvalidArgumentError(
-                f"the data of the input {name!r} ({info}) decides how the network is prepared: "
-                "expected an array in the place of its shape"
-            )
-        if said is None and not info.is_static:
-            raise InvalidArgumentError(
-                f"the input {name!r} needs a shape: its own {format_shape(info.shape)} is not "
-                "known in full"
-            )
-        shape = info.static_shape if said is None else checked_shape(said, name)
-        return np.broadcast_to(np.zeros((), info.data_type.numpy_dtype), shape)
+        plans = self._plans
+        with self._gate:
+            run = partial(plans.run, arrays, control, targets)
+            return watched(run, self.id, plans.optimized.participants, control)

@@ -5,35 +5,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from armnn.backends import (
     ASYNC_EXECUTION,
-    HOST_FACTORY_ID,
-    ArrayHandle,
     AsyncExecution,
     HostAllocator,
     TensorHandle,
     Workload,
 )
-from armnn.backends.memory import HOST_SOURCES
 from armnn.errors import BackendError
-from armnn.optimizer.boundaries import owner
 from armnn.optimizer.observe import Observation
+from armnn.runtime.arenas import plan_arenas
 from armnn.runtime.binding import Binding, DirectTensors, direct_tensors, steps_after
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import ExecutionContext
-from armnn.runtime.handles import (
-    ComputedHandle,
-    CopyWorkload,
-    allocated,
-    constant_handle,
-    handle_at,
-)
+from armnn.runtime.handles import CopyWorkload, allocated
 from armnn.runtime.lifetimes import lifetimes
-from armnn.runtime.memory import Block, Layout
+from armnn.runtime.placing import TensorHandles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,27 +34,9 @@ if TYPE_CHECKING:
     from armnn.optimizer import Candidate, Participants, Prepared
     from armnn.runtime.observed import TensorSink
     from armnn.runtime.strategies import MemoryStrategies
-    from armnn.types import MemorySource
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arena:
-    """The working memory of one backend in one context.
-
-    Attributes:
-        values: The tensors in it.
-        scratch: The layers with scratch memory in it, after the tensors.
-        layout: Where.
-        allocator: Where the memory comes from.
-    """
-
-    values: tuple[Value, ...]
-    scratch: tuple[Layer, ...]
-    layout: Layout
-    allocator: Allocator
 
 
 class Plan:
@@ -95,9 +67,16 @@ class Plan:
             for layer in self._order
             if layer.backend is not None or isinstance(layer.compiled, Observation)
         }
-        self._constants = self._place_constants()
+        self._handles = TensorHandles(prepared.placement, participants.factories, self._order)
         self._lifetimes = lifetimes(self._order)
-        self.arenas = self._plan_arenas(allocators, strategies)
+        self.arenas = plan_arenas(
+            self._lifetimes,
+            filter(self._handles.is_in_arena, self._lifetimes),
+            self._order,
+            self._workloads,
+            strategies,
+            lambda backend_id: self._allocator(backend_id, allocators),
+        )
         self._pool: deque[ExecutionContext] = deque()
         self._closed = False
 
@@ -129,7 +108,7 @@ class Plan:
         Its shapes are known in full. The names of what each run copies come with it.
         """
         network = self.prepared.network
-        direct = direct_tensors(network, binding, self._lifetimes, self._stand_on)
+        direct = direct_tensors(network, binding, self._lifetimes, self._handles.on_array)
         return self._make_context(binding, direct), direct.copied(network)
 
     def release(self, context: ExecutionContext) -> None:
@@ -172,56 +151,6 @@ class Plan:
                 "which does not take part; name it in backends="
             ) from None
 
-    def _place_constants(self) -> dict[tuple[Value, str], TensorHandle]:
-        """Put each constant into the memory that its readers need."""
-        placed: dict[tuple[Value, str], TensorHandle] = {}
-        for layer in self._order:
-            factory = self._constant_factory(layer)
-            for value in layer.inputs:
-                if value is None or value.constant is None or (value, factory) in placed:
-                    continue
-                host = constant_handle(value)
-                handle: TensorHandle = host
-                if factory != HOST_FACTORY_ID:
-                    handle = self._participants.factories[factory].create(value.info, None)
-                    CopyWorkload().bind([host], [handle])()
-                placed[value, factory] = handle
-        return placed
-
-    def _constant_factory(self, layer: Layer) -> str:
-        preferences = self.prepared.placement.preferences(layer)
-        return HOST_FACTORY_ID if HOST_FACTORY_ID in preferences else preferences[0]
-
-    def _plan_arenas(
-        self, allocators: Mapping[str, Allocator], strategies: MemoryStrategies
-    ) -> dict[str, Arena]:
-        """Lay out the host tensors, in one arena per backend."""
-        owned: dict[str, list[Value]] = {}
-        for value in self._lifetimes:
-            if self._lies_in_arena(value):
-                owned.setdefault(owner(value), []).append(value)
-        scratch: dict[str, list[tuple[Layer, Block]]] = {}
-        for index, layer in enumerate(self._order):
-            size = self._workloads[layer].scratch_bytes if layer in self._workloads else 0
-            if size:
-                block = Block(index, index, size)
-                scratch.setdefault(layer.backend or "", []).append((layer, block))
-        arenas: dict[str, Arena] = {}
-        for backend_id in dict.fromkeys((*owned, *scratch)):
-            values, beside = owned.get(backend_id, []), scratch.get(backend_id, [])
-            blocks = [Block(*self._lifetimes[value], value.info.size_bytes) for value in values]
-            blocks += [block for _, block in beside]
-            layers = tuple(layer for layer, _ in beside)
-            layout = strategies.place(backend_id, blocks)
-            arenas[backend_id] = Arena(
-                tuple(values), layers, layout, self._allocator(backend_id, allocators)
-            )
-        return arenas
-
-    def _lies_in_arena(self, value: Value) -> bool:
-        factory = self.prepared.placement.factories[value]
-        return factory == HOST_FACTORY_ID and value.info.is_static
-
     def _allocator(self, backend_id: str, allocators: Mapping[str, Allocator]) -> Allocator:
         if backend_id in allocators:
             return allocators[backend_id]
@@ -245,21 +174,15 @@ class Plan:
         handles: dict[Value, TensorHandle] = {}
         scratch: dict[Layer, NDArray[np.uint8]] = {}
         for arena, (_, block) in zip(self.arenas.values(), memory, strict=True):
-            source = arena.allocator.memory_source
-            offsets = iter(arena.layout.offsets)  # of the tensors, then of the scratch memory
-            for value, offset in zip(arena.values, offsets, strict=False):
-                handles[value] = handle_at(block, offset, value.info, source)
-            for layer, offset in zip(arena.scratch, offsets, strict=True):
-                size = self._workloads[layer].scratch_bytes
-                scratch[layer] = block[offset : offset + size]
+            arena.place(block, handles, scratch)
         steps: list[tuple[Layer, Step]] = []
         if binding is not None and direct is not None:
             handles.update(direct.handles)
             steps += self._steps_before(binding, direct, handles, managers)
         for layer in self._order:
-            self._make_handles(layer, handles, managers)
-            if layer in self._workloads and not self._is_imported(layer, handles):
-                inputs = [self._input_handle(layer, v, handles) for v in layer.inputs]
+            self._handles.add_outputs(layer, handles, managers)
+            if layer in self._workloads and not self._handles.import_output(layer, handles):
+                inputs = [self._handles.of_input(layer, v, handles) for v in layer.inputs]
                 outputs = [handles[value] for value in layer.outputs]
                 workload = self._workloads[layer]
                 if layer in scratch:
@@ -269,7 +192,8 @@ class Plan:
                 steps.append((layer, step))
         network = self.prepared.network
         made = {
-            layer: self._input_handle(layer, layer.inputs[0], handles) for layer in network.outputs
+            layer: self._handles.of_input(layer, layer.inputs[0], handles)
+            for layer in network.outputs
         }
         if binding is not None and direct is not None:
             steps += steps_after(binding.outputs, made, direct.outputs)
@@ -302,63 +226,8 @@ class Plan:
         """Return steps that copy a caller's arrays into inputs."""
         steps: list[tuple[Layer, Step]] = []
         for layer in self.prepared.network.inputs:
-            self._make_handles(layer, handles, managers)
+            self._handles.add_outputs(layer, handles, managers)
             if layer.name not in direct.inputs:
                 copy = partial(handles[layer.output].copy_from, binding.inputs[layer.name])
                 steps.append((layer, copy))
         return steps
-
-    def _stand_on(
-        self, value: Value, array: NDArray[Any], source: MemorySource
-    ) -> TensorHandle | None:
-        """Return a tensor's handle on an array, if possible."""
-        given = ArrayHandle(value.info, array, source)
-        if self._lies_in_arena(value):
-            return given if source in HOST_SOURCES else None
-        factory = self._participants.factories.import_factory(
-            self.prepared.placement.factories[value]
-        )
-        if factory is None or source not in factory.import_sources or not value.info.is_static:
-            return None
-        return factory.import_memory(value.info, given)
-
-    def _make_handles(
-        self,
-        layer: Layer,
-        handles: dict[Value, TensorHandle],
-        managers: Mapping[str, MemoryManager],
-    ) -> None:
-        """Make the handles of a layer's outputs outside of arenas."""
-        for value in () if layer.data is not None else layer.outputs:
-            if value in handles:
-                continue
-            factory = self.prepared.placement.factories[value]
-            if factory == HOST_FACTORY_ID:
-                handles[value] = ComputedHandle(value.info)
-            else:
-                handles[value] = self._participants.factories[factory].create(
-                    value.info, managers.get(owner(value))
-                )
-
-    def _is_imported(self, layer: Layer, handles: dict[Value, TensorHandle]) -> bool:
-        """Import the input's memory for the output, if possible."""
-        if layer.type != "MemImport" or layer.inputs[0] is None:
-            return False
-        factories, placed = self._participants.factories, self.prepared.placement.factories
-        factory = factories.import_factory(placed[layer.output])
-        if factory is None:
-            return False
-        imported = factory.import_memory(layer.output.info, handles[layer.inputs[0]])
-        if imported is None:
-            return False
-        handles[layer.output] = imported
-        return True
-
-    def _input_handle(
-        self, layer: Layer, value: Value | None, handles: Mapping[Value, TensorHandle]
-    ) -> TensorHandle | None:
-        if value is None:
-            return None
-        if value.constant is None:
-            return handles[value]
-        return self._constants[value, self._constant_factory(layer)]

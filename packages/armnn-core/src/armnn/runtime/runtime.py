@@ -253,12 +253,6 @@ class Runtime(NetworkOwner):
         closing.step(self._backends.close)
         closing.end()
 
-    def __enter__(self) -> Runtime:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # -- inside ---------------------------------------------------------------------------------
 
     def _optimized(

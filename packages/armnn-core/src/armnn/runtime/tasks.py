@@ -7,10 +7,10 @@ import os
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from armnn.errors import CancelledError, DeadlineExceededError
+from armnn.runtime.closing import Closable
 from armnn.runtime.deadlines import seconds_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Underway(Protocol):
         ...
 
 
-class RunTask:
+class RunTask(Closable):
     """A submitted run (``submit``), for one thread at a time.
 
     Until it has ended, its inputs and outputs are its own. ``await task`` gives the outputs, too.
@@ -111,17 +111,6 @@ class RunTask:
         # Who awaits may be cancelled; the run and its arrays are still in use then.
         yield from asyncio.shield(ended).__await__()
         return self.result()
-
-    def __enter__(self) -> RunTask:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         self.close()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The facts about a loaded network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.graph import Aliased
+from armnn.optimizer.report import prepared_text
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingSink
+    from armnn.optimizer import Report
+    from armnn.runtime.plans import NetworkPlans
+    from armnn.tensor import TensorInfo
+
+
+class NetworkFacts:
+    """What a loaded network is: its tensors, report and memory.
+
+    Attributes:
+        id: The NetworkId, unique in its runtime.
+    """
+
+    def __init__(self, network_id: int, plans: NetworkPlans) -> None:
+        self.id = network_id
+        self._plans = plans
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self._plans.optimized.name
+
+    @property
+    def inputs(self) -> dict[str, TensorInfo]:
+        """The inputs by name; open dimensions are None or named.
+
+        Of a TensorFlow Lite file with signatures they are found by the names of their tensors, too.
+        """
+        optimized = self._plans.optimized
+        return Aliased(optimized.inputs, optimized.aliases.inputs)
+
+    @property
+    def outputs(self) -> dict[str, TensorInfo]:
+        """The outputs by name; see :attr:`inputs`."""
+        optimized = self._plans.optimized
+        return Aliased(optimized.outputs, optimized.aliases.outputs)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model's file says about itself."""
+        return self._plans.optimized.metadata
+
+    @property
+    def report(self) -> Report:
+        """Each layer's backend, with reasons, of all kept plans."""
+        return self._plans.report
+
+    @property
+    def profiler(self) -> ProfilingSink | None:
+        """Where its phases are recorded; see ``OptimizedNetwork.profiler``."""
+        return self._plans.optimized.participants.profiler
+
+    @property
+    def arena_bytes(self) -> int:
+        """The working memory of one run with the largest plan."""
+        return max((plan.arena_bytes for plan in self._plans.plans), default=0)
+
+    def __str__(self) -> str:
+        title = repr(self).strip("<>")
+        return prepared_text(title, self.inputs, self.report, self.outputs)
+
+    def __repr__(self) -> str:
+        return f"<LoadedNetwork {self.id} {self.name!r}>"

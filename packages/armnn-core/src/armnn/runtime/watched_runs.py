@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Runs that callers watch or limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
+
+from armnn.backends.control import CancelToken, RunControl
+from armnn.runtime.deadlines import deadline_of
+from armnn.runtime.request import check_profiler, check_token
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingSink
+    from armnn.optimizer import Participants
+
+_Made = TypeVar("_Made")
+
+
+def checked_control(
+    timeout: float | None, cancel: CancelToken | None, profiler: ProfilingSink | None
+) -> RunControl:
+    """Return what a caller watches or limits.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind.
+    """
+    check_token(cancel)
+    check_profiler(profiler)
+    return RunControl(deadline_of(timeout), cancel, profiler)
+
+
+def watched(
+    run: Callable[[], _Made], network_id: int, participants: Participants, control: RunControl
+) -> _Made:
+    """Run a network; tell the profiler and profiling contexts.
+
+    Args:
+        run: Runs the network.
+        network_id: Its id, for the contexts.
+        participants: Whose contexts are told.
+        control: What the caller watches or limits.
+    """
+    profiler = control.profiler
+    if profiler is None:
+        return run()
+    start = time.perf_counter_ns()
+    with ExitStack() as stack:
+        for each in participants.all:
+            context = each.backend.create_profiling_context(profiler)
+            if context is not None:
+                context.begin_run(network_id)
+                stack.callback(context.end_run, network_id)
+        made = run()
+    profiler.event("run", start, time.perf_counter_ns(), category="run")
+    return made
