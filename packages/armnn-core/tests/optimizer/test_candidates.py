@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backends' answers about networks, and about replacing layers."""
+"""Backends' answers about networks."""
 
 from __future__ import annotations
 
@@ -8,95 +8,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asked_backend import Asked
 
-from armnn import ActivationFunction, DataType, TensorInfo
+from armnn import ActivationFunction, TensorInfo
 from armnn.backends import (
     SUPPORTED,
-    BackendVersion,
     ModelContext,
     OptimizationViews,
     SubgraphView,
     Substitution,
     Support,
 )
-from armnn.backends.base import NetworkBackend
 from armnn.errors import BackendError
 from armnn.graph import Layer, Network
 from armnn.layers import _versions
 from armnn.layers.activation import ActivationDescriptor
 from armnn.optimizer import OptimizedNetwork, OptimizerOptions
-from armnn.optimizer.candidates import Candidate, FoldPermission, NetworkAnswers
-
-
-def floor(network: Network, name: str) -> Layer:
-    return network.add("Floor", [np.zeros(3, np.float32)], name=name)
-
-
-def takes(make_backend, participants, *refused: str, hint: str | None = None) -> bool:
-    """Return whether backends A, B, ... permit a replacement.
-
-    Each refuses what is named "old", "new" or both.
-    """
-    kinds = [
-        make_backend(chr(ord("A") + index), dict.fromkeys(names.split(), "not here"))
-        for index, names in enumerate(refused)
-    ]
-    candidates = participants(*kinds).candidates
-    stored = Network()
-    successor = floor(stored, "new")
-    successor.backend_hint = hint
-    permission = FoldPermission(candidates[:2], candidates[2:])
-    return successor in permission(stored, lambda _, real: floor(real, "old"))
-
-
-@pytest.fixture(autouse=True)
-def _floors(meanings, monkeypatch) -> None:
-    monkeypatch.setitem(meanings, "Floor", lambda _, x: np.floor(x))
-
-
-def test_the_first_backend_that_takes_either_decides(make_backend, participants) -> None:
-    assert takes(make_backend, participants, "", "new")
-    assert not takes(make_backend, participants, "new", "")
-    assert takes(make_backend, participants, "new old", "")
-    assert not takes(make_backend, participants, "new old", "new old")
-
-
-def test_a_hint_comes_first(make_backend, participants) -> None:
-    assert not takes(make_backend, participants, "", "", "new", hint="C")
-    assert takes(make_backend, participants, "", "", "new old", hint="C")
-    assert takes(make_backend, participants, "new", "", "", hint="C")
-    assert not takes(make_backend, participants, "new", "", "", hint="D")
-
+from armnn.optimizer.candidates import Candidate, NetworkAnswers
 
 INFO = TensorInfo((2,))
-STORED = TensorInfo((2,), DataType.QASYMM_S8, 0.5, 3)
-
-
-class Asked(NetworkBackend):
-    """Takes all layers but those with reasons, and records queries."""
-
-    id = "Asked"
-    api_version = BackendVersion(1, 0)
-
-    def __init__(self, **reasons: str) -> None:
-        self.reasons = reasons
-        self.queries: list[list[str]] = []
-        self.questions: list[str] = []
-
-    def query(self, view: SubgraphView, model: ModelContext) -> Sequence[Support]:
-        self.queries.append([each.name for each in view.layers])
-        return [self._answer(each) for each in view.layers]
-
-    def supports(self, layer: Layer, model: ModelContext) -> Support:
-        self.questions.append(layer.name)
-        return self._answer(layer)
-
-    def _answer(self, layer: Layer) -> Support:
-        reason = self.reasons.get(layer.name)
-        return SUPPORTED if reason is None else Support.no(reason)
-
-    def create_workload(self, layer: Layer, model: ModelContext) -> Any:
-        raise NotImplementedError
 
 
 def relus(*names: str) -> Network:
@@ -217,43 +147,3 @@ def test_an_answer_that_does_not_hold_any_more_is_not_used(make_backend, partici
     optimized = OptimizedNetwork(network, parties, OptimizerOptions(rewrite=False))
     rows = {row.layer: (row.backend, row.reason) for row in optimized.report}
     assert rows["add"] == ("Third", "First: no; Second: no constants")
-
-
-class NoStored(Asked):
-    """Refuses layers on stored values by name, and compiles nothing."""
-
-    def _answer(self, layer: Layer) -> Support:
-        stored = layer.type == "Activation" and layer.output.info.is_quantized
-        return super()._answer(layer) if stored else SUPPORTED
-
-
-def quantised_relus(*names: str) -> Network:
-    network = Network("relus")
-    value = network.add_input("x", STORED)
-    for name in names:
-        real = network.add_dequantize(value, name=f"{name}/real")
-        made = network.add_activation(real, function=ActivationFunction.TANH, name=name)
-        value = network.add_quantize(made, name=f"{name}/stored", output=STORED)
-    network.add_output("y", value)
-    return network
-
-
-@pytest.mark.parametrize(
-    ("refused", "queries"),
-    [
-        # The layers on stored values, then the network.
-        ("", [["a", "b", "c"], ["a", "b", "c"]]),
-        # Between the two, the refused layers on floats.
-        ("b", [["a", "b", "c"], ["b"], ["a", "b/real", "b", "b/stored", "c"]]),
-    ],
-)
-def test_a_quantised_network_is_asked_about_at_once(refused, queries, participants) -> None:
-    class Backend(NoStored):
-        def __init__(self) -> None:
-            super().__init__(**{refused: "of floats only"})
-
-    parties = participants(Backend)
-    optimized = OptimizedNetwork(quantised_relus("a", "b", "c"), parties, OptimizerOptions())
-    (backend,) = [candidate.backend for candidate in parties.candidates]
-    assert (backend.queries, backend.questions) == (queries, [])
-    assert [row.layer for row in optimized.report] == queries[-1]

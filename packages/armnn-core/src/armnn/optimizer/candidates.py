@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,16 +12,14 @@ import numpy as np
 from armnn.backends import ArrayHandle, SubgraphView, Support
 from armnn.backends.base import NetworkBackend
 from armnn.errors import ArmnnError, BackendError
-from armnn.graph import Network
 from armnn.layers import required_api
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Backend, ModelContext
-    from armnn.graph import Layer, Value
+    from armnn.graph import Layer, Network, Value
     from armnn.layers import Descriptor
-    from armnn.optimizer.passes.fold_quantization import Present
     from armnn.tensor import TensorInfo
 
 
@@ -171,72 +169,6 @@ class Evaluator:
             if candidate.supports(layer):
                 return _compute(candidate, layer)
         return None
-
-
-class FoldPermission:
-    """Which layers on stored values may replace layers on floats.
-
-    The first backend that computes either of the two decides.
-    """
-
-    def __init__(
-        self,
-        candidates: Sequence[Candidate],
-        named: Sequence[Candidate] = (),
-        refused: set[Hashable] | None = None,
-    ) -> None:
-        """Ask no backend yet.
-
-        Args:
-            candidates: The backends in the order of preference.
-            named: Further backends that hints may name.
-            refused: What was refused before, about which no backend is asked again; grows.
-        """
-        self._candidates = tuple(candidates)
-        self._named = {candidate.id: candidate for candidate in (*named, *candidates)}
-        self._refused = set[Hashable]() if refused is None else refused
-
-    def __call__(self, stored: Network, present: Present) -> Collection[Layer]:
-        """Return the layers of ``stored`` that may replace others.
-
-        Each backend is asked once about them, and once about those that it would otherwise compute
-        instead, where it refuses some.
-
-        Args:
-            stored: The layers that would come, each alone, with the hints of the present ones.
-            present: Adds the layer that would be replaced by a layer of ``stored`` to a network.
-        """
-        kernels = (each for each in stored.layers if not each.spec.no_kernel)
-        successors = [each for each in kernels if _trait_of(each) not in self._refused]
-        answers, real = NetworkAnswers(stored, successors), Network("")
-        ranked = {each: self._ranked(each) for each in successors}
-        presents = {
-            each: present(each, real)
-            for each, order in ranked.items()
-            if not all(answers.of(first, each) for first in order[:1])
-        }
-        old = NetworkAnswers(real, presents.values())
-
-        def may_come(layer: Layer) -> bool:
-            for candidate in ranked[layer]:
-                if answers.of(candidate, layer):
-                    return True
-                if old.of(candidate, presents[layer]):
-                    return False
-            return False
-
-        accepted = {each for each in successors if may_come(each)}
-        self._refused.update(_trait_of(each) for each in successors if each not in accepted)
-        return accepted
-
-    def _ranked(self, layer: Layer) -> tuple[Candidate, ...]:
-        hinted = self._named.get(layer.backend_hint or "")
-        return self._candidates if hinted is None else (hinted, *self._candidates)
-
-
-def _trait_of(layer: Layer) -> Hashable:
-    """Return what recognises a layer in copies of its network."""
-    return layer.name, layer.descriptor, layer.input_infos, layer.output_infos
 
 
 def _compute(candidate: Candidate, layer: Layer) -> Sequence[NDArray[Any]]:

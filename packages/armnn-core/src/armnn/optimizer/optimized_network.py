@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from armnn.graph.text import layer_lines
+from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.phases import (
     Prepared,
     prepare_network,
@@ -16,14 +17,17 @@ from armnn.optimizer.report import Report, prepared_text
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
 from armnn.tensor import TensorInfo, completed_shape, format_shape
+from armnn.types import QuantizedArithmetic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
+    from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
+    from armnn.optimizer.passes.fold_quantization import Accepts
 
 
 class OptimizedNetwork:
@@ -61,20 +65,47 @@ class OptimizedNetwork:
         self.participants = participants
         self.options = options
         self.constants = SharedConstants() if constants is None else constants
-        source = network if may_change else network.clone()
-        self._source = prepare_network(source, participants, options)
-        if may_change and self._source is not source:
-            source.clear()
-        self.constants.add(self._source)
         self.aliases = network.aliases
         self._declared = dict(network.declared_shapes)
-        self.value_inputs = value_inputs(self._source)
         self._static: Prepared | None = None
-        if self.is_static:
-            shapes = {name: info.static_shape for name, info in self.inputs.items()}
-            self._static = self._prepare(shapes, {}, may_change=may_change)
-            if self._static.segments.rest is None:
-                self._source = self._static.network  # without what went into compiled programs
+        source = network if may_change else network.clone()
+        if not _may_fold_all(source, options):
+            self._prepare_source(source, participants.fold_permission(), may_change=may_change)
+            return
+        spare = source.clone()
+        trial = participants.fold_trial()
+        try:
+            self._prepare_source(source, trial, trial, may_change=may_change)
+        except FoldsRefused as refusal:
+            permission = participants.fold_permission(refusal.refused)
+            self._prepare_source(spare, permission, may_change=may_change)
+
+    def _prepare_source(
+        self,
+        source: Network,
+        folds: Accepts,
+        trial: FoldTrial | None = None,
+        *,
+        may_change: bool,
+    ) -> None:
+        """Prepare a network, and its only specialisation if so.
+
+        Raises:
+            FoldsRefused: The trial failed.
+        """
+        self._source = prepare_network(source, self.participants, self.options, folds)
+        if may_change and self._source is not source:
+            source.clear()
+        self.value_inputs = value_inputs(self._source)
+        if trial is not None and not self.is_static:
+            raise FoldsRefused(None)  # values decide about shapes: there is nothing to ask about
+        self.constants.add(self._source)
+        if not self.is_static:
+            return
+        shapes = {name: info.static_shape for name, info in self.inputs.items()}
+        self._static = self._prepare(shapes, {}, may_change=may_change, trial=trial)
+        if self._static.segments.rest is None:
+            self._source = self._static.network  # without what went into compiled programs
 
     @property
     def name(self) -> str:
@@ -171,6 +202,7 @@ class OptimizedNetwork:
         values: Mapping[str, NDArray[Any]],
         *,
         may_change: bool = False,
+        trial: FoldTrial | None = None,
     ) -> Prepared:
         label = "" if self.is_static else describe(shapes, values)
         return prepare_specialisation(
@@ -182,7 +214,19 @@ class OptimizedNetwork:
             self.constants,
             label,
             may_change=may_change,
+            trial=trial,
         )
+
+
+def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:
+    """Return whether layers on stored values may come unasked.
+
+    The backends are asked about the whole network then, which needs its shapes.
+    """
+    if not options.rewrite or network.quantized_arithmetic is not QuantizedArithmetic.REAL:
+        return False
+    quantises = any(layer.type == "Quantize" for layer in network.layers)
+    return quantises and all(layer.output.info.is_static for layer in network.inputs)
 
 
 def describe(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]) -> str:

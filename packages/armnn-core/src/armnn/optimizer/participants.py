@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from armnn.optimizer.candidates import Candidate, FoldPermission
+from armnn.optimizer.folds import FoldPermission, FoldTrial
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
+    from armnn.optimizer.candidates import Candidate
     from armnn.types import MemorySource, QuantizedArithmetic
 
 
@@ -46,9 +47,17 @@ class Participants:
         """Every backend that a layer may end up on."""
         return (*self.candidates, *self.named)
 
-    def fold_permission(self) -> FoldPermission:
-        """Return who decides about layers on stored values."""
-        return FoldPermission(self.candidates, self.named, self.refused_folds)
+    def fold_permission(self, doubtful: Collection[Hashable] | None = None) -> FoldPermission:
+        """Return who decides about layers on stored values.
+
+        Args:
+            doubtful: What the preferred backend refused in a trial; None if there was none.
+        """
+        return FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)
+
+    def fold_trial(self) -> FoldTrial:
+        """Return a permission for all folds, to be confirmed."""
+        return FoldTrial(self.candidates, self.named)
 
     def preferred(self, layers: Sequence[Layer]) -> Layer | None:
         """Return the first layer that the most preferred backend runs.

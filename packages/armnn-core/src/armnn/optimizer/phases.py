@@ -21,6 +21,7 @@ from armnn.optimizer.boundaries import Placement, place_tensors
 from armnn.optimizer.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.conversions import Conversions, reduce_floats
 from armnn.optimizer.deferred import awaited_values, deferred_operator
+from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.fuse import fuse_add_mul_add
 from armnn.optimizer.infer import demand_shapes, infer_shapes
 from armnn.optimizer.observe import insert_debug
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Layer, Network
+    from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
+    from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.sharing import SharedConstants
     from armnn.tensor import Shape
 
@@ -59,11 +62,21 @@ class Prepared:
 
 
 def prepare_network(
-    network: Network, participants: Participants, options: OptimizerOptions
+    network: Network,
+    participants: Participants,
+    options: OptimizerOptions,
+    folds: Accepts | None = None,
 ) -> Network:
     """Check and rewrite a network for any input shapes.
 
-    Return it, or its replacement.
+    Args:
+        network: Is changed.
+        participants: Who takes part.
+        options: The caller's decisions.
+        folds: Which layers on stored values come; the backends are asked about them if it is None.
+
+    Returns:
+        The network, or its replacement.
 
     Raises:
         GraphError: It is not well formed.
@@ -80,7 +93,7 @@ def prepare_network(
             demand_shapes(network, allow_expanded_dims=options.allow_expanded_dims)
     with phase(sink, "rewrite"):
         evaluate = Evaluator(participants.evaluators)
-        accepts = participants.fold_permission()
+        accepts = folds or participants.fold_permission()
         if options.rewrite:
             rewrite(network, evaluate, accepts)
     if all(deferred_operator(layer) is None for layer in network.layers):
@@ -104,6 +117,7 @@ def prepare_specialisation(
     label: str,
     *,
     may_change: bool = False,
+    trial: FoldTrial | None = None,
 ) -> Prepared:
     """Prepare a network for one set of input shapes.
 
@@ -117,25 +131,29 @@ def prepare_specialisation(
         label: Names the specialisation in the report; "" if there is only one.
         may_change: Whether there is only this specialisation and no other user of the network: its
             layers are freed, and constants while they are compiled.
+        trial: Let layers on stored values come, which the backends are to confirm.
 
     Raises:
         ShapeError: The shapes do not fit.
         OptimizationError: Some layers cannot run on the backends, or one of these failed.
+        FoldsRefused: The trial failed.
     """
     sink = participants.profiler
     segments = _cut(network, shapes, values, participants)
     head = segments.head
+    if trial is not None and segments.rest is not None:
+        raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
         network.clear()
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
-        conversions = _rewrite_head(segments, participants, options)
+        conversions = _rewrite_head(segments, participants, options, trial)
         for part in (head, segments.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
     with phase(sink, "assign backends"):
         layers = head.topological_order()
-        assignment = _assigned(head, conversions, participants, options)
+        assignment = _assigned(head, conversions, participants, options, trial)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
@@ -174,10 +192,14 @@ def _assigned(
     conversions: Conversions,
     participants: Participants,
     options: OptimizerOptions,
+    trial: FoldTrial | None = None,
 ) -> Assignment:
     """Assign backends; convert, observe and fuse layers by that."""
     layers = network.topological_order()
-    answers = NetworkAnswers(network, (each for each in layers if each.type not in UNASSIGNED))
+    kernels = [each for each in layers if each.type not in UNASSIGNED]
+    answers = NetworkAnswers(network, kernels)
+    if trial is not None:
+        trial.confirm(kernels, answers)
     assignment = Assignment(answers, conversions, participants.candidates, participants.named)
     assign_backends(layers, assignment, options)
     if options.shows_tensors:
@@ -201,11 +223,14 @@ def _cut(
 
 
 def _rewrite_head(
-    segments: Segments, participants: Participants, options: OptimizerOptions
+    segments: Segments,
+    participants: Participants,
+    options: OptimizerOptions,
+    folds: Accepts | None = None,
 ) -> Conversions:
     """Rewrite the head; return the conversions that it has got."""
     if options.rewrite:
-        accepts = participants.fold_permission()
+        accepts = folds or participants.fold_permission()
         rewrite(segments.head, Evaluator(participants.evaluators), accepts)
     conversions = Conversions(segments.head, participants.preferred)
     reduce_floats(conversions, options)
