@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from armnn.cli.main import main
 from armnn.types import DataType
 from armnn_conformance import backend_plugin, installed
 from armnn_conformance.checks.by_name import NotSupportedError
-from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError, ending_of
+from armnn_conformance.checks.child import ChecksHere, ChecksInChild, CrashError
 from armnn_conformance.checks.correctness import Verdict
 from armnn_conformance.fakes import misbehaving
 from armnn_conformance.running import NonconformityError
@@ -89,15 +88,6 @@ def test_the_answers_of_a_child_are_those_of_the_checks(install_backend: Install
             checks.run("threads", {"layer": "Pad"})
         assert checks.run("threads", {"layer": "Softmax"}) is None
         checks.close()
-
-
-@pytest.mark.parametrize(
-    ("status", "ending"),
-    [(-signal.SIGSEGV, "SIGSEGV"), (-signal.SIGABRT, "SIGABRT"), (3, "exit code 3")],
-)
-def test_an_ending_has_a_name(status: int, ending: str) -> None:
-    assert ending_of(status) == ending
-    assert ending_of(-99) == "signal 99"
 
 
 def findings(capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -30,6 +30,7 @@ from armnn.optimizer import (
     ShapeInferenceMethod,
 )
 from armnn.parsing import parse
+from armnn.processes import freeze_support
 from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
 from armnn.storage.armnn_files import save
 from armnn.tensor import TensorInfo
@@ -110,6 +111,7 @@ __all__ = [
     "UnaryOperation",
     "Value",
     "__version__",
+    "freeze_support",
     "load_model",
     "optimize",
     "parse",

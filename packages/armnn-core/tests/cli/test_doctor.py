@@ -296,8 +296,8 @@ def test_import_times_are_measured_only_when_asked_for(
     assert (good["name"], good["module"], good["problem"]) == ("Acme", "a_good", "")
     assert 0 < good["seconds"] < 60
     assert (broken["name"], broken["seconds"]) == ("Broken", None)
-    assert broken["problem"] == "the process ended with status 4"
-    assert "the process ended with status 4" in capsys.readouterr().out
+    assert broken["problem"] == "the process ended with exit code 4"
+    assert "the process ended with exit code 4" in capsys.readouterr().out
 
 
 def test_libraries_with_threads_are_listed_and_several_of_a_kind_are_told(

@@ -11,14 +11,13 @@ import contextlib
 import faulthandler
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from armnn.processes import Bounds, Child, PythonCall
 from armnn_conformance.checks.by_name import Checks, NotSupportedError
 from armnn_conformance.checks.correctness import Cell, Outcome, Verdict
 from armnn_conformance.running import NonconformityError
@@ -27,7 +26,9 @@ from armnn_conformance.subject import Subject
 if TYPE_CHECKING:
     from armnn.types import DataType
 
-_CHILD: Final = "import sys; from armnn_conformance.checks.child import main; main(sys.argv[1:])"
+CHILD_BOUNDS: Final = Bounds(seconds=900, output=None)
+"""One in an emulated machine takes minutes where others compute, too."""
+
 _TRACE_CHARACTERS: Final = 3000
 _PATIENCE_SECONDS: Final = 60
 """How long the backend may take to be closed."""
@@ -47,22 +48,6 @@ class CrashError(NonconformityError):
         )
         self.case = case
         self.ending = ending
-
-
-def ending_of(status: int) -> str:
-    """Return how a process ended: signal or exit code."""
-    if status >= 0:
-        return f"exit code {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"
-
-
-def child_environment() -> dict[str, str]:
-    """Return an environment with this process' module folders."""
-    folders = os.pathsep.join(filter(None, sys.path))
-    return {**os.environ, "PYTHONPATH": folders, "PYTHONFAULTHANDLER": "1"}
 
 
 class ChecksHere:
@@ -98,7 +83,8 @@ class ChecksInChild:
             wish: Its id, or the path of its file.
         """
         self.wish = wish
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Child | None = None
+        self._requests: IO[str] | None = None
         self._replies: IO[str] | None = None
         self._written: IO[bytes] | None = None
         self._shown = 0
@@ -141,21 +127,14 @@ class ChecksInChild:
 
     def close(self) -> None:
         """End the process."""
-        process = self._process
-        self._forget()  # closes its standard input, at which it ends
-        if process is not None:
-            try:
-                process.wait(_PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        self._forget()
 
     def _ask(self, check: str, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the process' replies to a check."""
-        process, replies = self._started()
+        process, requests, replies = self._started()
         announced = ""
         with contextlib.suppress(BrokenPipeError):  # it has ended: there will be no reply
-            print(json.dumps([check, arguments]), file=process.stdin, flush=True)
+            print(json.dumps([check, arguments]), file=requests, flush=True)
         for line in replies:
             kind, content = json.loads(line)
             if kind == "case":
@@ -170,30 +149,31 @@ class ChecksInChild:
             yield kind, content
             if kind == "done":
                 return
-        status = process.wait()
+        ending = process.wait()
         written = self._new_output()
         self._forget()
-        raise CrashError(announced, ending_of(status), written[-_TRACE_CHARACTERS:])
+        raise CrashError(announced, str(ending), written[-_TRACE_CHARACTERS:])
 
-    def _started(self) -> tuple[subprocess.Popen[str], IO[str]]:
-        if self._process is None or self._replies is None:
-            reading, writing = os.pipe()
+    def _started(self) -> tuple[Child, IO[str], IO[str]]:
+        if self._process is None or self._requests is None or self._replies is None:
+            (asked, asking), (reading, writing) = os.pipe(), os.pipe()
             self._written = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
             self._shown = 0
             try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-c", _CHILD, self.wish, str(writing)],
-                    stdin=subprocess.PIPE,
-                    stdout=self._written,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=[writing],
-                    text=True,
-                    env=child_environment(),
+                self._process = Child(
+                    PythonCall(f"{__name__}:main", [self.wish, writing]),
+                    Bounds(output=None),
+                    stdin=asked,
+                    stdout=self._written.fileno(),
+                    stderr=self._written.fileno(),
+                    descriptors=[writing],
                 )
             finally:
+                os.close(asked)
                 os.close(writing)
+            self._requests = os.fdopen(asking, "w", encoding="utf-8")
             self._replies = os.fdopen(reading, encoding="utf-8")
-        return self._process, self._replies
+        return self._process, self._requests, self._replies
 
     def _show_output(self) -> None:
         """Print the backend's output: pytest shows it with failed tests."""
@@ -208,20 +188,23 @@ class ChecksInChild:
         return data.decode(errors="replace")
 
     def _forget(self) -> None:
-        stdin = None if self._process is None else self._process.stdin
-        for file in (stdin, self._replies, self._written):
+        if self._requests is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._requests.close()  # its standard input, at whose end it ends
+        if self._process is not None:
+            self._process.wait(_PATIENCE_SECONDS)
+            self._process.close()
+        for file in (self._replies, self._written):
             if file is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    file.close()
-        self._process = self._replies = self._written = None
+                file.close()
+        self._process = self._requests = self._replies = self._written = None
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(wish: str, descriptor: int) -> None:
     """Serve requests from standard input; reply to a file descriptor."""
-    wish, descriptor = arguments
     faulthandler.enable()
     with (
-        open(int(descriptor), "w", encoding="utf-8", buffering=1) as replies,
+        open(descriptor, "w", encoding="utf-8", buffering=1) as replies,
         Subject(wish) as subject,
     ):
 

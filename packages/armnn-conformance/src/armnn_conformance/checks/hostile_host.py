@@ -10,26 +10,24 @@ what it computes anyway is right. The tricks are played in a process of their ow
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends import ModelContext
 from armnn.backends.native import NativeBackend, NativeLibrary
+from armnn.processes import PythonCall, run
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import end_of
 from armnn_conformance.cases import LayerCase, cases_of, covered_layers
 from armnn_conformance.checks.bare_session import BareSession, Outcome
-from armnn_conformance.checks.child import child_environment, ending_of
+from armnn_conformance.checks.child import CHILD_BOUNDS
 from armnn_conformance.running import NonconformityError, layer_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_CHILD_SECONDS: Final = 900
-"""After which a child hangs; one in an emulated machine takes minutes where others compute, too."""
 _UNKNOWN: Final = 424242
 _GAP: Final = 48
 _GARBAGE: Final = 0xA5
@@ -174,22 +172,15 @@ def check_hostile_host(path: str, layers: Iterable[str] | None = None) -> None:
             something else.
     """
     named = list(covered_layers() if layers is None else layers)
-    command = [sys.executable, "-m", __name__, path, *named]
-    child = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=_CHILD_SECONDS,
-        env=child_environment(),
-        check=False,
-    )
-    lines = [json.loads(line) for line in child.stdout.splitlines()]
+    child = run(PythonCall(f"{__name__}:main", [path, *named]), CHILD_BOUNDS)
+    lines = [json.loads(line) for line in child.output.splitlines()]
     problems = [f"{row['layer']}: {row['problem']}" for row in lines if "problem" in row]
-    if child.returncode:
+    if not child.is_success:
+        errors = child.errors.decode(errors="replace")
         last = lines[-1] if lines else {"layer": "none", "trick": "loads it"}
         problems.append(
-            f"{last['layer']}: the process ended with {ending_of(child.returncode)} when the host "
-            f"{last['trick']}: {child.stderr[-500:]}"
+            f"{last['layer']}: the process ended with {child} when the host "
+            f"{last['trick']}: {errors[-500:]}"
         )
     if problems:
         raise NonconformityError("\n".join(problems))
@@ -236,9 +227,9 @@ def _claimed(backend: NativeBackend, layer: str) -> LayerCase | None:
     return None
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(path: str, *layers: str) -> None:
     """Play every trick; print one JSON object per line."""
-    path, *layers = arguments
+    faulthandler.enable()
     library = NativeLibrary.open(path)
     backend = NativeBackend(library)
     for layer in layers:
@@ -246,8 +237,3 @@ def main(arguments: Sequence[str]) -> int:
         if case is not None:
             for problem in _problems(library, case):
                 print(json.dumps(problem), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,20 +7,19 @@ thread, no file descriptor.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
+from armnn.processes import Ending, PythonCall, run
 from armnn_conformance.cases import covered_layers
-from armnn_conformance.checks.child import CrashError, child_environment, ending_of
+from armnn_conformance.checks.child import CHILD_BOUNDS, CrashError
 from armnn_conformance.checks.correctness import check_case, claimed_case
 from armnn_conformance.running import NonconformityError
 from armnn_conformance.subject import Subject
@@ -28,7 +27,6 @@ from armnn_conformance.subject import Subject
 GRACE_SECONDS = 2.0
 """How long threads may take to end after their runtime was closed."""
 
-_CHILD_SECONDS = 900
 _MOST_OUTPUT = 3000
 """Characters of what the interpreter wrote that are shown: the stack of a crash fits."""
 _OWN_TASKS = Path("/proc/self/task")
@@ -49,29 +47,16 @@ def check_quiet(wish: str, layers: Iterable[str] | None = None) -> None:
     named = list(covered_layers() if layers is None else layers)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        child = subprocess.run(
-            [sys.executable, "-c", _CHILD, wish, str(report), *named],
-            capture_output=True,
-            timeout=_CHILD_SECONDS,
-            env=child_environment(),
-            check=False,
-        )
-        if child.returncode != 0:
+        child = run(PythonCall(f"{__name__}:observe", [wish, str(report), named]), CHILD_BOUNDS)
+        if not child.is_success:
             now = report.read_text(encoding="utf-8") if report.exists() else ""
-            raise CrashError(now, ending_of(child.returncode), _text(child))
-        if child.stdout or child.stderr:
+            raise CrashError(now, str(child), _text(child))
+        if child.output or child.errors:
             raise NonconformityError(f"the backend wrote to stdout or stderr: {_text(child)}")
         left = json.loads(report.read_text(encoding="utf-8"))
     for what, names in left.items():
         if names:
             raise NonconformityError(f"the backend left {what} after unload: {', '.join(names)}")
-
-
-_CHILD = """\
-import sys
-from armnn_conformance.checks.quiet import observe
-observe(sys.argv[1], sys.argv[2], sys.argv[3:])
-"""
 
 
 def observe(wish: str, report: str, layers: Iterable[str]) -> None:
@@ -82,6 +67,7 @@ def observe(wish: str, report: str, layers: Iterable[str]) -> None:
         report: The path of the JSON file.
         layers: The layer types of which one claimed case each is run.
     """
+    faulthandler.enable()
     threads_before, descriptors_before = _threads(), _descriptors()
     with Subject(wish) as subject:
         for layer in layers:
@@ -136,6 +122,6 @@ def _read(path: Path) -> str:
         return "a thread that has just ended"
 
 
-def _text(child: subprocess.CompletedProcess[Any]) -> str:
-    output: str = (child.stdout + child.stderr).decode(errors="replace").strip()
+def _text(child: Ending) -> str:
+    output = (child.output + child.errors).decode(errors="replace").strip()
     return output[-_MOST_OUTPUT:]

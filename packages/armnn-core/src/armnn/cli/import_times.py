@@ -3,24 +3,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armnn.processes import Bounds, PythonCall, run
+
 if TYPE_CHECKING:
     from armnn import _metadata
 
-_MEASURE = """\
-import sys, time
-import armnn
-sys.stdout = sys.stderr
-begin = time.perf_counter()
-__import__(sys.argv[1])
-seconds = time.perf_counter() - begin
-print(seconds, file=sys.__stdout__)
-"""
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -49,20 +42,22 @@ def measure(entry_points: Iterable[_metadata.EntryPoint]) -> tuple[ImportTime, .
 
 
 def _measured(entry_point: _metadata.EntryPoint) -> ImportTime:
+    call = PythonCall(f"{__name__}:print_seconds", [entry_point.module])
+    ending = run(call, Bounds(seconds=_TIMEOUT_SECONDS, output=None))
     try:
-        ran = subprocess.run(
-            [sys.executable, "-c", _MEASURE, entry_point.module],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_SECONDS,
-        )
-        seconds = float(ran.stdout)
-    except subprocess.TimeoutExpired:
-        problem = f"it took more than {_TIMEOUT_SECONDS:g} s"
+        seconds = float(ending.output)
     except ValueError:
-        lines = ran.stderr.strip().splitlines()
-        problem = lines[-1] if lines else f"the process ended with status {ran.returncode}"
-    else:
-        return ImportTime(entry_point.group, entry_point.name, entry_point.module, seconds)
-    return ImportTime(entry_point.group, entry_point.name, entry_point.module, None, problem)
+        lines = ending.errors.decode(errors="replace").strip().splitlines()
+        problem = lines[-1] if lines else f"the process ended with {ending}"
+        if ending.cause == "deadline":
+            problem = f"it took more than {_TIMEOUT_SECONDS:g} s"
+        return ImportTime(entry_point.group, entry_point.name, entry_point.module, None, problem)
+    return ImportTime(entry_point.group, entry_point.name, entry_point.module, seconds)
+
+
+def print_seconds(module: str) -> None:
+    """Print a module's import time on top of armnn."""
+    output, sys.stdout = sys.stdout, sys.stderr
+    begin = time.perf_counter()
+    __import__(module)
+    print(time.perf_counter() - begin, file=output)
