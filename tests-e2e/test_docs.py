@@ -33,7 +33,7 @@ FRONTS = [
 
 PAGES = [
     *("quick-start", "choosing-backends", "coming-from-arm-nn", "coming-from-onnxruntime"),
-    *("armnn-files", "exporting", "memory", "optimizer-options", "writing-a-backend"),
+    *("armnn-files", "exporting", "memory", "optimizer-options", "parts", "writing-a-backend"),
     "writing-a-parser",
 ]
 RUN_OTHERWISE = {

@@ -54,6 +54,7 @@ def test_every_field_has_an_option(kind: str) -> None:
             OptimizerOptions(debug_to_file="folder"),
         ),
         (["--no-rewrite"], OptimizerOptions(rewrite=False)),
+        (["--min-part", "3"], OptimizerOptions(min_part=3)),
         (["--import-enabled"], OptimizerOptions(import_enabled=True)),
         (
             ["--shape-inference-method", "ValidateOnly", "--allow-expanded-dims"],

@@ -8,7 +8,7 @@ import pytest
 from armnn.cli.measuring import Latency
 from armnn.cli.report_rows import all_rows, folded_rows
 from armnn.cli.run_result import RunResult, SetResult
-from armnn.optimizer.report import Refusal, Report, ReportRow
+from armnn.optimizer import Border, Part, Refusal, Report, ReportRow
 
 
 def row(name: str, part: str = "", why: str = "", kind: str = "Floor") -> ReportRow:
@@ -63,14 +63,8 @@ def test_all_rows_has_every_layer() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("all_layers", "shown"),
-    [(False, ["a to b (2 layers)"]), (True, ["a ", "b "])],
-)
-def test_the_command_shows_either_and_its_json_has_every_layer(
-    capsys: pytest.CaptureFixture[str], all_layers: bool, shown: list[str]
-) -> None:
-    result = RunResult(
+def result_of(report: Report, *, all_layers: bool = False) -> RunResult:
+    return RunResult(
         model="m.onnx",
         load_seconds=1.0,
         sets=(SetResult((), None),),
@@ -78,12 +72,22 @@ def test_the_command_shows_either_and_its_json_has_every_layer(
         labels=None,
         top_k=None,
         latency=Latency((1.0,), 0),
-        report=Report((row("a", "P"), row("b", "P"))),
+        report=report,
         show_report=True,
         all_layers=all_layers,
         peak_memory_mb=1.0,
         files={},
     )
+
+
+@pytest.mark.parametrize(
+    ("all_layers", "shown"),
+    [(False, ["a to b (2 layers)"]), (True, ["a ", "b "])],
+)
+def test_the_command_shows_either_and_its_json_has_every_layer(
+    capsys: pytest.CaptureFixture[str], all_layers: bool, shown: list[str]
+) -> None:
+    result = result_of(Report((row("a", "P"), row("b", "P"))), all_layers=all_layers)
     result.show()
     lines = capsys.readouterr().out.splitlines()
     rule = next(index for index, line in enumerate(lines) if "──" in line)
@@ -91,3 +95,24 @@ def test_the_command_shows_either_and_its_json_has_every_layer(
     assert [line[1 : 1 + len(name)] for line, name in zip(below, shown, strict=True)] == shown
     assert lines[rule + 1 + len(shown)] == ""
     assert [each["layer"] for each in result.as_dict()["report"]] == ["a", "b"]
+
+
+def test_the_command_shows_what_crosses_the_borders_between_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    borders = (Border("a", "Npu", 2048, copied=True), Border("x", "Npu", 512, copied=False))
+    parts = (Part("a", "Npu", 2, "", ()), Part("b", "CpuRef", 1, "", borders))
+    result = result_of(Report((row("a", "P"),), parts=parts))
+    result.show()
+    lines = capsys.readouterr().out.splitlines()
+    title = lines.index("2 parts, 2 borders, 2.5 KiB over them, 2.0 KiB copied")
+    assert [line.split() for line in lines[title + 4 : title + 6]] == [
+        ["a", "Npu", "2", "0", "0.0", "0.0"],
+        ["b", "CpuRef", "1", "2", "2.5", "2.0"],
+    ]
+    assert result.as_dict()["parts"] == [part.as_dict() for part in parts]
+
+
+def test_one_part_has_no_borders_to_show(capsys: pytest.CaptureFixture[str]) -> None:
+    result_of(Report((row("a", "P"),), parts=(Part("a", "Npu", 2, "", ()),))).show()
+    assert "border" not in capsys.readouterr().out

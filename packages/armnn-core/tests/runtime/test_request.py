@@ -27,6 +27,7 @@ OTHERS: dict[str, Any] = {
     "options.strict": True,
     "options.layer_backends": {"conv": "B"},
     "options.rewrite": False,
+    "options.min_part": 2,
 }
 
 

@@ -54,6 +54,9 @@ def add_optimizer_arguments(parser: argparse.ArgumentParser) -> None:
             names = [member.arm_name for member in ShapeInferenceMethod]
             shown = f"{purpose} (default: %(default)s)"
             kind = {"choices": names, "default": default.arm_name, "help": shown}
+        elif isinstance(default, int) and not isinstance(default, bool):
+            shown = f"{purpose} (default: %(default)s)"
+            kind = {"metavar": "N", "type": int, "default": default, "help": shown}
         elif default is True:
             kind = {"action": "store_false", "help": f"do not {purpose}"}
         spelled = [flag_of(option)]

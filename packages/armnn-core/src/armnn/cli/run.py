@@ -53,6 +53,7 @@ examples:
   armnn run model.onnx --backends {FAST},{REFERENCE} --report --iterations 20 --profile trace.json
   armnn run model.onnx --input x=pictures --compare-with onnxruntime
   armnn run model.onnx --backends {FAST} --compare-output-with-backend {REFERENCE}
+  armnn run model.onnx --backends Acme,{REFERENCE} --min-part 3 --report
   armnn run model.onnx --reduce-fp32-to-fp16 --report --print-intermediate-layers
 """
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from armnn.cli.inputs import Feed
     from armnn.cli.measuring import Latency
     from armnn.debugging import Comparison
-    from armnn.optimizer import CompiledPart, Report
+    from armnn.optimizer import CompiledPart, Part, Report
     from armnn.profiling import LayerTime
     from armnn.tensor import TensorInfo
 
@@ -107,6 +107,7 @@ class RunResult:
         if self.show_report:
             found["report"] = [row.as_dict() for row in self.report]
             found["compiled_parts"] = [part.as_dict() for part in self.report.compiled_parts]
+            found["parts"] = [part.as_dict() for part in self.report.parts]
         if self.layer_times is not None:
             found["layer_times"] = [time.as_dict() for time in self.layer_times]
         found["files"] = dict(self.files)
@@ -201,11 +202,34 @@ class RunResult:
             rows = [row for row in self.report if row.specialisation == specialisation]
             title = f"Layers for {specialisation}" if specialisation else "Layers"
             print_table(title, COLUMNS, all_rows(rows) if self.all_layers else folded_rows(rows))
+        if len(self.report.parts) > len(specialisations):
+            _show_parts(self.report.parts)
         parts = self.report.compiled_parts
         if parts:
             sizes = ["arena", "scratch in it", "weights"]
             header = ["compiled part", "backend", "layers", *(f"{size}, KiB" for size in sizes)]
             print_table("Memory", header, [_memory_of(part) for part in parts])
+
+
+def _show_parts(parts: Sequence[Part]) -> None:
+    """Print what crosses the borders between parts."""
+    header = ["part, by its first layer", "backend", "layers", "reads", "KiB", "copied, KiB"]
+    rows = [
+        (
+            f"{part.name} for {part.specialisation}" if part.specialisation else part.name,
+            part.backend,
+            str(part.layers),
+            str(len(part.borders)),
+            f"{part.border_bytes / 1024:.1f}",
+            f"{part.copied_bytes / 1024:.1f}",
+        )
+        for part in parts
+    ]
+    borders = sum(len(part.borders) for part in parts)
+    crossing = sum(part.border_bytes for part in parts) / 1024
+    copied = sum(part.copied_bytes for part in parts) / 1024
+    title = f"{len(parts)} parts, {borders} borders, {crossing:.1f} KiB over them"
+    print_table(f"{title}, {copied:.1f} KiB copied", header, rows)
 
 
 def _memory_of(part: CompiledPart) -> tuple[str, ...]:

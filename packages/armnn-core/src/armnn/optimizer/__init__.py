@@ -14,16 +14,19 @@ from armnn.optimizer.options import (
     checked_options,
 )
 from armnn.optimizer.participants import Participants
+from armnn.optimizer.parts import Border, Part
 from armnn.optimizer.phases import Prepared, phase
 from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
 
 __all__ = [
+    "Border",
     "Candidate",
     "CompiledPart",
     "DebugCallback",
     "OptimizedNetwork",
     "OptimizerKeywords",
     "OptimizerOptions",
+    "Part",
     "Participants",
     "Prepared",
     "Refusal",

@@ -27,3 +27,4 @@ class OptimizerKeywords(TypedDict, total=False):
     strict: bool
     layer_backends: Mapping[str, str] | None
     rewrite: bool
+    min_part: int

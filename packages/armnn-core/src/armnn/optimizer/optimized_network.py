@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armnn.graph.text import layer_lines
@@ -164,8 +165,8 @@ class OptimizedNetwork:
 
         ``LoadedNetwork.report`` has the rows of every set of shapes that it met.
         """
-        rows = () if self._static is None else self._static.report.rows
-        return Report(rows, self.participants.skipped)
+        known = Report() if self._static is None else self._static.report
+        return replace(known, skipped=self.participants.skipped)
 
     def __str__(self) -> str:
         title = repr(self).strip("<>")

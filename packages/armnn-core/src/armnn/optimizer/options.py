@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from armnn._arguments import file_path, flag, instance, mapping, refused, text
+from armnn._arguments import file_path, flag, instance, integer, mapping, refused, text
 from armnn._installing import FAST
 from armnn._spelling import closest
 from armnn.errors import InvalidArgumentError, UnknownNameError
@@ -60,6 +60,13 @@ def _folder(value: object, what: str) -> bool | str:
         return file_path(value, what)
     except InvalidArgumentError:
         raise refused(what, value, "True, False or the path of a folder") from None
+
+
+def _count(value: object, what: str) -> int:
+    number = integer(value, what)
+    if number < 1:
+        raise refused(what, value, "a whole number from 1 on")
+    return number
 
 
 def _method(value: object, what: str) -> ShapeInferenceMethod:
@@ -119,6 +126,8 @@ class OptimizerOptions:
         layer_backends: The backend that a layer shall run on, by the layer's name; asked before
             the layer's own hint and before the preferences.
         rewrite: Whether the backend-independent passes run.
+        min_part: The number of layers from which on a part of the network stays on its backend. A
+            smaller one goes to the backend of a part beside it that runs all of its layers, too.
     """
 
     reduce_fp32_to_fp16: bool = field(
@@ -174,6 +183,10 @@ class OptimizerOptions:
     )
     rewrite: bool = field(
         default=True, metadata=_about(flag, "", "run the passes that help every backend")
+    )
+    min_part: int = field(
+        default=1,
+        metadata=_about(_count, "", "hand parts of fewer layers to a backend beside them"),
     )
 
     def __new__(cls, **given: object) -> Self:

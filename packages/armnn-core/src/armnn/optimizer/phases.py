@@ -24,7 +24,9 @@ from armnn.optimizer.deferred import awaited_values, deferred_operator
 from armnn.optimizer.folds import FoldsRefused
 from armnn.optimizer.fuse import fuse_add_mul_add
 from armnn.optimizer.infer import demand_shapes, infer_shapes
+from armnn.optimizer.islands import hand_back_islands
 from armnn.optimizer.observe import insert_debug
+from armnn.optimizer.parts import parts_of
 from armnn.optimizer.report import Report, ReportRow
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import Segments, split
@@ -163,7 +165,7 @@ def prepare_specialisation(
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
         placement = place_tensors(head, preferences, participants.factories, options, sources)
-    report = _report(assignment.final(layers), multiply_adds, assignment, replaced, label)
+    report = _report(head, assignment.final(layers), multiply_adds, assignment, replaced, label)
     return Prepared(head, placement, report, replace(segments, head=head))
 
 
@@ -202,6 +204,8 @@ def _assigned(
         trial.confirm(kernels, answers)
     assignment = Assignment(answers, conversions, participants.candidates, participants.named)
     assign_backends(layers, assignment, options)
+    if options.min_part > 1:
+        hand_back_islands(network, assignment, options.min_part)
     if options.shows_tensors:
         insert_debug(network)
     if options.rewrite:
@@ -297,29 +301,33 @@ def _awaits_more(network: Network, head: Network, awaited: Mapping[str, int]) ->
 
 
 def _report(
+    network: Network,
     layers: Iterable[Layer],
     multiply_adds: Mapping[Layer, int | None],
     assignment: Assignment,
     replaced: Mapping[Layer, Layer],
     label: str,
 ) -> Report:
-    return Report(
-        tuple(
-            ReportRow(
-                layer.name,
-                layer.type,
-                layer.backend,
-                tuple(assignment.refusals.get(layer, ())),
-                replaced[layer].name if layer in replaced else "",
-                label,
-                _footprint_of(replaced.get(layer)),
-                assignment.converted.get(layer, ""),
-                multiply_adds.get(layer),
-            )
-            for layer in layers
-            if layer.backend is not None
+    placed = [layer for layer in layers if layer.backend is not None]
+    origins: dict[Layer, tuple[str, ...]] = {}
+    for layer in placed:
+        heir = replaced.get(layer, layer)
+        origins[heir] = (*origins.get(heir, ()), layer.name)
+    rows = tuple(
+        ReportRow(
+            layer.name,
+            layer.type,
+            layer.backend or "",
+            tuple(assignment.refusals.get(layer, ())),
+            replaced[layer].name if layer in replaced else "",
+            label,
+            _footprint_of(replaced.get(layer)),
+            assignment.converted.get(layer, ""),
+            multiply_adds.get(layer),
         )
+        for layer in placed
     )
+    return Report(rows, parts=parts_of(network, origins, label))
 
 
 def _footprint_of(layer: Layer | None) -> Footprint | None:

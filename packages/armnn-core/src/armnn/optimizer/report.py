@@ -12,6 +12,7 @@ from armnn.graph.text import sections_text, tensors_text
 if TYPE_CHECKING:
     from armnn.backends.footprint import Footprint
     from armnn.backends.preference import SkippedBackend
+    from armnn.optimizer.parts import Part
     from armnn.tensor import TensorInfo
 
 
@@ -124,10 +125,12 @@ class Report:
     Attributes:
         rows: The rows.
         skipped: The backends of the user's list that may be missing and could not be used.
+        parts: What runs together, in running order, with what crosses the borders between parts.
     """
 
     rows: tuple[ReportRow, ...] = field(default=())
     skipped: tuple[SkippedBackend, ...] = field(default=())
+    parts: tuple[Part, ...] = field(default=())
 
     def __iter__(self) -> Iterator[ReportRow]:
         return iter(self.rows)
@@ -139,7 +142,7 @@ class Report:
         if not isinstance(other, Report):
             return NotImplemented
         skipped = dict.fromkeys((*self.skipped, *other.skipped))
-        return Report(self.rows + other.rows, tuple(skipped))
+        return Report(self.rows + other.rows, tuple(skipped), self.parts + other.parts)
 
     @property
     def fallbacks(self) -> tuple[ReportRow, ...]:

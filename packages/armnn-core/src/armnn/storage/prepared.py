@@ -18,7 +18,7 @@ from armnn.errors import ArmnnError
 from armnn.graph import Network
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
-from armnn.optimizer import Prepared, Refusal, Report, ReportRow
+from armnn.optimizer import Border, Part, Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.observe import Observation
 from armnn.optimizer.segments import Segments
@@ -88,7 +88,8 @@ def encoded(prepared: Prepared) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     }
     layers = [_encoded_layer(layer, numbers, arrays) for layer in order]
     rows = [row.as_dict() for row in prepared.report]
-    return {"name": network.name, "layers": layers, "report": rows}, arrays
+    parts = [part.as_dict() for part in prepared.report.parts]
+    return {"name": network.name, "layers": layers, "report": rows, "parts": parts}, arrays
 
 
 def _encoded_layer(
@@ -171,7 +172,8 @@ def _decoded(
     placement = place_tensors(network, preferences, participants.factories, options, sources)
     if len(network) != len(layers):
         raise StaleEntryError("its tensors lie in other kinds of memory now")
-    report = Report(tuple(_decoded_row(row) for row in stored["report"]))
+    rows = tuple(_decoded_row(row) for row in stored["report"])
+    report = Report(rows, parts=tuple(_decoded_part(part) for part in stored["parts"]))
     return Prepared(network, placement, report, Segments(network, None))
 
 
@@ -235,3 +237,8 @@ def _decoded_row(row: dict[str, Any]) -> ReportRow:
         row["conversion"],
         row["multiply_adds"],
     )
+
+
+def _decoded_part(part: dict[str, Any]) -> Part:
+    borders = tuple(Border(**border) for border in part["borders"])
+    return Part(**{**part, "borders": borders})
