@@ -39,6 +39,7 @@ CORE_ORDER = [
         "_digest",
         "_distributions",
         "_installing",
+        "_lazy",
         "_metadata",
         "_process_memory",
         "_spelling",

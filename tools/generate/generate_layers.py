@@ -55,6 +55,7 @@ def _up_to_date(path: Path, text: str, check: bool) -> bool:
 def generated_files() -> Iterator[tuple[Path, str]]:
     """Yield each generated file with its text."""
     table = load_table()
+    yield CORE / "layers" / "_families.py", layer_families(table.LAYERS.values())
     yield CORE / "layers" / "_types.py", layer_types(table.LAYERS.values())
     yield CORE / "graph" / "_builders.py", HEADER + layer_builders.builders(table.LAYERS.values())
     yield ROOT / "docs" / "layers.md", layers_page.documentation(table)
@@ -70,11 +71,25 @@ def load_table() -> Any:
     types_file = CORE / "layers" / "_types.py"
     if not types_file.exists():
         types_file.write_text("class LayerType: pass\n", encoding="utf-8")
+    families_file = CORE / "layers" / "_families.py"
+    if not families_file.exists():
+        families_file.write_text("FAMILY_OF = {}\n", encoding="utf-8")
     if "armnn" not in sys.modules:
         package = types.ModuleType("armnn")
         package.__path__ = [str(CORE)]
         sys.modules["armnn"] = package
-    return importlib.import_module("armnn.layers")
+    table = importlib.import_module("armnn.layers")
+    list(table.FAMILIES)  # so that a family is known that _families.py lacks
+    return table
+
+
+def layer_families(specs: Iterable[Any]) -> str:
+    """Return the module of the layer types' families."""
+    rows = "\n".join(f'    "{spec.name}": "{spec.family}",' for spec in specs)
+    return (
+        f'{HEADER}"""The family of each layer type."""\n\n'
+        f"from __future__ import annotations\n\nFAMILY_OF = {{\n{rows}\n}}\n"
+    )
 
 
 def layer_types(specs: Iterable[Any]) -> str:

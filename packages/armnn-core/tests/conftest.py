@@ -400,7 +400,7 @@ def participants() -> Callable[..., Participants]:
         for candidate in candidates:
             candidate.backend.register_tensor_handle_factories(factories)
         return Participants(
-            candidates, arguments.pop("named", ()), candidates, factories, **arguments
+            candidates, arguments.pop("named", ()), lambda: candidates, factories, **arguments
         )
 
     return make

@@ -9,7 +9,8 @@ A model is parsed, optimised, split over the backends that you prefer, and run::
     outputs = model.run({"x": array})
     print(model.report)
 
-What is exported here is stable; everything else may move.
+What is exported here is stable; everything else may move. Its modules are imported when they are
+first used.
 """
 
 from __future__ import annotations
@@ -17,66 +18,70 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armnn.__about__ import __version__
-from armnn.backends import CreationOptions
-from armnn.backends.registration import register_backend, unregister_backend
-from armnn.errors import ArmnnError
-from armnn.graph import Layer, Network, Value
-from armnn.layers import LayerType
-from armnn.optimizer import (
-    OptimizedNetwork,
-    OptimizerOptions,
-    Report,
-    ReportRow,
-    ShapeInferenceMethod,
-)
-from armnn.parsing import parse
-from armnn.processes import freeze_support
-from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
-from armnn.storage.armnn_files import save
-from armnn.tensor import TensorInfo
-from armnn.types import (
-    ActivationFunction,
-    ArgMinMaxFunction,
-    BinaryOperation,
-    ComparisonOperation,
-    DataLayout,
-    DataType,
-    LogicalBinaryOperation,
-    NormalizationAlgorithmChannel,
-    NormalizationAlgorithmMethod,
-    OutputShapeRounding,
-    PaddingMethod,
-    PaddingMode,
-    PoolingAlgorithm,
-    ReduceOperation,
-    ResizeMethod,
-    ScatterNdFunction,
-    UnaryOperation,
-)
+from armnn._lazy import on_demand
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from armnn import compat as compat
     from armnn import debugging as debugging
     from armnn import profiling as profiling
     from armnn import testing as testing
+    from armnn.backends import CreationOptions
+    from armnn.backends.registration import register_backend, unregister_backend
+    from armnn.errors import ArmnnError
+    from armnn.graph import Layer, Network, Value
+    from armnn.layers import LayerType
+    from armnn.optimizer import (
+        OptimizedNetwork,
+        OptimizerOptions,
+        Report,
+        ReportRow,
+        ShapeInferenceMethod,
+    )
+    from armnn.parsing import parse
+    from armnn.processes import freeze_support
+    from armnn.runtime import LoadedNetwork, Runtime, load_model, optimize
+    from armnn.storage.armnn_files import save
+    from armnn.tensor import TensorInfo
+    from armnn.types import (
+        ActivationFunction,
+        ArgMinMaxFunction,
+        BinaryOperation,
+        ComparisonOperation,
+        DataLayout,
+        DataType,
+        LogicalBinaryOperation,
+        NormalizationAlgorithmChannel,
+        NormalizationAlgorithmMethod,
+        OutputShapeRounding,
+        PaddingMethod,
+        PaddingMode,
+        PoolingAlgorithm,
+        ReduceOperation,
+        ResizeMethod,
+        ScatterNdFunction,
+        UnaryOperation,
+    )
 else:
-    # Few programs need them, so ``import armnn`` does not pay for them.
-    _IMPORTED_WHEN_ASKED_FOR = ("compat", "debugging", "profiling", "testing")
-
-    def __getattr__(name: str) -> ModuleType:
-        """Import a part that ``import armnn`` leaves out."""
-        if name not in _IMPORTED_WHEN_ASKED_FOR:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return import_module(f"{__name__}.{name}")
-
-    def __dir__() -> list[str]:
-        """Name what there is, imported or not."""
-        return sorted({*globals(), "debugging", "profiling"})  # the others may be missing
-
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "backends": "CreationOptions",
+            "backends.registration": "register_backend unregister_backend",
+            "errors": "ArmnnError",
+            "graph": "Layer Network Value",
+            "layers": "LayerType",
+            "optimizer": "OptimizedNetwork OptimizerOptions Report ReportRow ShapeInferenceMethod",
+            "parsing": "parse",
+            "processes": "freeze_support",
+            "runtime": "LoadedNetwork Runtime load_model optimize",
+            "storage.armnn_files": "save",
+            "tensor": "TensorInfo",
+            "types": "ActivationFunction ArgMinMaxFunction BinaryOperation ComparisonOperation "
+            "DataLayout DataType LogicalBinaryOperation NormalizationAlgorithmChannel "
+            "NormalizationAlgorithmMethod OutputShapeRounding PaddingMethod PaddingMode "
+            "PoolingAlgorithm ReduceOperation ResizeMethod ScatterNdFunction UnaryOperation",
+        },
+    )
 
 __all__ = [
     "ActivationFunction",

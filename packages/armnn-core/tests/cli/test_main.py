@@ -70,11 +70,12 @@ def command_that(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | i
         class Command:
             @staticmethod
             def add_parser(
-                subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+                subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
             ) -> None:
-                subparsers.add_parser("it").set_defaults(handler=handler)
+                subparsers.add_parser("it", help=summary).set_defaults(handler=handler)
 
-        monkeypatch.setattr(module, "COMMANDS", (Command,))
+        monkeypatch.setattr(module, "COMMANDS", {"it": "do it"})
+        monkeypatch.setitem(sys.modules, "armnn.cli.it", Command)
 
     return install
 

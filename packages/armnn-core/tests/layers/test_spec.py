@@ -290,10 +290,9 @@ WITHOUT_KERNEL = {
 @pytest.fixture
 def table() -> Iterator[None]:
     """Take back what a test enters into the table."""
-    before = dict(LAYERS)
+    before = dict(LAYERS._specs)
     yield
-    LAYERS.clear()
-    LAYERS.update(before)
+    LAYERS._specs = before
 
 
 @pytest.mark.parametrize("name", [*LAYERS])

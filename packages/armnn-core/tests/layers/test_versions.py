@@ -20,7 +20,7 @@ class Mode(ArmnnEnum):
 
 @pytest.fixture(autouse=True)
 def young_layer() -> Iterator[None]:
-    before = dict(LAYERS)
+    before = dict(LAYERS._specs)
 
     @layer(5000, inputs=[slot("input")], since=(1, 2))
     class YoungDescriptor(Descriptor):
@@ -33,8 +33,7 @@ def young_layer() -> Iterator[None]:
         bias: float = parameter(0.5, since=(1, 3))
 
     yield
-    LAYERS.clear()
-    LAYERS.update(before)
+    LAYERS._specs = before
 
 
 def young(**parameters: object) -> Descriptor:

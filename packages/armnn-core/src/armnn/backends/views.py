@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from armnn.errors import GraphError
-from armnn.graph import Layer, Network, Value
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Network, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,8 @@ class SubgraphView:
         A backend adds its layers and then one output per output of the view, in the same order;
         :class:`Substitution` takes the result.
         """
+        from armnn.graph import Network  # late: what is compiled already needs no views
+
         fragment = Network(f"replacement in {self.network.name}")
         for value in self.inputs:
             fragment.add_input(value.name, value.info)

@@ -34,11 +34,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
     """Add ``armnn backends``."""
     parser = subparsers.add_parser(
         "backends",
-        help="list the backends and their states",
+        help=summary,
         description="List the backends in order of precedence. Nothing is imported without --load "
         "or -v.",
         epilog=_EXAMPLES,

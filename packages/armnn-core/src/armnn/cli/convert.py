@@ -31,11 +31,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
     """Add ``armnn convert``."""
     parser = subparsers.add_parser(
         "convert",
-        help="write a model as an .armnn file",
+        help=summary,
         description="Write a model as an .armnn file, which Arm NN and armnn read.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

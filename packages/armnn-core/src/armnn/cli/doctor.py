@@ -25,11 +25,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
     """Add ``armnn doctor``."""
     parser = subparsers.add_parser(
         "doctor",
-        help="find out why a backend or parser does not work",
+        help=summary,
         description="Load every backend that may be loaded, and show what was found, where, and "
         "what is wrong with it. Exits with 1 if a backend that --backends names is not usable.",
         epilog=_EXAMPLES,

@@ -50,11 +50,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
     """Add ``armnn inspect``."""
     parser = subparsers.add_parser(
         "inspect",
-        help="show what is in a model",
+        help=summary,
         description="Show the inputs, outputs, operators, layers, size and metadata of a model, "
         "and which backends support which operators.",
         epilog=_EXAMPLES,

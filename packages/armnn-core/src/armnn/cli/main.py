@@ -12,14 +12,21 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from armnn.__about__ import __version__
-from armnn.cli import backends, convert, doctor, inspect, run
 from armnn.cli.arguments import Parser
 from armnn.errors import ArmnnError
 from armnn_backend_api import BACKEND_API_VERSION
 
-COMMANDS = (run, inspect, convert, backends, doctor)
+COMMANDS = {
+    "run": "run a model",
+    "inspect": "show what is in a model",
+    "convert": "write a model as an .armnn file",
+    "backends": "list the backends and their states",
+    "doctor": "find out why a backend or parser does not work",
+}
+"""What each command does; a module has its name."""
 
 _EXAMPLES = """\
 examples:
@@ -42,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    options = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    words = (each for each in arguments if not each.startswith("-"))
+    options = parser(next(words, "")).parse_args(arguments)
     logging.basicConfig(
         format="armnn: %(message)s", level=logging.DEBUG if options.debug else logging.WARNING
     )
@@ -64,8 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command's parser with all of its subcommands."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of ``armnn`` with its commands.
+
+    Args:
+        only: The command whose options are needed: the module of another one takes time to import.
+            All of them if it is None.
+    """
     top = Parser(
         prog="armnn",
         description="Run neural networks on backends that are pip packages.",
@@ -76,8 +90,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=versions)
     top.add_argument("--debug", action="store_true", help="log more, and show where errors arise")
     subparsers = top.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(subparsers)
+    for name, summary in COMMANDS.items():
+        if only in (None, name):
+            import_module(f"armnn.cli.{name}").add_parser(subparsers, summary)
+        else:
+            subparsers.add_parser(name, help=summary)
     for subparser in subparsers.choices.values():
         # Accepted behind the command, too; suppressed, so that it does not undo the one before it.
         subparser.add_argument(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from armnn.backends.footprint import Footprint
     from armnn.graph import Network
     from armnn.optimizer import Report
-    from armnn.optimizer.segments import Segments
+    from armnn.optimizer.prepared import Segments
 
 _WITHOUT_BACKEND = ("Input", "Output", "Constant")
 
@@ -66,7 +66,7 @@ class OptimizedLayers:
         object.__setattr__(self, "part_of", names)  # the documented way to fill a frozen dataclass
 
     @classmethod
-    def of(cls, segments: Segments, report: Report) -> OptimizedLayers:
+    def of(cls, segments: Segments[Network], report: Report) -> OptimizedLayers:
         """Combine the layers with the facts of a report."""
         rows = {row.layer: row for row in report}
         found: dict[str, Part] = {}

@@ -58,11 +58,13 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], summary: str
+) -> None:
     """Add ``armnn run``."""
     parser = subparsers.add_parser(
         "run",
-        help="run a model",
+        help=summary,
         description="Run a model on files or made-up data.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -3,18 +3,38 @@
 
 from __future__ import annotations
 
-from armnn.graph._operands import Operand
-from armnn.graph.aliases import Aliased, Aliases
-from armnn.graph.deferred import DeferredOperator
-from armnn.graph.layer import Layer, Value
-from armnn.graph.network import Network
-from armnn.graph.survey import Operator, Survey
+from typing import TYPE_CHECKING
+
+from armnn._lazy import on_demand
+
+if TYPE_CHECKING:
+    from armnn.graph._operands import Operand
+    from armnn.graph.aliases import Aliased, Aliases
+    from armnn.graph.deferred import DeferredOperator
+    from armnn.graph.layer import Layer, Value
+    from armnn.graph.layer_graph import LayerGraph
+    from armnn.graph.network import Network
+    from armnn.graph.survey import Operator, Survey
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "_operands": "Operand",
+            "aliases": "Aliased Aliases",
+            "deferred": "DeferredOperator",
+            "layer": "Layer Value",
+            "layer_graph": "LayerGraph",
+            "network": "Network",
+            "survey": "Operator Survey",
+        },
+    )
 
 __all__ = [
     "Aliased",
     "Aliases",
     "DeferredOperator",
     "Layer",
+    "LayerGraph",
     "Network",
     "Operand",
     "Operator",

@@ -15,13 +15,15 @@ its descriptor, whose class has the name of the layer type::
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from armnn._arguments import with_article
 from armnn.errors import InvalidArgumentError, ShapeError, UnknownNameError
 from armnn.layers._descriptor import Descriptor, Version, descriptor
+from armnn.layers._families import FAMILY_OF
 from armnn.tensor import Shape, TensorInfo
 
 if TYPE_CHECKING:
@@ -219,8 +221,49 @@ class LayerSpec:
         return (*fixed, *[variadic] * (self.count_outputs(descriptor) - len(fixed)))
 
 
-LAYERS: dict[str, LayerSpec] = {}
-"""Every layer type by name, in the order of declaration."""
+class LayerTable(Mapping[str, LayerSpec]):
+    """Every layer type by name; families are imported when needed.
+
+    The order is that of the families' names, and of declaration in a family.
+    """
+
+    def __init__(self) -> None:
+        self._specs: dict[str, LayerSpec] = {}
+
+    def others(self, spec: LayerSpec) -> Iterable[LayerSpec]:
+        """Return the layer types that must differ from one.
+
+        A family's own layer types are compared with those of the families imported before.
+        """
+        is_ours = spec.descriptor.__module__.rpartition(".")[0] == __package__
+        return list((self._specs if is_ours else self).values())
+
+    def enter(self, spec: LayerSpec) -> None:
+        """Add a layer type."""
+        self._specs[spec.name] = spec
+
+    def __getitem__(self, name: str) -> LayerSpec:
+        if name not in self._specs and name in FAMILY_OF:
+            import_module(f"{__package__}.{FAMILY_OF[name]}")
+        return self._specs[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in FAMILY_OF or name in self._specs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> list[str]:
+        for family in dict.fromkeys(FAMILY_OF.values()):
+            import_module(f"{__package__}.{family}")
+        return sorted(self._specs, key=lambda name: self._specs[name].family)
+
+
+LAYERS = LayerTable()
+"""The layer table."""
 
 _D = TypeVar("_D", bound=Descriptor)
 
@@ -305,14 +348,14 @@ def layer(
         made, name = descriptor(kind), kind.__name__.removesuffix("Descriptor")
         spec = LayerSpec(name, number, made, tuple(inputs), tuple(outputs), infer, **traits)
         _check_spec(spec)
-        LAYERS[name] = spec
+        LAYERS.enter(spec)
         return made
 
     return enter
 
 
 def _check_spec(spec: LayerSpec) -> None:
-    for other in LAYERS.values():
+    for other in LAYERS.others(spec):
         if spec.name == other.name or spec.number == other.number:
             raise InvalidArgumentError(
                 f"the layer type {spec.name!r} ({spec.number}) clashes with {other.name!r} "

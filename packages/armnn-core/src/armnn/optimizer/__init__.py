@@ -3,20 +3,40 @@
 
 from __future__ import annotations
 
-from armnn.optimizer.assign import check_layer_names
-from armnn.optimizer.candidates import Candidate
-from armnn.optimizer.keywords import OptimizerKeywords
-from armnn.optimizer.optimized_network import OptimizedNetwork
-from armnn.optimizer.options import (
-    DebugCallback,
-    OptimizerOptions,
-    ShapeInferenceMethod,
-    checked_options,
-)
-from armnn.optimizer.participants import Participants
-from armnn.optimizer.parts import Border, Part
-from armnn.optimizer.phases import Prepared, phase
-from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
+from typing import TYPE_CHECKING
+
+from armnn._lazy import on_demand
+
+if TYPE_CHECKING:
+    from armnn.optimizer.assign import check_layer_names
+    from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.keywords import OptimizerKeywords
+    from armnn.optimizer.optimized_network import OptimizedNetwork
+    from armnn.optimizer.options import (
+        DebugCallback,
+        OptimizerOptions,
+        ShapeInferenceMethod,
+        checked_options,
+    )
+    from armnn.optimizer.participants import Participants
+    from armnn.optimizer.parts import Border, Part
+    from armnn.optimizer.prepared import Prepared, phase
+    from armnn.optimizer.report import CompiledPart, Refusal, Report, ReportRow
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "assign": "check_layer_names",
+            "candidates": "Candidate",
+            "keywords": "OptimizerKeywords",
+            "optimized_network": "OptimizedNetwork",
+            "options": "DebugCallback OptimizerOptions ShapeInferenceMethod checked_options",
+            "participants": "Participants",
+            "parts": "Border Part",
+            "prepared": "Prepared phase",
+            "report": "CompiledPart Refusal Report ReportRow",
+        },
+    )
 
 __all__ = [
     "Border",

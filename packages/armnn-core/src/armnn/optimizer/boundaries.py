@@ -17,7 +17,7 @@ from armnn.types import MemorySource
 
 if TYPE_CHECKING:
     from armnn.backends import TensorHandleFactories
-    from armnn.graph import Layer, Network, Value
+    from armnn.graph import Layer, LayerGraph, Value
     from armnn.optimizer.options import OptimizerOptions
 
 HOST: Sequence[str] = (HOST_FACTORY_ID,)
@@ -38,7 +38,7 @@ class Placement:
 
 
 def place_tensors(
-    network: Network,
+    network: LayerGraph,
     preferences_of_backend: Mapping[str, Sequence[str]],
     registered: TensorHandleFactories,
     options: OptimizerOptions,
@@ -110,7 +110,7 @@ def _choose(
 
 
 def _carry(
-    network: Network,
+    network: LayerGraph,
     value: Value,
     factories: dict[Value, str],
     preferences: Callable[[Layer], Sequence[str]],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from armnn.backends import ArrayHandle, SubgraphView, Support
+from armnn.backends import ArrayHandle, Support
 from armnn.backends.base import NetworkBackend
 from armnn.errors import ArmnnError, BackendError
 from armnn.layers import required_api
@@ -72,6 +72,8 @@ class Candidate:
         answers = {layer: self._answer_of_host(layer) for layer in layers}
         asked = [layer for layer, answer in answers.items() if answer is None]
         if asked:
+            from armnn.backends import SubgraphView  # late: a prepared model asks nothing
+
             view = SubgraphView.of(network, asked)
             try:
                 found = self.backend.query(view, self.model)

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from armnn.graph import Network
 from armnn.graph.text import layer_lines
 from armnn.optimizer.folds import FoldsRefused
-from armnn.optimizer.phases import (
-    Prepared,
-    prepare_network,
-    prepare_specialisation,
-)
+from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.report import Report, prepared_text
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
@@ -24,11 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import ProfilingSink
-    from armnn.graph import Network
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
+    from armnn.optimizer.prepared import Prepared
 
 
 class OptimizedNetwork:
@@ -106,7 +103,7 @@ class OptimizedNetwork:
         shapes = {name: info.static_shape for name, info in self.inputs.items()}
         self._static = self._prepare(shapes, {}, may_change=may_change, trial=trial)
         if self._static.segments.rest is None:
-            self._source = self._static.network  # without what went into compiled programs
+            self._source = self.network  # without what went into compiled programs
 
     @property
     def name(self) -> str:
@@ -137,7 +134,8 @@ class OptimizedNetwork:
     @property
     def network(self) -> Network:
         """The layers: with backends if shapes are fixed, else rewritten."""
-        return self._source if self._static is None else self._static.network
+        made = None if self._static is None else self._static.network
+        return made if isinstance(made, Network) else self._source
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from armnn.optimizer.folds import FoldPermission, FoldTrial
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink, TensorHandleFactories
     from armnn.backends.preference import SkippedBackend
     from armnn.graph import Layer
     from armnn.optimizer.candidates import Candidate
+    from armnn.optimizer.folds import FoldPermission, FoldTrial
     from armnn.types import MemorySource, QuantizedArithmetic
 
 
@@ -24,7 +24,7 @@ class Participants:
     Attributes:
         candidates: The backends to choose from, in the order of preference.
         named: Further backends that only a layer's own choice or hint can reach.
-        evaluators: The backends that compute constant layers, the first that can does.
+        find_evaluators: Returns the :attr:`evaluators`; one of them may take long to import.
         factories: The tensor-handle factories of all of them.
         profiler: Where the phases are recorded, if anywhere.
         refused_folds: The layers on stored values that backends refused.
@@ -35,12 +35,13 @@ class Participants:
 
     candidates: tuple[Candidate, ...]
     named: tuple[Candidate, ...]
-    evaluators: tuple[Candidate, ...]
+    find_evaluators: Callable[[], Sequence[Candidate]]
     factories: TensorHandleFactories
     profiler: ProfilingSink | None = None
     refused_folds: set[Hashable] = field(default_factory=set)
     skipped: tuple[SkippedBackend, ...] = ()
     host_sources: Mapping[str, MemorySource] = field(default_factory=dict)
+    _evaluators: list[Candidate] = field(default_factory=list)
 
     @property
     def all(self) -> tuple[Candidate, ...]:
@@ -53,11 +54,24 @@ class Participants:
         Args:
             doubtful: What the preferred backend refused in a trial; None if there was none.
         """
+        from armnn.optimizer.folds import FoldPermission  # late: a prepared model folds nothing
+
         return FoldPermission(self.candidates, self.named, self.refused_folds, doubtful)
 
     def fold_trial(self) -> FoldTrial:
         """Return a permission for all folds, to be confirmed."""
+        from armnn.optimizer.folds import FoldTrial
+
         return FoldTrial(self.candidates, self.named)
+
+    @property
+    def evaluators(self) -> Sequence[Candidate]:
+        """The backends that compute constant layers, in order."""
+        if not self._evaluators:
+            self._evaluators.extend(self.find_evaluators())
+            for each, first in itertools.product(self._evaluators, self.all[:1]):
+                each.model.quantized_arithmetic = first.model.quantized_arithmetic
+        return self._evaluators
 
     def preferred(self, layers: Sequence[Layer]) -> Layer | None:
         """Return the first layer that the most preferred backend runs.
@@ -69,5 +83,5 @@ class Participants:
 
     def compute_as(self, arithmetic: QuantizedArithmetic) -> None:
         """Tell every backend how the network's quantised layers round."""
-        for candidate in (*self.all, *self.evaluators):
+        for candidate in (*self.all, *self._evaluators):
             candidate.model.quantized_arithmetic = arithmetic

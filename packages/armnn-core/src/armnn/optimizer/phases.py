@@ -6,10 +6,8 @@ The first three happen once per network, the others once per set of input shapes
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import trim_memory
@@ -17,7 +15,7 @@ from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
-from armnn.optimizer.boundaries import Placement, place_tensors
+from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.candidates import Evaluator, NetworkAnswers
 from armnn.optimizer.conversions import Conversions, reduce_floats
 from armnn.optimizer.deferred import awaited_values, deferred_operator
@@ -27,16 +25,16 @@ from armnn.optimizer.infer import demand_shapes, infer_shapes
 from armnn.optimizer.islands import hand_back_islands
 from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.parts import parts_of
+from armnn.optimizer.prepared import Prepared, Segments, phase
 from armnn.optimizer.report import Report, ReportRow
 from armnn.optimizer.rewrite import rewrite
-from armnn.optimizer.segments import Segments, split
+from armnn.optimizer.segments import split
 from armnn.optimizer.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
 from armnn.optimizer.substitute import optimize_subgraphs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.backends import ProfilingSink
     from armnn.graph import Layer, Network
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
@@ -44,23 +42,6 @@ if TYPE_CHECKING:
     from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.sharing import SharedConstants
     from armnn.tensor import Shape
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """A network, or its head, ready to be loaded.
-
-    Attributes:
-        network: Every layer knows its backend.
-        placement: The memory of the tensors.
-        report: Which layer runs where, and why.
-        segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
-    """
-
-    network: Network
-    placement: Placement
-    report: Report
-    segments: Segments
 
 
 def prepare_network(
@@ -174,7 +155,7 @@ def layers_before_backends(
     shapes: Mapping[str, Shape | None],
     participants: Participants,
     options: OptimizerOptions,
-) -> Segments:
+) -> Segments[Network]:
     """Return a network's layers as backends get them.
 
     They have the names of the report's rows. Backends replace them by compiled parts.
@@ -218,7 +199,7 @@ def _cut(
     shapes: Mapping[str, Shape | None],
     values: Mapping[str, NDArray[Any]],
     participants: Participants,
-) -> Segments:
+) -> Segments[Network]:
     with phase(participants.profiler, "specialise"):
         evaluate = Evaluator(participants.evaluators)
         segments = split(specialise(network, shapes, values, evaluate))
@@ -227,7 +208,7 @@ def _cut(
 
 
 def _rewrite_head(
-    segments: Segments,
+    segments: Segments[Network],
     participants: Participants,
     options: OptimizerOptions,
     folds: Accepts | None = None,
@@ -248,16 +229,7 @@ def _hint(network: Network, options: OptimizerOptions) -> None:
             layer.backend_hint = options.layer_backends.get(layer.name)
 
 
-@contextmanager
-def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
-    """Record how long a phase takes."""
-    start = time.perf_counter_ns()
-    yield
-    if sink is not None:
-        sink.event(name, start, time.perf_counter_ns(), category="phase")
-
-
-def _check_progress(network: Network, segments: Segments) -> None:
+def _check_progress(network: Network, segments: Segments[Network]) -> None:
     """Check that the head brings the rest closer.
 
     So cutting comes to an end.

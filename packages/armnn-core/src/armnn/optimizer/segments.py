@@ -3,35 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.graph import Layer, Network, Value
 from armnn.optimizer.branches import CONTROL_FLOW
 from armnn.optimizer.deferred import deferred_operator
+from armnn.optimizer.prepared import Segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Segments:
-    """A network in two parts.
-
-    Attributes:
-        head: What can be prepared now. Its outputs are those of the network that it computes and
-            the values that ``rest`` reads, the latter named by ``crossing``.
-        rest: What must wait until the head has run; None if nothing must. Its inputs are
-            ``crossing``, its outputs the other outputs of the network.
-        crossing: Names of the values that go from the head to the rest.
-    """
-
-    head: Network
-    rest: Network | None
-    crossing: tuple[str, ...] = ()
-
-
-def split(network: Network) -> Segments:
+def split(network: Network) -> Segments[Network]:
     """Cut a specialised network behind the layers of known inputs.
 
     A layer is in the head if the shapes of its inputs are known and so are those of its outputs,

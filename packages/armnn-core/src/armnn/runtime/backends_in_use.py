@@ -110,8 +110,8 @@ class BackendsInUse:
     def described(self, participants: Participants) -> list[str]:
         """Return the participating backends: versions, origins, options."""
         entries = {entry.id: entry for entry in reversed(self.registry.entries())}
-        everyone = (*participants.candidates, *participants.named, *participants.evaluators)
-        known = [entries.get(candidate.id) for candidate in everyone]
+        everyone = (*(candidate.id for candidate in participants.all), EVALUATOR)
+        known = [entries.get(backend_id) for backend_id in everyone]
         return [
             f"{entry.id} {entry.distribution} {entry.version} {entry.origin} {entry.api_version} "
             f"{dict(self._options.backend_options.get(entry.id, {}))}"
@@ -254,7 +254,7 @@ class BackendsInUse:
         return Participants(
             tuple(candidates[backend.id] for backend in chosen),
             tuple(candidates[backend.id] for backend in named),
-            (*self._evaluator(), *candidates.values()),
+            lambda: (*self._evaluator(), *candidates.values()),
             factories,
             profiler,
             skipped=skipped,

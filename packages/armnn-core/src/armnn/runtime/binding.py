@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends import Step
-    from armnn.graph import Layer, Network, Value
+    from armnn.graph import Layer, LayerGraph, Value
 
 StandOn = Callable[["Value", "NDArray[Any]", MemorySource], "TensorHandle | None"]
 """Returns the handle of a tensor on an array, None if its backend cannot use the array."""
@@ -57,7 +57,7 @@ class DirectTensors:
     inputs: frozenset[str]
     outputs: frozenset[str]
 
-    def copied(self, network: Network) -> tuple[str, ...]:
+    def copied(self, network: LayerGraph) -> tuple[str, ...]:
         """Return the names of inputs and outputs without."""
         inputs = [layer.name for layer in network.inputs if layer.name not in self.inputs]
         outputs = [layer.name for layer in network.outputs if layer.name not in self.outputs]
@@ -65,7 +65,7 @@ class DirectTensors:
 
 
 def direct_tensors(
-    network: Network,
+    network: LayerGraph,
     binding: Binding,
     lifetimes: Mapping[Value, tuple[int, int]],
     stand_on: StandOn,

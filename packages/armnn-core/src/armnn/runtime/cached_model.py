@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armnn.__about__ import __version__
 from armnn._digest import file_sha256
 from armnn.errors import ModelFileError
-from armnn.optimizer import OptimizedNetwork, check_layer_names, phase
+from armnn.optimizer import phase
 from armnn.parsing import parse, parser_version
 from armnn.storage.model import ModelFacts, ModelStore, StoredNetwork
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from armnn.backends import ProfilingSink
     from armnn.graph import Network
+    from armnn.optimizer import OptimizedNetwork
     from armnn.runtime.backends_in_use import BackendsInUse
     from armnn.runtime.request import LoadRequest
     from armnn.storage.folder import CacheFolder
@@ -59,11 +60,15 @@ def open_model(
             raise ModelFileError(
                 f"the model {str(file)!r} has changed since it was loaded: load it again"
             )
+        from armnn.optimizer import OptimizedNetwork  # late, as all that the cache spares
+
         network = parse(file, parser_options=origin.parser_options)
         return OptimizedNetwork(network, participants, options, may_change=True)
 
     if facts is not None:
         return StoredNetwork(store, facts, participants, options, make)
+    from armnn.optimizer import OptimizedNetwork, check_layer_names
+
     with phase(profiler, "parse"):
         network = parse(file, parser_options=origin.parser_options)
     check_layer_names(network, options.layer_backends)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import collection_waits, trim_memory
 from armnn.errors import ExecutionError, GraphError
-from armnn.optimizer import OptimizedNetwork, Report
+from armnn.optimizer import Report
 from armnn.runtime.closing import Closing
 from armnn.runtime.context import with_layer_types
 from armnn.runtime.plan import Plan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.control import RunControl
-    from armnn.optimizer import Prepared
+    from armnn.optimizer import OptimizedNetwork, Prepared
     from armnn.runtime.outputs import Targets
     from armnn.storage.model import StoredNetwork
 
@@ -206,6 +206,8 @@ class NetworkPlans:
         prepared = self.optimized.specialise(shapes, values)
         rest = prepared.segments.rest
         if rest is not None:
+            from armnn.optimizer import OptimizedNetwork  # late: few networks have segments
+
             optimized = OptimizedNetwork(
                 rest,
                 self.optimized.participants,

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeGuard, Unpack
 
 from armnn._arguments import flag, instance, items
 from armnn._digest import file_sha256
 from armnn._process_memory import collection_waits
 from armnn.backends import CreationOptions
 from armnn.errors import ClosingError, InvalidArgumentError, ModelFileError
-from armnn.graph import Network
-from armnn.optimizer import OptimizedNetwork, Prepared, check_layer_names, phase
-from armnn.parsing import checked_file, checked_options, parse
+from armnn.optimizer import Prepared, phase
+from armnn.parsing import checked_file, checked_options
 from armnn.runtime.backends_in_use import BackendEvents, BackendsInUse
 from armnn.runtime.closing import Closing, Gate
 from armnn.runtime.loaded_network import LoadedNetwork, NetworkOwner
@@ -31,7 +30,8 @@ from armnn.storage.source import ModelSource
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
     from armnn.backends.registry import BackendRegistry
-    from armnn.optimizer import OptimizerKeywords, OptimizerOptions
+    from armnn.graph import Network
+    from armnn.optimizer import OptimizedNetwork, OptimizerKeywords, OptimizerOptions
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.observed import TensorSink
@@ -117,6 +117,8 @@ class Runtime(NetworkOwner):
             OptimizationError: Some layers cannot run on the backends.
             InvalidArgumentError: An option or a name is wrong.
         """
+        from armnn.graph import Network  # late, as all that a prepared model does not need
+
         instance(network, Network, "the network", "; parse() makes one of a file")
         request = checked_request(backends, options, keywords, backend_options, cache_dir)
         profiler = profiler_of(profiler, request.options)
@@ -135,6 +137,8 @@ class Runtime(NetworkOwner):
             BackendError: A backend failed to prepare a layer.
             InvalidArgumentError: It was not optimised for its properties.
         """
+        from armnn.optimizer import OptimizedNetwork
+
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
         if properties is not None:
             instance(properties, NetworkProperties, "the properties")
@@ -181,7 +185,7 @@ class Runtime(NetworkOwner):
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
         parsing = checked_options(parser_options)
-        if isinstance(model, Network):
+        if _is_network(model):
             if parsing:
                 raise InvalidArgumentError(
                     f"the parser_options {parsing!r} were given with a Network, which needs no "
@@ -263,6 +267,8 @@ class Runtime(NetworkOwner):
         *,
         may_change: bool = False,
     ) -> OptimizedNetwork:
+        from armnn.optimizer import OptimizedNetwork, check_layer_names
+
         cache = _cache(request, profiler)
         with self._gate:
             options = request.options
@@ -277,6 +283,8 @@ class Runtime(NetworkOwner):
         request = origin.request
         cache = _cache(request, profiler)
         if cache is None:
+            from armnn.parsing import parse
+
             with phase(profiler, "parse"):
                 network = parse(file, parser_options=origin.parser_options)
             optimized = self._optimized(network, request, profiler, may_change=True)
@@ -353,6 +361,14 @@ def shared_runtime(options: CreationOptions) -> Runtime:
                 return runtime
         _shared.append(Runtime(options))
         return _shared[-1]
+
+
+def _is_network(model: str | PathLike[str] | Network) -> TypeGuard[Network]:
+    if isinstance(model, (str, PathLike)):
+        return False
+    from armnn.graph import Network
+
+    return isinstance(model, Network)
 
 
 def _tensor_sink(options: OptimizerOptions) -> TensorSink | None:

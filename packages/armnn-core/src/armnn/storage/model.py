@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.backends.cache import ProgramCache
-    from armnn.graph import Network
+    from armnn.graph import LayerGraph
     from armnn.optimizer import OptimizedNetwork, OptimizerOptions, Participants, Prepared
     from armnn.optimizer.sharing import SharedConstants
     from armnn.tensor import TensorInfo
@@ -247,7 +247,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _check_ports(
-    network: Network, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
+    network: LayerGraph, shapes: Mapping[str, tuple[int, ...]], facts: ModelFacts
 ) -> None:
     """Check that a network has the model's inputs and outputs.
 

@@ -15,13 +15,13 @@ from armnn.backends.base import CachingBackend
 from armnn.backends.cache import CachedProgram, StaleEntryError
 from armnn.backends.footprint import Footprint
 from armnn.errors import ArmnnError
-from armnn.graph import Network
+from armnn.graph import LayerGraph
 from armnn.layers import LAYERS
 from armnn.layers._parameters import enumeration_of
 from armnn.optimizer import Border, Part, Prepared, Refusal, Report, ReportRow
 from armnn.optimizer.boundaries import place_tensors
 from armnn.optimizer.observe import Observation
-from armnn.optimizer.segments import Segments
+from armnn.optimizer.prepared import Segments
 from armnn.tensor import TensorInfo
 from armnn.types import ArmnnEnum, DataType
 
@@ -159,7 +159,7 @@ def _decoded(
     participants: Participants,
     options: OptimizerOptions,
 ) -> Prepared:
-    network = Network(stored["name"])
+    network = LayerGraph(stored["name"])
     layers: list[Layer] = []
     for row in stored["layers"]:
         layers.append(_decoded_layer(row, network, layers, blocks))
@@ -179,7 +179,7 @@ def _decoded(
 
 def _decoded_layer(
     row: dict[str, Any],
-    network: Network,
+    network: LayerGraph,
     layers: Sequence[Layer],
     blocks: Sequence[memoryview],
 ) -> Layer:

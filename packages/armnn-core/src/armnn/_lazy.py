@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Names of a package, imported at their first use.
+
+A process that loads a prepared model uses few modules, and importing all of them would take longer
+than loading it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def on_demand(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package.
+
+    Modules of the package are found without being named.
+
+    Args:
+        package: Its full name.
+        names: By module, without the package's name: the names that it has for the package,
+            separated by spaces.
+    """
+    homes = {name: module for module, listed in names.items() for name in listed.split()}
+    there = vars(sys.modules[package])
+
+    def get(name: str) -> Any:
+        """Import what has the name."""
+        if name in homes:
+            found = getattr(import_module(f"{package}.{homes[name]}"), name)
+        elif name.startswith("_"):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        else:
+            found = _module(package, name)
+        there[name] = found
+        return found
+
+    def listed() -> list[str]:
+        """Return the names that are there, imported or not."""
+        return sorted({*there, *homes})
+
+    return get, listed
+
+
+def _module(package: str, name: str) -> Any:
+    """Return a module of a package.
+
+    Raises:
+        AttributeError: There is none.
+    """
+    try:
+        return import_module(f"{package}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{package}.{name}":
+            raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}") from None

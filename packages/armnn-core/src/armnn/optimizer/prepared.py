@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""A prepared network, and the phases before it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from armnn.backends import ProfilingSink
+    from armnn.graph import LayerGraph, Network
+    from armnn.optimizer.boundaries import Placement
+    from armnn.optimizer.report import Report
+
+_G = TypeVar("_G", bound="LayerGraph", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments(Generic[_G]):
+    """A network in two parts.
+
+    Attributes:
+        head: What can be prepared now. Its outputs are those of the network that it computes and
+            the values that ``rest`` reads, the latter named by ``crossing``.
+        rest: What must wait until the head has run; None if nothing must. Its inputs are
+            ``crossing``, its outputs the other outputs of the network.
+        crossing: Names of the values that go from the head to the rest.
+    """
+
+    head: _G
+    rest: Network | None
+    crossing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A network, or its head, ready to be loaded.
+
+    Attributes:
+        network: Every layer knows its backend.
+        placement: The memory of the tensors.
+        report: Which layer runs where, and why.
+        segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
+    """
+
+    network: LayerGraph
+    placement: Placement
+    report: Report
+    segments: Segments[LayerGraph]
+
+
+@contextmanager
+def phase(sink: ProfilingSink | None, name: str) -> Iterator[None]:
+    """Record how long a phase takes."""
+    start = time.perf_counter_ns()
+    yield
+    if sink is not None:
+        sink.event(name, start, time.perf_counter_ns(), category="phase")
