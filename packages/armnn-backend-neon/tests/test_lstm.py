@@ -11,69 +11,101 @@ from numpy.typing import NDArray
 
 import armnn
 from armnn import DataType, Network, TensorInfo
-from armnn.errors import ArmnnError
-from armnn.layers.recurrent import (
-    LstmActivation,
-    LstmDescriptor,
-    UnidirectionalSequenceLstmDescriptor,
-)
+from armnn.layers.recurrent import LstmActivation, UnidirectionalSequenceLstmDescriptor
 
 Array = NDArray[Any]
+Descriptor = UnidirectionalSequenceLstmDescriptor
+Sizes = tuple[int, int, int, int, int]
 
 GATES = ("input", "forget", "cell", "output")
 
 
-def parameters(width: int, units: int, d: UnidirectionalSequenceLstmDescriptor) -> dict[str, Array]:
+def bias_name(gate: str) -> str:
+    return "cell_bias" if gate == "cell" else f"{gate}_gate_bias"
+
+
+def parameters(sizes: Sizes, d: Descriptor) -> dict[str, Array]:
     """Return the parameters that the descriptor needs, by name."""
+    *_, width, units, numbers = sizes
     shapes: dict[str, tuple[int, ...]] = {}
     for gate in GATES[int(d.cifg_enabled) :]:
         shapes[f"input_to_{gate}_weights"] = (units, width)
-        shapes[f"recurrent_to_{gate}_weights"] = (units, units)
-        shapes["cell_bias" if gate == "cell" else f"{gate}_gate_bias"] = (units,)
+        shapes[f"recurrent_to_{gate}_weights"] = (units, numbers)
+        shapes[bias_name(gate)] = (units,)
         if d.peephole_enabled and gate != "cell":
             shapes[f"cell_to_{gate}_weights"] = (units,)
+        if d.layer_norm_enabled:
+            shapes[f"{gate}_layer_norm_weights"] = (units,)
+    if d.projection_enabled:
+        shapes["projection_weights"] = (numbers, units)
+        shapes["projection_bias"] = (numbers,)
     rng = np.random.default_rng(2)
     return {name: rng.uniform(-0.5, 0.5, shape).astype("f4") for name, shape in shapes.items()}
 
 
-def expected(x: Array, p: dict[str, Array], d: UnidirectionalSequenceLstmDescriptor) -> Array:
-    """Return the outputs of all steps of [T,N,I]."""
-    units = p["cell_bias"].size
-    h = np.zeros((x.shape[1], units))
-    c = h.copy()
-    outputs = []
+def clipped(x: Array, limit: float) -> Array:
+    return np.clip(x, -limit, limit) if limit else x
+
+
+def expected(
+    x: Array, states: tuple[Array, Array], p: dict[str, Array], d: Descriptor
+) -> tuple[Array, Array, Array]:
+    """Return the outputs of [T,N,I], the last output and cell."""
+    h, c = (state.astype(np.float64) for state in states)
+    outputs = np.zeros((len(x), *h.shape))
 
     def gate(name: str, step: Array, cell: Array) -> Array:
-        bias = p["cell_bias" if name == "cell" else f"{name}_gate_bias"]
         sums = step @ p[f"input_to_{name}_weights"].T + h @ p[f"recurrent_to_{name}_weights"].T
-        sums = sums + bias + cell * p.get(f"cell_to_{name}_weights", 0.0)
+        sums = sums + cell * p.get(f"cell_to_{name}_weights", 0.0)
+        if d.layer_norm_enabled:
+            spread = sums.std(-1, keepdims=True)
+            sums = (sums - sums.mean(-1, keepdims=True)) / np.where(spread == 0, 1, spread)
+            sums = sums * p[f"{name}_layer_norm_weights"]
+        sums = sums + p[bias_name(name)]
         return np.tanh(sums) if name == "cell" else 1 / (1 + np.exp(-sums))
 
-    for step in x.astype(np.float64):
+    for place, step in enumerate(x.astype(np.float64)):
         keep = gate("forget", step, c)
         write = 1 - keep if d.cifg_enabled else gate("input", step, c)
-        c = keep * c + write * gate("cell", step, c)
-        if d.clipping_thres_cell:
-            c = np.clip(c, -d.clipping_thres_cell, d.clipping_thres_cell)
+        c = clipped(keep * c + write * gate("cell", step, c), d.clipping_thres_cell)
         h = gate("output", step, c) * np.tanh(c)
-        outputs.append(h)
-    return np.stack(outputs)
+        if d.projection_enabled:
+            h = clipped(
+                h @ p["projection_weights"].T + p.get("projection_bias", 0.0), d.clipping_thres_proj
+            )
+        outputs[place] = h
+    return outputs, h, c
 
 
-def network(
-    sizes: tuple[int, int, int, int], d: UnidirectionalSequenceLstmDescriptor, p: dict[str, Array]
-) -> Network:
-    steps, batch, width, units = sizes
+def network(sizes: Sizes, d: Descriptor, p: dict[str, Array]) -> Network:
+    steps, batch, width, units, numbers = sizes
     result = Network()
     first = (steps, batch) if d.time_major else (batch, steps)
     x = result.add_input("x", TensorInfo((*first, width), DataType.FLOAT32))
-    states = [result.add_constant(np.zeros((batch, units), np.float32)) for _ in range(2)]
+    h = result.add_input("h", TensorInfo((batch, numbers)))
+    c = result.add_input("c", TensorInfo((batch, units)))
     given = {name: result.add_constant(array) for name, array in p.items()}
     names = [slot.name for slot in armnn.layers.LAYERS["UnidirectionalSequenceLstm"].inputs[3:]]
-    operands = [x, *states, *map(given.get, names)]
-    layer = result.add("UnidirectionalSequenceLstm", operands, d)
-    result.add_output("y", layer.outputs[2])
+    layer = result.add("UnidirectionalSequenceLstm", [x, h, c, *map(given.get, names)], d)
+    for name, value in zip(("last", "cell", "y"), layer.outputs, strict=True):
+        result.add_output(name, value)
     return result
+
+
+def assert_follows_the_equations(sizes: Sizes, d: Descriptor, p: dict[str, Array]) -> None:
+    """Compare outputs and states with float64."""
+    steps, batch, width, units, numbers = sizes
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((steps, batch, width), np.float32)
+    h, c = (rng.uniform(-1, 1, (batch, n)).astype("f4") for n in (numbers, units))
+    outputs, last, cell = expected(x, (h, c), p, d)
+    given = x if d.time_major else np.ascontiguousarray(x.swapaxes(0, 1))
+    with armnn.Runtime() as runtime:
+        loaded = runtime.load_model(network(sizes, d, p), backends=["CpuAcc"])
+        actual = loaded.run({"x": given, "h": h, "c": c})
+    y = actual["y"] if d.time_major else actual["y"].swapaxes(0, 1)
+    for made, wanted in ((y, outputs), (actual["last"], last), (actual["cell"], cell)):
+        np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (5, 2, 3, 33), (3, 1, 40, 130)])
@@ -84,138 +116,65 @@ def network(
         {"cifg_enabled": True, "peephole_enabled": True},
         {"cifg_enabled": False, "peephole_enabled": True, "clipping_thres_cell": 0.1},
         {"cifg_enabled": True, "time_major": True},
+        {"cifg_enabled": True, "layer_norm_enabled": True},
+        {"cifg_enabled": False, "layer_norm_enabled": True, "peephole_enabled": True},
     ],
 )
 def test_sequences_follow_the_equations(
-    sizes: tuple[int, int, int, int],
-    options: dict[str, Any],
-    level: str,
+    sizes: tuple[int, int, int, int], options: dict[str, Any], level: str
 ) -> None:
-    d = UnidirectionalSequenceLstmDescriptor(activation_func=LstmActivation.TANH, **options)
-    p = parameters(sizes[2], sizes[3], d)
-    x = np.random.default_rng(1).standard_normal(sizes[:3], np.float32)
-    reference = expected(x, p, d)
-    with armnn.Runtime() as runtime:
-        loaded = runtime.load_model(network(sizes, d, p), backends=["CpuAcc"])
-        swap = (lambda a: a) if d.time_major else (lambda a: np.ascontiguousarray(a.swapaxes(0, 1)))
-        actual = swap(loaded.run({"x": swap(x)})["y"])
-    np.testing.assert_allclose(actual, reference, rtol=1e-5, atol=2e-6)
-
-
-def test_a_projection_is_refused() -> None:
-    d = UnidirectionalSequenceLstmDescriptor(
-        activation_func=LstmActivation.TANH, cifg_enabled=False, projection_enabled=True
-    )
-    p = parameters(3, 4, d) | {"projection_weights": np.eye(4, dtype=np.float32)}
-    with pytest.raises(ArmnnError, match="projection and layer normalisation are not computed"):
-        armnn.load_model(network((2, 1, 3, 4), d, p), backends=["CpuAcc"])
-
-
-def in_steps(x: Array, scale: float) -> Array:
-    """Return numbers rounded to 16-bit steps, halves away from zero."""
-    steps = (x / np.float32(scale)).astype(np.float64)
-    nearest = np.trunc(steps + np.copysign(0.5, steps))
-    return np.float32(np.clip(nearest, -32768, 32767)) * np.float32(scale)
-
-
-def rounded_step(
-    x: Array, h: Array, c: Array, p: dict[str, Array], couples: bool, scale: float
-) -> tuple[Array, Array]:
-    """Return output and cell, rounded like Arm NN's reference."""
-
-    def gate(name: str, cell: Array | None) -> Array:
-        sums = in_steps(p["cell_bias" if name == "cell" else f"{name}_gate_bias"], scale)
-        for number, column in zip(x, p[f"input_to_{name}_weights"].T, strict=True):
-            sums = in_steps(sums + number * column, scale)
-        for number, column in zip(h, p[f"recurrent_to_{name}_weights"].T, strict=True):
-            sums = in_steps(sums + number * column, scale)
-        if cell is not None and f"cell_to_{name}_weights" in p:
-            sums = in_steps(sums + p[f"cell_to_{name}_weights"] * cell, scale)
-        made = np.tanh(sums) if name == "cell" else 1 / (1 + np.exp(-sums))
-        return in_steps(made, scale)
-
-    keep = gate("forget", c)
-    write = in_steps(1 - keep, scale) if couples else gate("input", c)
-    c = in_steps(in_steps(keep * c, scale) + write * gate("cell", None), scale)
-    return in_steps(gate("output", c) * in_steps(np.tanh(c), scale), scale), c
+    d = Descriptor(activation_func=LstmActivation.TANH, **options)
+    whole = (*sizes, sizes[-1])
+    assert_follows_the_equations(whole, d, parameters(whole, d))
 
 
 @pytest.mark.parametrize(
-    ("width", "units", "couples", "peephole"),
-    [(1, 1, False, False), (3, 5, True, True), (128, 128, False, True)],
+    "sizes", [(1, 1, 1, 1, 1), (4, 2, 3, 33, 17), (3, 1, 40, 130, 7), (2, 3, 5, 4, 9)]
 )
-def test_a_quantised_step_rounds_as_arm_nn_does(
-    width: int, units: int, couples: bool, peephole: bool, level: str
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cifg_enabled": False},
+        {"cifg_enabled": True, "clipping_thres_proj": 0.05, "time_major": True},
+        {"cifg_enabled": False, "layer_norm_enabled": True, "peephole_enabled": True},
+    ],
+)
+def test_a_projection_follows_the_equations(
+    sizes: Sizes, options: dict[str, Any], level: str
 ) -> None:
-    scale, batch = 2.0**-11, 2
-    d = LstmDescriptor(
-        activation_func=LstmActivation.TANH, cifg_enabled=couples, peephole_enabled=peephole
-    )
-    like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=couples, peephole_enabled=peephole)
-    p = {name: in_steps(values, scale) for name, values in parameters(width, units, like).items()}
-    rng = np.random.default_rng(4)
-    shapes = ((batch, width), (batch, units), (batch, units))
-    data = [in_steps(rng.uniform(-1, 1, shape).astype("f4"), scale) for shape in shapes]
-
-    network = Network()
-
-    def info(array: Array) -> TensorInfo:
-        return TensorInfo(array.shape, DataType.QSYMM_S16, scale)
-
-    def stored(array: Array) -> Array:
-        return np.rint(array / np.float32(scale)).astype(np.int16)
-
-    operands: list[Any] = [network.add_input(f"x{i}", info(a)) for i, a in enumerate(data)]
-    for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]:
-        array = p.get(slot.name)
-        made = None if array is None else network.add_constant(stored(array), info(array))
-        operands.append(made)
-    outputs = [TensorInfo(None, DataType.QSYMM_S16, scale)] * 4
-    layer = network.add("Lstm", operands, d, outputs=outputs)
-    for name, value in zip(("state", "cell", "y"), layer.outputs[1:], strict=True):
-        network.add_output(name, value)
-    with armnn.Runtime() as runtime:
-        loaded = runtime.load_model(network, backends=["CpuAcc"])
-        actual = loaded.run({f"x{i}": stored(array) for i, array in enumerate(data)})
-    steps = [rounded_step(x, h, c, p, couples, scale) for x, h, c in zip(*data, strict=True)]
-    for name, place in (("state", 0), ("cell", 1), ("y", 0)):
-        off = np.abs(actual[name] - stored(np.stack([step[place] for step in steps])).astype(int))
-        assert off.max() <= 1  # where a function is a last place off, beside a half
-        assert np.count_nonzero(off) <= off.size // 100
+    d = Descriptor(activation_func=LstmActivation.TANH, projection_enabled=True, **options)
+    assert_follows_the_equations(sizes, d, parameters(sizes, d))
 
 
-def test_a_step_in_eight_bits_is_refused() -> None:
-    d = LstmDescriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
-    like = UnidirectionalSequenceLstmDescriptor(cifg_enabled=False)
-    p = parameters(2, 3, like)
-    network = Network()
-    bytes_ = [TensorInfo((1, size), DataType.QASYMM_S8, 0.1) for size in (2, 3, 3)]
-    operands: list[Any] = [network.add_input(f"x{i}", each) for i, each in enumerate(bytes_)]
-    operands += [
-        network.add_constant(p[slot.name]) if slot.name in p else None
-        for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]
-    ]
-    outputs = [TensorInfo(None, DataType.QASYMM_S8, 0.1)] * 4
-    network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
-    with pytest.raises(ArmnnError, match="QAsymmS8 is not computed here, QSymmS16 is"):
-        armnn.load_model(network, backends=["CpuAcc"])
+def test_a_projection_may_have_no_bias() -> None:
+    d = Descriptor(activation_func=LstmActivation.TANH, projection_enabled=True)
+    sizes = (2, 2, 3, 5, 4)
+    p = parameters(sizes, d)
+    del p["projection_bias"]
+    assert_follows_the_equations(sizes, d, p)
 
 
-def test_a_quantised_step_without_units_is_refused() -> None:
-    """It once divided by zero units, and crashed."""
-    p = parameters(3, 1, UnidirectionalSequenceLstmDescriptor(cifg_enabled=False))
-    network = Network()
-    steps = [TensorInfo((2, size), DataType.QSYMM_S16, 2.0**-11) for size in (3, 0, 0)]
-    operands: list[Any] = [network.add_input(f"x{i}", each) for i, each in enumerate(steps)]
-    for slot in armnn.layers.LAYERS["Lstm"].inputs[3:]:
-        if slot.name not in p:
-            operands.append(None)
-            continue
-        behind = [0 if slot.name.startswith("recurrent") else n for n in p[slot.name].shape[1:]]
-        none = np.zeros((0, *behind), np.int16)
-        operands.append(network.add_constant(none, steps[0].with_shape(none.shape)))
-    outputs = [steps[0].with_shape(None)] * 4
-    d = LstmDescriptor(activation_func=LstmActivation.TANH, cifg_enabled=False)
-    network.add_output("y", network.add("Lstm", operands, d, outputs=outputs).outputs[3])
-    with pytest.raises(ArmnnError, match="a cell without units is not computed here"):
-        armnn.load_model(network, backends=["CpuAcc"])
+def test_equal_sums_are_normalised_to_zeros() -> None:
+    """Their variance is zero."""
+    d = Descriptor(activation_func=LstmActivation.TANH, layer_norm_enabled=True)
+    sizes = (2, 2, 3, 5, 5)
+    p = parameters(sizes, d)
+    zeros = {name: np.zeros_like(p[name]) for name in p if "_to_" in name}
+    assert_follows_the_equations(sizes, d, p | zeros)
+
+
+@pytest.mark.parametrize("projection", [False, True])
+def test_no_steps_leave_the_states(projection: bool) -> None:
+    d = Descriptor(activation_func=LstmActivation.TANH, projection_enabled=projection)
+    sizes = (0, 2, 3, 5, 4 if projection else 5)
+    assert_follows_the_equations(sizes, d, parameters(sizes, d))
+
+
+def test_threads_share_the_steps_of_one_sequence(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMNN_CPUACC_THREADS", "3")
+    d = Descriptor(activation_func=LstmActivation.TANH, projection_enabled=True)
+    sizes = (3, 1, 40, 600, 300)
+    p = {name: array / np.float32(10) for name, array in parameters(sizes, d).items()}
+    assert_follows_the_equations(sizes, d, p)

@@ -188,6 +188,20 @@ struct PoolingRow : PoolingShape {
   int64_t top; /* input row of the first window row */
 };
 
+/* Sums of n columns that are kept in whole steps: sums[i] += row[k] * weights[k * stride + i] for each k,
+ * after each of which they are rounded, halves away from zero, and bounded.
+ */
+struct SumsInSteps {
+  const float *row;
+  int64_t depth;
+  const float *weights;
+  int64_t stride;
+  float scale; /* of a step; 0: all is kept */
+  float lowest, highest; /* steps */
+  float *sums;
+  int64_t n;
+};
+
 struct Kernels {
   const char *name;
   int32_t lanes; /* floats in a register */
@@ -240,7 +254,8 @@ struct Kernels {
   /* By Integer: scale * (stored - zero_point), and its inverse. */
   void (*dequantize[3])(const void *x, float *y, int64_t n, float scale, int32_t zero_point);
   void (*quantize[3])(const float *x, void *y, int64_t n, float scale, int32_t zero_point);
-  /* The same for unsigned bytes, ties rounded to even. */
+  void (*add_in_steps)(const SumsInSteps &sums);
+  /* Quantises to unsigned bytes, ties rounded to even. */
   void (*quantize_to_even)(const float *x, uint8_t *y, int64_t n, float scale, int32_t zero_point);
   /* By HalfFormat: as float32, and back with ties to even. */
   void (*half_to_float32[2])(const uint16_t *x, float *y, int64_t n);

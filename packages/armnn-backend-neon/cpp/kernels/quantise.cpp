@@ -83,6 +83,47 @@ void quantize_to_even(const float *x, uint8_t *y, int64_t n, float scale, int32_
   }
 }
 
+/* What is left of sums after each term. */
+struct AllKept {
+  Floats operator()(Floats sum) const { return sum; }
+};
+
+struct WholeSteps {
+  Floats scale, lowest, highest;
+  Floats operator()(Floats sum) const {
+    const Floats steps = minimum(maximum(sum / scale, lowest), highest);
+    return __builtin_convertvector(rounded(steps), Floats) * scale;
+  }
+};
+
+/* V vectors of sums, which run side by side; each product is rounded before it is added. */
+template <int V, typename Memory, typename Keep>
+void add_terms(const SumsInSteps &s, int64_t first, const Memory &memory, const Keep &keep) {
+  Floats sums[V];
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) sums[v] = memory.get(s.sums + first + v * kLanes);
+  const float *weights = s.weights + first;
+  for (int64_t k = 0; k < s.depth; ++k, weights += s.stride) {
+    const float factor = s.row[k];
+    CPUACC_UNROLL for (int v = 0; v < V; ++v) {
+      sums[v] = keep(sums[v] + hidden(factor * memory.get(weights + v * kLanes)));
+    }
+  }
+  CPUACC_UNROLL for (int v = 0; v < V; ++v) memory.put(s.sums + first + v * kLanes, sums[v]);
+}
+
+template <typename Keep>
+void add_all_terms(const SumsInSteps &s, const Keep &keep) {
+  constexpr int kTogether = 4;
+  int64_t i = 0;
+  for (; i + kTogether * kLanes <= s.n; i += kTogether * kLanes) add_terms<kTogether>(s, i, All{}, keep);
+  for (; i + kLanes <= s.n; i += kLanes) add_terms<1>(s, i, All{}, keep);
+  if (i < s.n) add_terms<1>(s, i, First{s.n - i}, keep);
+}
+
+void add_in_steps(const SumsInSteps &s) {
+  if (s.scale == 0.0f) return add_all_terms(s, AllKept{});
+  add_all_terms(s, WholeSteps{splat(s.scale), splat(s.lowest), splat(s.highest)});
+}
 
 }  // namespace
 
@@ -94,6 +135,7 @@ void fill_quantise(Kernels &table) {
   table.quantize[static_cast<int>(Integer::signed8)] = quantize<int8_t>;
   table.quantize[static_cast<int>(Integer::signed16)] = quantize<int16_t>;
   table.quantize_to_even = quantize_to_even;
+  table.add_in_steps = add_in_steps;
 }
 
 }  // namespace cpuacc::CPUACC_LEVEL

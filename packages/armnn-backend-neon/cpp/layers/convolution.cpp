@@ -407,11 +407,11 @@ void lower_transposed(Lowering &l) {
 
 std::vector<LayerType> convolution_layers() {
   return {
-      {ARMNN_LAYER_CONVOLUTION2D, lower_convolution, lower_int8_convolution},
-      {ARMNN_LAYER_CONVOLUTION3D, lower_volume_convolution},
+      {ARMNN_LAYER_CONVOLUTION2D, lower_convolution, lower_int8_convolution, weighted_bias_steps},
+      {ARMNN_LAYER_CONVOLUTION3D, lower_volume_convolution, nullptr, weighted_bias_steps},
       {ARMNN_LAYER_CONVOLUTION_INTEGER, lower_convolution_integer},
-      {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise, lower_int8_depthwise},
-      {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed},
+      {ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D, lower_depthwise, lower_int8_depthwise, weighted_bias_steps},
+      {ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D, lower_transposed, nullptr, weighted_bias_steps},
   };
 }
 

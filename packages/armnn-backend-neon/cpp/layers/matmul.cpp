@@ -274,7 +274,7 @@ std::vector<LayerType> matmul_layers() {
   return {
       {ARMNN_LAYER_BATCH_MAT_MUL, lower_batch_mat_mul, lower_int8_batch_mat_mul},
       {ARMNN_LAYER_EINSUM, lower_einsum},
-      {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected, lower_int8_fully_connected},
+      {ARMNN_LAYER_FULLY_CONNECTED, lower_fully_connected, lower_int8_fully_connected, weighted_bias_steps},
       {ARMNN_LAYER_MAT_MUL_INTEGER, lower_mat_mul_integer},
   };
 }

@@ -84,7 +84,7 @@ Sequence sequence_of(Lowering &l, int64_t gates, const Activations &usual) {
   const int64_t units = l.input(2).shape[2];
   const int64_t columns = gates * units;
   Sequence result{{}, {}, {}, l.real32(ARMNN_PARAMETER(ARMNN_RNN_CLIP)), {}};
-  result.reading = {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], units,
+  result.reading = {shape[is_time_major ? 0 : 1], shape[is_time_major ? 1 : 0], units, units,
                     direction == ARMNN_SEQUENCE_DIRECTION_BIDIRECTIONAL ? 2 : 1,
                     direction == ARMNN_SEQUENCE_DIRECTION_REVERSE, is_time_major};
   const Reading &reading = result.reading;
@@ -129,8 +129,10 @@ void lower_lstm(Lowering &l) {
   Sequence s = sequence_of(l, 4, {ARMNN_SEQUENCE_LSTM_ACTIVATIONS_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_A_DEFAULT,
                                  ARMNN_SEQUENCE_LSTM_ACTIVATION_B_DEFAULT});
-  l.add<LstmSequence>(std::move(s.inputs), std::move(s.outputs), s.reading, s.clip, 0.0f,
-                      std::move(s.functions), couples_gates);
+  LstmSequence::Options options;
+  options.clip = s.clip;
+  options.couples_gates = couples_gates;
+  l.add<LstmSequence>(std::move(s.inputs), std::move(s.outputs), s.reading, options, std::move(s.functions));
 }
 
 }  // namespace

@@ -22,20 +22,12 @@ int64_t stored(const Value &value, int64_t i) {
   }
 }
 
-/* What a step of a bias is worth: a step of the data times one of the weights. */
-std::vector<double> bias_scales(const Value &data, const Value &weights) {
-  const double step = data.quantization.scales.empty() ? 1.0 : data.quantization.scales[0];
-  std::vector<double> result;
-  for (const float scale : weights.quantization.scales) result.push_back(step * scale);
-  if (result.empty()) result.push_back(step);
-  return result;
-}
-
 /* A value as the layer reads or makes it in floats. */
 Value as_float32(const Value &value) {
   Value real = value;
   real.stored_type = value.type;
   real.type = ARMNN_FLOAT32;
+  real.steps = value.quantization;
   real.quantization = {};
   return real;
 }
@@ -45,14 +37,21 @@ bool needs_float_fallback(armnn_data_type type) { return is_quantized(type) || i
 /* Whether float32 cannot hold all numbers of a type: what becomes 16 bits by way of it is rounded twice. */
 bool rounds_in_floats(armnn_data_type type) { return element_bytes(type) > 2 && type != ARMNN_FLOAT32; }
 
-bool has_bias_at(const Layer &layer, size_t i) {
-  static const std::vector<std::string> kTypes = {
-      ARMNN_LAYER_CONVOLUTION2D, ARMNN_LAYER_CONVOLUTION3D, ARMNN_LAYER_DEPTHWISE_CONVOLUTION2D,
-      ARMNN_LAYER_FULLY_CONNECTED, ARMNN_LAYER_TRANSPOSE_CONVOLUTION2D};
-  return i == 2 && std::find(kTypes.begin(), kTypes.end(), layer.type) != kTypes.end();
+}  // namespace
+
+std::vector<double> steps_times(const Value &value, double factor) {
+  std::vector<double> steps;
+  for (const float scale : value.quantization.scales) steps.push_back(factor * scale);
+  if (steps.empty()) steps.push_back(factor);
+  return steps;
 }
 
-}  // namespace
+std::vector<double> weighted_bias_steps(const Lowering &l, size_t i) {
+  const Value &data = l.input(0);
+  const Value &weights = l.input(1);
+  if (i != 2 || !(is_quantized(data.type) || is_quantized(weights.type))) return {};
+  return steps_times(weights, steps_times(data, 1.0)[0]);
+}
 
 /* In integers if there are kernels for it, as the layer stands if it only copies elements, else in
  * floats.
@@ -99,9 +98,7 @@ void Lowering::lower_as_floats(const Layer &layer) {
     const Value &to = output(i);
     if (!needs_float_fallback(to.type)) continue;
     require(is_half(to.type) || to.quantization.scales.size() == 1, "the output must have one scale");
-    Value real = as_float32(to);
-    real.steps = to.quantization;
-    as_float.outputs[i] = add_float_value(std::move(real));
+    as_float.outputs[i] = add_float_value(as_float32(to));
     stored_outputs.push_back(i);
   }
   lower_as_it_is(as_float, lower_of(as_float.type));
@@ -115,13 +112,13 @@ void Lowering::lower_as_floats(const Layer &layer) {
 int32_t Lowering::float_input(const Layer &layer, size_t i) {
   const int32_t number = layer.inputs[i];
   const Value &from = value(number);
-  const bool is_bias = from.type == ARMNN_SIGNED32 && has_bias_at(layer, i) &&
-                       (is_quantized(input(0).type) || is_quantized(input(1).type));
+  const BiasSteps bias_steps = bias_steps_of(layer.type);
+  std::vector<double> steps;
+  if (from.type == ARMNN_SIGNED32 && bias_steps != nullptr) steps = bias_steps(*this, i);
+  const bool is_bias = !steps.empty();
   if (!is_bias && !needs_float_fallback(from.type)) return number;
   if (from.is_constant()) {
-    const Quantization &own = from.quantization;
-    return float_constant(from, is_bias ? bias_scales(input(0), input(1))
-                                        : std::vector<double>(own.scales.begin(), own.scales.end()));
+    return float_constant(from, is_bias ? steps : steps_times(from, 1.0));
   }
   require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
   require(is_half(from.type) || from.quantization.scales.size() == 1, "computed values must have one scale",

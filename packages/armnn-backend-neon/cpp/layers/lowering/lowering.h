@@ -48,7 +48,7 @@ struct Value {
   Shape shape;
   Quantization quantization;
   armnn_data_type stored_type = ARMNN_FLOAT32; /* what it is outside of a layer that is computed in floats */
-  Quantization steps; /* in which an output of such a layer is stored */
+  Quantization steps; /* in which it is stored there */
   const void *address = nullptr; /* of a constant's elements; nullptr: it is computed */
   std::shared_ptr<const void> memory;
   std::weak_ptr<LentConstant> lent; /* the same, if the host's own is used */
@@ -111,6 +111,8 @@ constexpr bool are_alike(std::initializer_list<Parameter> parameters) {
 class Lowering;
 
 using Lower = void (*)(Lowering &lowering);
+/* What a step of a Signed32 input is worth in reals, one or one for each element; empty: it is no bias. */
+using BiasSteps = std::vector<double> (*)(const Lowering &lowering, size_t i);
 
 class Lowering {
  public:
@@ -226,5 +228,12 @@ std::vector<std::byte> element_of(armnn_data_type type, double value);
 Lower lower_of(std::string_view layer_type);
 /* How it is lowered on 8-bit data. */
 Lower int8_lower_of(std::string_view layer_type);
+/* What its biases count in; nullptr: it has none. */
+BiasSteps bias_steps_of(std::string_view layer_type);
+
+/* The scales of a value times a factor; floats have one of 1. */
+std::vector<double> steps_times(const Value &value, double factor);
+/* Of the bias of a layer whose first three inputs are data, weights and bias, if one of the former is quantised. */
+std::vector<double> weighted_bias_steps(const Lowering &lowering, size_t i);
 
 }  // namespace cpuacc

@@ -35,4 +35,9 @@ Lower int8_lower_of(std::string_view layer_type) {
   return type == nullptr ? nullptr : type->int8_lower;
 }
 
+BiasSteps bias_steps_of(std::string_view layer_type) {
+  const LayerType *type = find(layer_type);
+  return type == nullptr ? nullptr : type->bias_steps;
+}
+
 }  // namespace cpuacc

@@ -13,6 +13,7 @@ struct LayerType {
   std::string_view name;
   Lower lower;
   Lower int8_lower = nullptr; /* on 8-bit data; what it refuses is lowered as the layer is, then in floats */
+  BiasSteps bias_steps = nullptr; /* of a layer with biases in integers */
 };
 
 /* Those of a family, each list in the file of its name. */

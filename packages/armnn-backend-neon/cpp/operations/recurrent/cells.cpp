@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "operations/recurrent/lstm.h"
+
 namespace cpuacc {
 namespace {
 
@@ -84,38 +86,71 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
                                resets_behind);
 }
 
+std::vector<GemvMatrix> LstmSequence::matrices() const {
+  std::vector<GemvMatrix> all = Recurrence::matrices();
+  if (options_.is_projected) all.push_back({reading_.outputs, reading_.units});
+  return all;
+}
+
+/* Each gate of some that are side by side by its own mean and variance. */
+void LstmSequence::normalize(const Frame &frame, float *gates, int64_t first, int64_t last) const {
+  const auto *factors = frame.in<float>(inputs[kNormalization]);
+  if (factors == nullptr) return;
+  const int64_t units = reading_.units;
+  for (int64_t i = first; i < last; ++i) {
+    float *gate = gates + i * units;
+    frame.kernels.normalize(gate, factors + i * units, factors + (kLstmGates + i) * units, gate, units, kNoVariance, true);
+  }
+}
+
+/* What the cell shows, by the projection's weights and bias, clipped. */
+void LstmSequence::project(const Step &at, const float *row) const {
+  const auto *packed = reinterpret_cast<const float *>(at.packed + matrices_[0].bytes(at.frame.kernels));
+  matrices_[1].multiply(at.frame, at.is_shared, row, packed, nullptr, at.frame.in<float>(inputs[kProjectionBias]),
+                        at.hidden);
+  const float clip = options_.projection_clip;
+  if (clip > 0.0f) {
+    at.frame.kernels.elementwise({Function::clamp, clip, -clip}, at.hidden, at.hidden, reading_.outputs);
+  }
+}
+
 void LstmSequence::step(const Step &at) const {
   const int64_t units = reading_.units;
   const Kernels &kernels = at.frame.kernels;
-  const GemvMatrix matrix{4 * units, units};
-  float *input = at.spare;
-  float *output = at.spare + units;
-  float *forget = at.spare + 2 * units;
-  float *candidate = at.spare + 3 * units;
-  matrix.multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed), at.gates, at.bias,
-                  input);
+  float *gates = at.spare;
+  float *input = gates + kInputGate * units;
+  float *output = gates + kOutputGate * units;
+  float *forget = gates + kForgetGate * units;
+  float *candidate = gates + kCandidate * units;
+  matrices_[0].multiply(at.frame, at.is_shared, at.hidden, reinterpret_cast<const float *>(at.packed), at.gates,
+                        at.bias, gates);
   if (at.peepholes == nullptr) {
+    normalize(at.frame, gates, kInputGate, kLstmGates);
     activate(at.frame, at.functions[0], input, 3 * units);
   } else {
     kernels.multiply_add(at.peepholes, at.cell, input, units);
     kernels.multiply_add(at.peepholes + 2 * units, at.cell, forget, units);
+    normalize(at.frame, gates, kInputGate, kOutputGate);
+    normalize(at.frame, gates, kForgetGate, kLstmGates);
     activate(at.frame, at.functions[0], input, units);
     activate(at.frame, at.functions[0], forget, units);
   }
-  if (couples_gates_) kernels.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
+  if (options_.couples_gates) kernels.elementwise({Function::linear, -1.0f, 1.0f}, input, forget, units);
   activate(at.frame, at.functions[1], candidate, units);
   kernels.arithmetic(Arithmetic::multiply, at.cell, 1, forget, 1, at.cell, units);
   kernels.multiply_add(input, candidate, at.cell, units);
-  if (cell_clip_ > 0.0f) {
-    kernels.elementwise({Function::clamp, cell_clip_, -cell_clip_}, at.cell, at.cell, units);
-  }
+  const float clip = options_.cell_clip;
+  if (clip > 0.0f) kernels.elementwise({Function::clamp, clip, -clip}, at.cell, at.cell, units);
   if (at.peepholes != nullptr) {
     kernels.multiply_add(at.peepholes + units, at.cell, output, units);
+    normalize(at.frame, gates, kOutputGate, kForgetGate);
     activate(at.frame, at.functions[0], output, units);
   }
   std::memcpy(candidate, at.cell, static_cast<size_t>(units) * sizeof(float));
   activate(at.frame, at.functions[2], candidate, units);
-  kernels.arithmetic(Arithmetic::multiply, output, 1, candidate, 1, at.hidden, units);
+  float *shown = options_.is_projected ? output : at.hidden;
+  kernels.arithmetic(Arithmetic::multiply, output, 1, candidate, 1, shown, units);
+  if (options_.is_projected) project(at, shown);
 }
 
 }  // namespace cpuacc

@@ -19,24 +19,38 @@ OperationPtr gru(std::vector<TensorId> inputs, std::vector<TensorId> outputs, co
                  std::vector<Elementwise> functions, bool resets_behind);
 
 /* Gates in the order input, output, forget, candidate; functions of the gates, the candidate and the
- * output.
+ * output. With a projection its weights [ways, outputs, units] are behind the recurrent ones of a way.
+ *
+ * Inputs: those of Recurrence, or these and, each or kNone, the factors and offsets of normalised gates
+ * [2, 4 * units], which have no other bias, and the bias of the projection [outputs]; both for one way.
  */
 class LstmSequence final : public Recurrence {
  public:
-  /* Args: clip: of what enters a function; cell_clip: of the cell; 0 for not. couples_gates: whether
-   * the forget gate is one minus the input gate.
-   */
-  LstmSequence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, float clip,
-               float cell_clip, std::vector<Elementwise> functions, bool couples_gates)
-      : Recurrence(std::move(inputs), std::move(outputs), reading, 4, clip, std::move(functions)),
-        cell_clip_(cell_clip),
-        couples_gates_(couples_gates) {}
+  /* What an Lstm of TensorFlow Lite and one of ONNX have apart. */
+  struct Options {
+    float clip = 0.0f; /* of what enters a function; 0 for not, as the next two */
+    float cell_clip = 0.0f;
+    float projection_clip = 0.0f;
+    bool couples_gates = false; /* the forget gate is one minus the input gate */
+    bool is_projected = false;
+  };
+
+  LstmSequence(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Reading reading, Options options,
+               std::vector<Elementwise> functions)
+      : Recurrence(std::move(inputs), std::move(outputs), reading, 4, options.clip, std::move(functions)),
+        options_(options) {
+    this->inputs.resize(kProjectionBias + 1, kNone);
+  }
 
  private:
-  void step(const Step &at) const override;
+  enum Further { kNormalization = kInputs, kProjectionBias };
 
-  float cell_clip_;
-  bool couples_gates_;
+  std::vector<GemvMatrix> matrices() const override;
+  void step(const Step &at) const override;
+  void normalize(const Frame &frame, float *gates, int64_t first, int64_t last) const;
+  void project(const Step &at, const float *row) const;
+
+  Options options_;
 };
 
 }  // namespace cpuacc

@@ -59,7 +59,7 @@ Recurrence::Recurrence(std::vector<TensorId> inputs, std::vector<TensorId> outpu
       clip_(clip),
       functions_(std::move(functions)) {}
 
-std::vector<GemvMatrix> Recurrence::matrices() const { return {{gates_ * reading_.units, reading_.units}}; }
+std::vector<GemvMatrix> Recurrence::matrices() const { return {{gates_ * reading_.units, reading_.outputs}}; }
 
 void Recurrence::activate(const Frame &frame, const Elementwise &function, float *x, int64_t n) const {
   if (clip_ > 0.0f) frame.kernels.elementwise({Function::clamp, clip_, -clip_}, x, x, n);
@@ -68,7 +68,7 @@ void Recurrence::activate(const Frame &frame, const Elementwise &function, float
 
 /* A chain's output and cell of the step before, and its spare memory. */
 int64_t Recurrence::chain_floats() const {
-  return 2 * padded(reading_.units) + padded(gates_ * reading_.units);
+  return padded(reading_.outputs) + padded(reading_.units) + padded(gates_ * reading_.units);
 }
 
 int64_t Recurrence::bias_floats() const { return padded(gates_ * reading_.units); }
@@ -80,8 +80,10 @@ size_t Recurrence::prepare(const Setup &setup) {
   for (const GemvMatrix &matrix : matrices_) way_bytes_ += matrix.bytes(setup.kernels);
   const auto ways = static_cast<size_t>(reading_.ways);
   if (weights.constant != nullptr) {
-    const std::string recipe = "recurrence " + std::to_string(matrices_.size()) + " " +
-                               std::to_string(reading_.units) + " " + setup.kernels.name;
+    std::string recipe = std::string("recurrence ") + setup.kernels.name;
+    for (const GemvMatrix &matrix : matrices_) {
+      recipe += " " + std::to_string(matrix.columns) + " " + std::to_string(matrix.depth);
+    }
     packed_ = setup.packed.get(weights.constant, recipe, way_bytes_ * ways, [&](void *to) {
       pack(static_cast<const float *>(weights.constant), setup.kernels, static_cast<std::byte *>(to));
     });
@@ -128,7 +130,9 @@ void Recurrence::run(const Frame &frame) const {
   for (int64_t item = 0; item < reading_.batch; ++item) length_of(frame, item);
   const int64_t count = reading_.ways * reading_.batch;
   if (count == 1) return run_chain(frame, 0, 0, true, packed, biases, chains);
-  const double step_ns = static_cast<double>(gates_ * reading_.units * reading_.units) * costs::kMultiplyAddNs;
+  int64_t products = 0;
+  for (const GemvMatrix &matrix : matrices_) products += matrix.columns * matrix.depth;
+  const double step_ns = static_cast<double>(products) * costs::kMultiplyAddNs;
   const double chain_ns = static_cast<double>(reading_.steps) * step_ns;
   frame.for_each(count, chain_ns, [&](int64_t i, int32_t thread) {
     const int64_t way = i / reading_.batch;
@@ -150,17 +154,18 @@ int64_t Recurrence::length_of(const Frame &frame, int64_t item) const {
 
 void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool is_shared,
                            const std::byte *packed, const float *bias, float *memory) const {
-  const auto &[steps, batch, units, ways, is_backward, is_time_major] = reading_;
+  const auto &[steps, batch, units, numbers, ways, is_backward, is_time_major] = reading_;
   const int64_t columns = gates_ * units;
-  const size_t bytes = float_bytes(units);
+  const size_t bytes = float_bytes(numbers);
   const int64_t state = is_time_major ? way * batch + item : item * ways + way;
-  float *states[] = {memory, memory + padded(units)};
+  float *states[] = {memory, memory + padded(numbers)};
+  const int64_t sizes[] = {numbers, units};
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const TensorId first = inputs[kHidden + i];
     if (first == kNone) {
-      std::fill(states[i], states[i] + units, 0.0f);
+      std::fill(states[i], states[i] + sizes[i], 0.0f);
     } else {
-      std::memcpy(states[i], frame.in<float>(first) + state * units, bytes);
+      std::memcpy(states[i], frame.in<float>(first) + state * sizes[i], float_bytes(sizes[i]));
     }
   }
   const size_t functions = functions_.size() / static_cast<size_t>(ways);
@@ -170,7 +175,7 @@ void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool i
           whole_bias == nullptr ? nullptr : whole_bias + (2 * way + 1) * columns,
           peepholes == nullptr ? nullptr : peepholes + way * 3 * units,
           functions_.data() + functions * static_cast<size_t>(way), nullptr, states[0], states[1],
-          memory + 2 * padded(units)};
+          states[1] + padded(units)};
   /* What the steps add to the gates has no other reader: a step may write there. */
   float *gates = frame.out<float>(inputs[kGates]) + way * steps * batch * columns;
   auto *all = frame.out<float>(outputs[0]);
@@ -178,9 +183,9 @@ void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool i
   for (int64_t t = 0; t < steps; ++t) {
     const int64_t time = t < length && (is_backward || way == 1) ? length - 1 - t : t;
     float *to = all + ((is_time_major ? (time * ways + way) * batch + item
-                                      : (item * steps + time) * ways + way)) * units;
+                                      : (item * steps + time) * ways + way)) * numbers;
     if (t >= length) {
-      std::fill(to, to + units, 0.0f);
+      std::fill(to, to + numbers, 0.0f);
       continue;
     }
     at.gates = gates + (is_time_major ? time * batch + item : item * steps + time) * columns;
@@ -188,7 +193,7 @@ void Recurrence::run_chain(const Frame &frame, int64_t way, int64_t item, bool i
     std::memcpy(to, at.hidden, bytes);
   }
   for (size_t i = 1; i < outputs.size(); ++i) {
-    std::memcpy(frame.out<float>(outputs[i]) + state * units, states[i - 1], bytes);
+    std::memcpy(frame.out<float>(outputs[i]) + state * sizes[i - 1], states[i - 1], float_bytes(sizes[i - 1]));
   }
 }
 

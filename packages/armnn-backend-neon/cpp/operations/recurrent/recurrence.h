@@ -29,6 +29,7 @@ struct Reading {
   int64_t steps;
   int64_t batch;
   int64_t units;
+  int64_t outputs; /* numbers of an output: as many as units, but behind a projection */
   int64_t ways; /* 2: there and back */
   bool is_backward; /* the first way */
   bool is_time_major;
@@ -37,8 +38,9 @@ struct Reading {
 /* Runs a cell along each item of the batch and each way.
  *
  * Inputs: what the steps add to the gates [ways, steps and batch, gates * units], the recurrent
- * weights [ways, gates * units, units], and, each of them or kNone, the bias [ways, 2 * gates *
- * units], the lengths [batch], the first output and the first cell, the peepholes [ways, 3 * units].
+ * weights [ways, gates * units, outputs] with further matrices of the cell behind those of a way, and,
+ * each of them or kNone, the bias [ways, 2 * gates * units], the lengths [batch], the first output and
+ * the first cell, the peepholes [ways, 3 * units]; then what only one kind of cell reads.
  * Outputs: the outputs of all steps, the last output, and, if there is one, the last cell.
  */
 class Recurrence : public Operation {
@@ -60,13 +62,13 @@ class Recurrence : public Operation {
     const float *peepholes; /* nullptr: none */
     const Elementwise *functions; /* of this way */
     float *gates; /* what the step adds to them; may be overwritten */
-    float *hidden; /* the output of the step before, then of this one */
+    float *hidden; /* the output of the step before, then of this one: [outputs] */
     float *cell;
     float *spare; /* [gates * units] */
   };
 
   virtual void step(const Step &at) const = 0;
-  /* The matrices that the recurrent weights of one way are, one below the other. */
+  /* The matrices that the recurrent weights of one way are, one behind the other. */
   virtual std::vector<GemvMatrix> matrices() const;
 
   /* Applies a function to numbers side by side, clipped before. */
@@ -76,9 +78,9 @@ class Recurrence : public Operation {
   int64_t gates_;
   std::vector<GemvMatrix> matrices_; /* once it is prepared */
 
- private:
   enum Input { kGates, kWeights, kBias, kLengths, kHidden, kCell, kPeepholes, kInputs };
 
+ private:
   int64_t chain_floats() const;
   int64_t bias_floats() const;
   void pack(const float *weights, const Kernels &kernels, std::byte *packed) const;

@@ -2,6 +2,7 @@
 /* A step of long short-term memory whose inner values are kept in few bits. */
 #pragma once
 
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -9,36 +10,52 @@
 
 namespace cpuacc {
 
+/* In what a value is kept; a scale of 0: as it is. */
+struct Kept {
+  float scale = 0.0f;
+  int32_t zero_point = 0;
+  Integer type = Integer::signed16;
+};
+
 /* Rounds what Arm NN's reference rounds, where and as often: each sum after each of its terms, what
- * comes out of an activation, the cell after each operation.
+ * comes out of a normalisation and out of an activation, the cell after each operation.
  *
- * Inputs, all Float32: x [batch, width], the output and the cell of the step before [batch, units], the
- * weights of x above those of the output [width + units, 4 * units], the bias [4 * units] and the
- * peepholes [3 * units] or kNone; gates in the order input, output, forget, candidate. Outputs: the
- * output and the cell [batch, units].
+ * Inputs, all Float32: x [batch, width], the output [batch, outputs] and the cell [batch, units] of the step
+ * before, the weights of x above those of the output [width + outputs, 4 * units], and, each of them or
+ * kNone, the bias [4 * units], the peepholes [3 * units], the factors of normalised gates [4 * units], whose
+ * bias is added behind them, the projection's weights [units, outputs] and bias [outputs]; gates in the
+ * order input, output, forget, candidate. Outputs: the output [batch, outputs] and the cell [batch, units].
  */
 class RoundedLstm final : public Operation {
  public:
+  enum Input { kX, kHidden, kCell, kWeights, kBias, kPeepholes, kFactors, kProjection, kProjectionBias, kInputs };
+
   struct Sizes {
-    int64_t batch, width, units;
+    int64_t batch, width, units, outputs;
   };
   struct Rules {
-    float scale; /* of gates and the output, in 16 bits */
-    float cell_scale; /* 0: the cell is not rounded */
-    float cell_clip; /* 0: none */
-    Elementwise function; /* of the candidate and of the cell */
-    bool couples_gates; /* the input gate is one minus the forget gate */
+    std::array<Kept, 4> sums; /* of each gate */
+    bool rounds_terms = true; /* a sum is rounded after each of its terms, or once */
+    std::array<Kept, 4> normalized; /* a gate behind its normalisation, and times its factors */
+    Kept biased; /* a normalised gate with its bias */
+    Kept activated;
+    Kept cell;
+    float cell_clip = 0.0f; /* 0: none, as the next one */
+    Kept shown; /* the output before its projection */
+    Kept projected; /* its projection, after each term */
+    float projection_clip = 0.0f;
+    Kept output;
+    Elementwise function{Function::tanh, 1.0f, 1.0f}; /* of the candidate and of the cell */
+    bool couples_gates = false; /* the input gate is one minus the forget gate */
   };
 
-  RoundedLstm(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Sizes sizes, Rules rules)
+  RoundedLstm(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Sizes sizes, const Rules &rules)
       : Operation(std::move(inputs), std::move(outputs)), sizes_(sizes), rules_(rules) {}
 
   size_t prepare(const Setup &setup) override;
   void run(const Frame &frame) const override;
 
  private:
-  enum Input { kX, kHidden, kCell, kWeights, kBias, kPeepholes };
-
   /* What an item works with: a row of all gates twice, and once as it is stored. */
   struct Memory {
     float *gates;
@@ -46,11 +63,13 @@ class RoundedLstm final : public Operation {
     int16_t *stored;
   };
 
-  void round(const Kernels &kernels, float scale, float *x, int64_t n, const Memory &memory) const;
-  void add_terms(const Frame &frame, const float *row, int64_t depth, const float *weights,
-                 const Memory &memory) const;
-  void add_peephole(const Frame &frame, int64_t gate, const float *cell, float *sums, const Memory &memory) const;
+  size_t row_bytes() const;
+  void round(const Kernels &kernels, const Kept &kept, float *x, int64_t n, const Memory &memory) const;
+  void add_sums(const Frame &frame, int64_t item, const Memory &memory) const;
+  /* Adds the peephole to a gate's sum, and normalises it. */
+  void finish_sum(const Frame &frame, int64_t gate, const float *cell, const Memory &memory) const;
   void activate(const Kernels &kernels, const Elementwise &function, float *x, const Memory &memory) const;
+  void show(const Frame &frame, float *shown, float *output, const Memory &memory) const;
   void step(const Frame &frame, int64_t item, const Memory &memory) const;
 
   Sizes sizes_;
