@@ -43,6 +43,14 @@ CASES = [
     Case((2, 3, 30, 4), (70, 1, 3, 4), (1, 4), (0, 0, 0, 0)),
 ]
 
+HIGH = [  # small images that are higher than wide: bytes are computed by columns
+    Case((1, 30, 3, 1), (8, 4, 3, 1), (1, 1), (1, 2, 1, 1)),
+    Case((3, 21, 5, 3), (20, 3, 3, 3), (2, 1), (0, 1, 1, 1)),
+    Case((2, 19, 4, 2), (33, 3, 5, 2), (1, 2), (3, 0, 2, 4), 2),
+    Case((1, 5, 2, 1), (3, 2, 7, 1), (1, 3), (4, 4, 9, 3)),
+    Case((2, 16, 9, 20), (17, 1, 2, 20), (1, 1), (0, 0, 0, 1)),
+]
+
 
 def convolved(x: NDArray[Any], w: NDArray[Any], case: Case) -> NDArray[Any]:
     """Return the sum over the window, tap by tap."""
@@ -132,7 +140,7 @@ def test_any_number_of_columns(
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW])
 @pytest.mark.parametrize("kind", [DataType.QASYMM_S8, DataType.QASYMM_U8])
 @pytest.mark.parametrize(
-    "case", [*CASES, Case((1, 9, 40, 20), (30, 3, 3, 20), (1, 1), (1, 1, 1, 1))]
+    "case", [*CASES, *HIGH, Case((1, 9, 40, 20), (30, 3, 3, 20), (1, 1), (1, 1, 1, 1))]
 )
 def test_so_it_is_in_bytes(
     run_network: Callable[..., NDArray[Any]],
@@ -169,6 +177,33 @@ def test_so_it_is_in_bytes(
     back = result if layout is DataLayout.NHWC else result.transpose(0, 2, 3, 1)
     multipliers = 0.25 * scales.astype(float) / np.float32(out_scale)
     check_bytes(back, sums * multipliers, zero_point + 60)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("case", HIGH[:3])
+def test_a_function_behind_columns_is_that_of_their_bytes(
+    run_network: Callable[..., NDArray[Any]], case: Case, threads: int
+) -> None:
+    generator = np.random.default_rng(3)
+    x = generator.integers(-128, 128, case.image, np.int8)
+    w = generator.integers(-128, 128, case.window, np.int8)
+    info = TensorInfo(None, DataType.QASYMM_S8, 9.0, 5)
+    nets = {name: Network(name) for name in ("plain", "fused", "behind")}
+    for name in ("plain", "fused"):
+        image = nets[name].add_input("x", TensorInfo(x.shape, DataType.QASYMM_S8, 0.5, 3))
+        weights = nets[name].add_constant(w, TensorInfo(w.shape, DataType.QSYMM_S8, 0.5))
+        made = nets[name].add_convolution2d(
+            image, weights, data_layout=DataLayout.NHWC, **fields(case), output=info
+        )
+        if name == "fused":
+            made = nets[name].add_activation(made, function=ActivationFunction.HARD_SWISH)
+        nets[name].add_output("y", made)
+    plain = run_network(nets["plain"], threads=threads, x=x)
+    stored = nets["behind"].add_input("x", TensorInfo(plain.shape, DataType.QASYMM_S8, 9.0, 5))
+    made = nets["behind"].add_activation(stored, function=ActivationFunction.HARD_SWISH)
+    nets["behind"].add_output("y", made)
+    fused = run_network(nets["fused"], threads=threads, x=x)
+    assert np.array_equal(fused, run_network(nets["behind"], x=plain))
 
 
 @pytest.mark.parametrize("columns", [1, 4, 7, 8, 9, 16, 17, 31, 32, 33])

@@ -79,6 +79,7 @@ constexpr int64_t kLeastBfloat16Columns = 8;
 constexpr int64_t kMostDirectChannels = 16;
 constexpr int64_t kMostInt8DirectChannels = 64;
 constexpr int64_t kNarrowImage = 32; /* outputs of a row that is copied whole */
+constexpr int64_t kMostPaddedBytes = 16 * 1024; /* of an image that is copied whole, to stay in the first cache */
 /* Outputs computed as one row: columns at most, the saving that it must bring, the copy of a ragged end. */
 constexpr int64_t kMostBlockColumns = 32;
 constexpr double kWorthBlocking = 0.8;

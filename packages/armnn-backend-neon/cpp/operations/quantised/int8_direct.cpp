@@ -9,49 +9,28 @@ namespace {
 
 int64_t filled_depth(const WeightLayout &layout) { return ratio_up(layout.depth, 4) * 4; }
 
-class Int8DirectConvolution final : public WithInt8Epilogue {
+/* Windows over bytes that are surrounded by the zero point, with packed weights. */
+class Int8Direct : public WithInt8Epilogue {
  public:
-  Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
-                        Int8Params params)
+  Int8Direct(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout, Int8Params params)
       : WithInt8Epilogue({tensors.input, tensors.weights}, tensors.out, std::move(params)),
         windows_(windows),
         layout_(layout),
-        rows_(windows, static_cast<uint8_t>(params_.left_zero_point), false,
-              filled_depth(layout) - layout.depth) {}
+        overreads_(filled_depth(layout) - layout.depth) {}
 
-  size_t prepare(const Setup &setup) override {
-    weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 ");
-    return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
-  }
+ protected:
+  void prepare_weights(const Setup &setup) { weights_.prepare(setup, inputs[1], layout_, 1, 0, params_, "1 "); }
 
-  void run(const Frame &frame) const override {
-    const Windows &w = windows_;
-    const Int8Epilogue epilogue = epilogue_of(frame);
-    const double row_ns = int8_gemm_ns(w.output_width, layout_.columns, layout_.taps * layout_.depth);
-    frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {
-      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
-                [&](const SeenOutputs<uint8_t> &seen) { run_outputs(frame, i, seen); });
-      const int64_t count = w.output_width * layout_.columns;
-      epilogue(frame.kernels.int8, frame.out<uint8_t>(outputs[0]) + i * count, count);
-    });
-  }
+  uint8_t outside() const { return static_cast<uint8_t>(params_.left_zero_point); }
 
- private:
-  void run_outputs(const Frame &frame, int64_t row, const SeenOutputs<uint8_t> &seen) const {
-    const Int8Kernels &kernels = frame.kernels.int8;
+  /* Computes all columns of the outputs that a row describes, by image, count, step, taps, tap_step, c and c_stride. */
+  void run_outputs(const Int8Kernels &kernels, Int8DirectRow direct) const {
     const int64_t columns = layout_.columns;
     const size_t panel_bytes = int8_panel_bytes(layout_, kernels);
-    Int8DirectRow direct{};
-    direct.image = seen.image;
-    direct.count = seen.last - seen.first;
-    direct.step = windows_.stride_x * windows_.channels;
-    direct.taps = seen.taps;
-    direct.tap_step = seen.tap_step;
     direct.depth = filled_depth(layout_);
     direct.is_signed = params_.left_is_signed;
-    direct.c_stride = columns;
     direct.requantization = params_.requantization();
-    uint8_t *c = frame.out<uint8_t>(outputs[0]) + (row * windows_.output_width + seen.first) * columns;
+    uint8_t *c = direct.c;
     const std::byte *packed = weights_.matrix(0);
     for (int64_t column = 0; column < columns; column += kernels.columns, packed += panel_bytes) {
       direct.b = reinterpret_cast<const int8_t *>(packed);
@@ -63,10 +42,135 @@ class Int8DirectConvolution final : public WithInt8Epilogue {
     }
   }
 
+  double outputs_ns(int64_t outputs) const {
+    return int8_gemm_ns(outputs, layout_.columns, layout_.taps * layout_.depth);
+  }
+
   Windows windows_;
   WeightLayout layout_;
-  ImageRows<uint8_t> rows_;
+  int64_t overreads_; /* bytes behind a window that are read and do not count */
+
+ private:
   Int8Weights weights_;
+};
+
+/* Outputs of a row side by side. */
+class Int8DirectConvolution final : public Int8Direct {
+ public:
+  Int8DirectConvolution(const WeightedTensors &tensors, const Windows &windows, const WeightLayout &layout,
+                        Int8Params params)
+      : Int8Direct(tensors, windows, layout, std::move(params)), rows_(windows, outside(), false, overreads_) {}
+
+  size_t prepare(const Setup &setup) override {
+    prepare_weights(setup);
+    return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    const int64_t count = w.output_width * layout_.columns;
+    frame.for_each(w.batch * w.output_height, outputs_ns(w.output_width), [&](int64_t i, int32_t thread) {
+      uint8_t *row = frame.out<uint8_t>(outputs[0]) + i * count;
+      rows_.row(frame.in<uint8_t>(inputs[0]), i, frame.scratch_of<uint8_t>(thread, rows_.strip_bytes()),
+                [&](const SeenOutputs<uint8_t> &seen) { run_seen(frame.kernels.int8, row, seen); });
+      epilogue(frame.kernels.int8, row, count);
+    });
+  }
+
+ private:
+  void run_seen(const Int8Kernels &kernels, uint8_t *row, const SeenOutputs<uint8_t> &seen) const {
+    Int8DirectRow direct{};
+    direct.image = seen.image;
+    direct.count = seen.last - seen.first;
+    direct.step = windows_.stride_x * windows_.channels;
+    direct.taps = seen.taps;
+    direct.tap_step = seen.tap_step;
+    direct.c = row + seen.first * layout_.columns;
+    direct.c_stride = layout_.columns;
+    run_outputs(kernels, direct);
+  }
+
+  ImageRows<uint8_t> rows_;
+};
+
+/* Outputs of a column one below the other, of a small image that is higher than wide: its rows would be short tiles,
+ * most of whose time is spent on its surroundings. It is copied once, with them.
+ */
+class Int8ColumnConvolution final : public Int8Direct {
+ public:
+  using Int8Direct::Int8Direct;
+
+  size_t prepare(const Setup &setup) override {
+    prepare_weights(setup);
+    return scratch_bytes() * static_cast<size_t>(windows_.batch == 1 ? 1 : setup.threads);
+  }
+
+  void run(const Frame &frame) const override {
+    const Windows &w = windows_;
+    const Int8Kernels &kernels = frame.kernels.int8;
+    const Int8Epilogue epilogue = epilogue_of(frame);
+    const uint8_t *images = frame.in<uint8_t>(inputs[0]);
+    uint8_t *output = frame.out<uint8_t>(outputs[0]);
+    const int64_t count = w.output_height * w.output_width * layout_.columns;
+    const double column_ns = outputs_ns(w.output_height);
+    if (w.batch == 1) {
+      uint8_t *padded = frame.scratch_of<uint8_t>(0, scratch_bytes());
+      pad(images, padded);
+      frame.for_each(w.output_width, column_ns, [&](int64_t x, int32_t) { run_column(kernels, padded, output, x); });
+      return epilogue(kernels, output, count);
+    }
+    const double image_ns = column_ns * static_cast<double>(w.output_width);
+    frame.for_each(w.batch, image_ns, [&](int64_t i, int32_t thread) {
+      uint8_t *padded = frame.scratch_of<uint8_t>(thread, scratch_bytes());
+      pad(images + i * w.height * w.width * w.channels, padded);
+      for (int64_t x = 0; x < w.output_width; ++x) run_column(kernels, padded, output + i * count, x);
+      epilogue(kernels, output + i * count, count);
+    });
+  }
+
+  /* Whether the rows of an image are worth being left. */
+  static bool suits(const Windows &w) {
+    const bool sees_outside = seen_height(w) > w.height || seen_width(w) > w.width || w.pad_top > 0 || w.pad_left > 0;
+    return sees_outside && w.output_width < w.output_height && w.output_width <= costs::kNarrowImage &&
+           padded_bytes(w) <= costs::kMostPaddedBytes;
+  }
+
+ private:
+  static int64_t seen_height(const Windows &w) {
+    return (w.output_height - 1) * w.stride_y + (w.window_height - 1) * w.dilation_y + 1;
+  }
+  static int64_t seen_width(const Windows &w) { return (w.output_width - 1) * w.stride_x + w.window_width; }
+  static int64_t padded_bytes(const Windows &w) { return seen_height(w) * seen_width(w) * w.channels; }
+
+  size_t scratch_bytes() const { return aligned_bytes(static_cast<size_t>(padded_bytes(windows_) + overreads_)); }
+
+  void pad(const uint8_t *image, uint8_t *padded) const {
+    const Windows &w = windows_;
+    const int64_t width = seen_width(w) * w.channels;
+    const int64_t left = w.pad_left * w.channels;
+    const int64_t there = std::min(w.width * w.channels, width - left);
+    const int64_t rows = std::min(w.height, seen_height(w) - w.pad_top);
+    std::fill_n(padded, seen_height(w) * width + overreads_, outside());
+    for (int64_t y = 0; y < rows; ++y) {
+      std::copy_n(image + y * w.width * w.channels, std::max<int64_t>(there, 0),
+                  padded + (w.pad_top + y) * width + left);
+    }
+  }
+
+  void run_column(const Int8Kernels &kernels, const uint8_t *padded, uint8_t *output, int64_t x) const {
+    const Windows &w = windows_;
+    const int64_t width = seen_width(w) * w.channels;
+    Int8DirectRow direct{};
+    direct.image = padded + x * w.stride_x * w.channels;
+    direct.count = w.output_height;
+    direct.step = w.stride_y * width;
+    direct.taps = w.window_height;
+    direct.tap_step = w.dilation_y * width;
+    direct.c = output + x * layout_.columns;
+    direct.c_stride = w.output_width * layout_.columns;
+    run_outputs(kernels, direct);
+  }
 };
 
 }  // namespace
@@ -78,6 +182,9 @@ bool suits_int8_direct(const Windows &w, const Int8Params &params) {
 
 OperationPtr int8_direct_convolution(const WeightedTensors &tensors, const Windows &windows,
                                      const WeightLayout &layout, Int8Params params) {
+  if (Int8ColumnConvolution::suits(windows)) {
+    return std::make_unique<Int8ColumnConvolution>(tensors, windows, layout, std::move(params));
+  }
   return std::make_unique<Int8DirectConvolution>(tensors, windows, layout, std::move(params));
 }
 
