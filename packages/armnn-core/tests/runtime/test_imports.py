@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from armnn import Network, TensorInfo
-from armnn.backends import Step, Workload
+from armnn.backends import SHARED_MEMORY, SharedBuffer, SharedMemory, Step, Support, Workload
 from armnn.errors import ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.profiling import Recorder
 from armnn.runtime import FileMemory, NetworkProperties
 from armnn.types import MemorySource
+from armnn_backend_ref.backend import RefBackend
 from armnn_conformance.fakes.device import DeviceBackend
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -75,6 +76,52 @@ def test_memory_of_a_file_descriptor_is_shared(load) -> None:
     for x[...] in (X, -X):
         model.run({"z": X}, imported=ids)
         np.testing.assert_array_equal(y, 2 * x + X)
+
+
+class Sharing(SharedMemory):
+    """Notes what it maps."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.asked: list[tuple[int, int]] = []
+        self._fails = fails
+
+    def allocate(self, size: int) -> SharedBuffer:
+        raise AssertionError("no run allocates shared memory")
+
+    def import_fd(self, fd: int, size: int, *, offset: int = 0) -> SharedBuffer:
+        self.asked.append((size, offset))
+        if self._fails:
+            raise InvalidArgumentError("this memory is too far away")
+        real: Any = RefBackend().extension(SHARED_MEMORY)
+        made: SharedBuffer = real.import_fd(fd, size, offset=offset)
+        return made
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_backend_maps_files_if_it_shares_memory(make_backend, make_runtime, fails) -> None:
+    sharing, other = Sharing(fails=fails), Sharing(fails=True)
+    kinds = [
+        make_backend(
+            "Other", supports=lambda *_: Support.no("nothing"), extension=lambda *_: other
+        ),
+        make_backend("Sharing", extension=lambda _, name: {SHARED_MEMORY: sharing}.get(name)),
+    ]
+    model = make_runtime(*kinds).load_model(sums(), ["Other", "Sharing"])
+    fd = os.memfd_create("tensors")
+    os.ftruncate(fd, 2 * mmap.PAGESIZE)
+    os.pwrite(fd, X.tobytes(), mmap.PAGESIZE + 64)
+    given = {"x": FileMemory(fd, offset=mmap.PAGESIZE + 64)}
+    if fails:
+        with pytest.raises(
+            MemoryImportError, match=r"cannot be mapped: .*: this memory is too far"
+        ):
+            model.import_inputs(given, source="Memfd")
+    else:
+        ids = model.import_inputs(given, source="Memfd").values()
+        np.testing.assert_array_equal(model.run({"z": X}, imported=ids)["y"], 3 * X)
+    assert sharing.asked == [(64 + X.nbytes, mmap.PAGESIZE)]
+    assert other.asked == []
+    os.close(fd)
 
 
 def test_what_is_forgotten_cannot_be_used(load) -> None:

@@ -113,10 +113,10 @@ class OptimizerOptions:
             beside it, and the folder; True is ``ArmNNIntermediateLayerOutputs`` in the current one.
         shape_inference_method: ``InferAndValidate`` lets dimensions be open. ``ValidateOnly``
             demands that each is known and that outputs have the shapes that the model declares.
-        import_enabled: Whether the memory of inputs may be the caller's: they are put into memory
-            that imports, where a reader takes such memory.
-        export_enabled: Whether the memory of outputs may be handed out: they are put into memory
-            that exports, where their backend has such memory.
+        import_enabled: Whether runs read the caller's arrays where they are; inputs are put into
+            memory that imports, where a reader takes such memory.
+        export_enabled: Whether runs write into the caller's arrays where they are; outputs are put
+            into memory that exports, where their backend has such memory.
         model_options: Options of backends for this network, by backend id.
         profiling_enabled: Whether the phases are recorded without a ``profiler`` being given.
         allow_expanded_dims: Whether declared and inferred shapes may differ by dimensions of 1;
@@ -151,11 +151,11 @@ class OptimizerOptions:
     )
     import_enabled: bool = field(
         default=False,
-        metadata=_about(flag, "m_ImportEnabled", "put inputs into memory that imports"),
+        metadata=_about(flag, "m_ImportEnabled", "read inputs where they are"),
     )
     export_enabled: bool = field(
         default=False,
-        metadata=_about(flag, "m_ExportEnabled", "put outputs into memory that exports"),
+        metadata=_about(flag, "m_ExportEnabled", "write outputs where they are"),
     )
     model_options: Mapping[str, Mapping[str, OptionValue]] = field(
         default_factory=dict,

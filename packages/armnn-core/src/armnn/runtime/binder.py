@@ -64,9 +64,9 @@ class Binder:
         pairs = self._pairs(arrays, targets, states)
         initial = {name: self._initial(name, arrays.pop(name, None)) for name in pairs}
         for name, array in arrays.items():
-            _check_usable(self._checked(name, array), f"the input {name!r}")
+            check_usable(self._checked(name, array), f"the input {name!r}")
         for name, array in targets.items():
-            _check_usable(array, f"the array for the output {name!r}")
+            check_usable(array, f"the array for the output {name!r}")
         _check_overlaps(arrays, targets)
         given = {**arrays, **initial}
         self.expected.check_names(given)
@@ -211,7 +211,7 @@ def aligned(info: TensorInfo, shape: Sequence[int]) -> NDArray[Any]:
     return block.view(dtype).reshape(shape)
 
 
-def _check_usable(array: NDArray[Any], what: str) -> None:
+def check_usable(array: NDArray[Any], what: str) -> None:
     """Check that a backend can use an array's memory.
 
     Raises:

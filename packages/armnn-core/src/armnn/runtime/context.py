@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
@@ -106,15 +107,19 @@ class ExecutionContext:
                     handle.copy_from(source)
                 else:
                     array[...] = source
-            if control is None:
-                self._run_steps()
-            else:
-                token = current_control.set(control)
-                try:
-                    self._run_watched_steps(control)
-                finally:
-                    current_control.reset(token)
+            self._run_with(control)
             return self._collected(targets or {})
+
+    def run_bound(self, control: RunControl | None) -> None:
+        """Run all steps on bound arrays.
+
+        Raises:
+            ExecutionError: See :meth:`run`.
+        """
+        with ExitStack() as stack:
+            for manager in self._managers:
+                stack.enter_context(manager)
+            self._run_with(control)
 
     def repeat(
         self, inputs: Mapping[str, ArrayLike], targets: Targets | None = None
@@ -161,7 +166,7 @@ class ExecutionContext:
         It raises ExecutionError if a layer failed; the message names it.
         """
         if self._managers:
-            return self._run_managed
+            return partial(self.run_bound, None)
         return self._run_step if len(self._steps) == 1 else self._run_steps
 
     def close(self) -> None:
@@ -186,11 +191,14 @@ class ExecutionContext:
                 made[name] = _copy_out(handle) if array is None else array.copy()
         return made
 
-    def _run_managed(self) -> None:
-        with ExitStack() as stack:
-            for manager in self._managers:
-                stack.enter_context(manager)
-            self._run_steps()
+    def _run_with(self, control: RunControl | None) -> None:
+        if control is None:
+            return self._run_steps()
+        token = current_control.set(control)
+        try:
+            self._run_watched_steps(control)
+        finally:
+            current_control.reset(token)
 
     def _run_step(self) -> None:
         """Run the only step, quicker than a loop."""

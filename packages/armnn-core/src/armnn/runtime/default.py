@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.loaded_network import LoadedNetwork
+    from armnn.runtime.properties import NetworkProperties
     from armnn.runtime.request import BackendOptions
     from armnn.runtime.runtime import Runtime
 
@@ -62,6 +63,7 @@ def load_model(
     profiler: ProfilingSink | None = None,
     cache_dir: str | PathLike[str] | None = None,
     parser_options: ParserOptions | None = None,
+    properties: NetworkProperties | None = None,
     **keywords: Unpack[OptimizerKeywords],
 ) -> LoadedNetwork:
     """Call :meth:`Runtime.load_model` of the default runtime."""
@@ -75,5 +77,6 @@ def load_model(
         profiler=profiler,
         cache_dir=cache_dir,
         parser_options=parser_options,
+        properties=properties,
         **keywords,
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from armnn._arguments import integer, items, refused
 from armnn.backends.memory import HOST_SOURCES
-from armnn.errors import ExecutionError, InvalidArgumentError, MemoryImportError
+from armnn.errors import ArmnnError, ExecutionError, InvalidArgumentError, MemoryImportError
 from armnn.runtime.inputs import checked_shape
 from armnn.runtime.outputs import checked_array
 from armnn.tensor import format_shape
@@ -22,6 +22,7 @@ from armnn.types import MemorySource
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from armnn.backends import SharedMemory
     from armnn.runtime.bound_call import BoundCall
     from armnn.runtime.outputs import Targets
     from armnn.runtime.properties import NetworkProperties
@@ -84,6 +85,7 @@ class Imports:
         properties: NetworkProperties,
         converts: bool,
         bind: Bind,
+        sharing: Callable[[str], SharedMemory | None],
     ) -> None:
         """Begin without any.
 
@@ -93,12 +95,15 @@ class Imports:
             properties: What it was loaded for.
             converts: Whether runs take and return real values.
             bind: Binds arrays, without states, with the sources of imported ones.
+            sharing: Returns the extension ``armnn.memory/1`` of the backend beside an input or
+                output, if it has that.
         """
         self._title = f"the network {name!r}"
         self._infos = infos
         self._usual = {"input": properties.input_source, "output": properties.output_source}
         self._converts = converts
         self._bind = bind
+        self._sharing = sharing
         self._lock = threading.Lock()
         self._imported: dict[int, Imported] = {}
         self._last = -1
@@ -124,7 +129,10 @@ class Imports:
             )
         chosen = usual if source is None else source
         infos = self._infos[side]
-        rows = [_imported(side, name, infos[name], each, chosen) for name, each in given.items()]
+        rows = [
+            _imported(side, name, infos[name], each, chosen, self._sharing)
+            for name, each in given.items()
+        ]
         with self._lock:
             made = {row.name: self._last + 1 + index for index, row in enumerate(rows)}
             self._last += len(rows)
@@ -229,7 +237,14 @@ def _ids(imported: object) -> tuple[int, ...]:
     return tuple(integer(each, "an id of imported memory") for each in given)
 
 
-def _imported(side: Side, name: str, info: TensorInfo, given: object, source: object) -> Imported:
+def _imported(
+    side: Side,
+    name: str,
+    info: TensorInfo,
+    given: object,
+    source: object,
+    sharing: Callable[[str], SharedMemory | None],
+) -> Imported:
     """Return memory that fits a tensor."""
     what = f"the memory of the {side} {name!r}"
     known = MemorySource.of(source, f"the source of {what}")
@@ -244,13 +259,15 @@ def _imported(side: Side, name: str, info: TensorInfo, given: object, source: ob
                 f"{what} is a file descriptor, and its source {known.arm_name}: expected Memfd or "
                 "DmaBuf"
             )
-        return Imported(side, name, _mapped(given, what, info), known)
+        return Imported(side, name, _mapped(given, what, info, sharing(name)), known)
     if known is MemorySource.MEMFD:
         raise refused(what, given, "a FileMemory, as its source is Memfd")
     return Imported(side, name, checked_array(given, what, info, info.data_type.numpy_dtype), known)
 
 
-def _mapped(memory: FileMemory, what: str, info: TensorInfo) -> NDArray[Any]:
+def _mapped(
+    memory: FileMemory, what: str, info: TensorInfo, sharing: SharedMemory | None
+) -> NDArray[Any]:
     """Return an array on a file's bytes, which others share."""
     if memory.shape is None and not info.is_static:
         raise InvalidArgumentError(
@@ -261,15 +278,22 @@ def _mapped(memory: FileMemory, what: str, info: TensorInfo) -> NDArray[Any]:
     dtype = info.data_type.numpy_dtype
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     offset = integer(memory.offset, f"the offset of {what}")
+    fd = integer(memory.fd, f"the fd of {what}")
     begin = offset // mmap.PAGESIZE * mmap.PAGESIZE
     try:
-        pages = mmap.mmap(
-            integer(memory.fd, f"the fd of {what}"), offset - begin + size, offset=begin
-        )
-    except (OSError, ValueError, OverflowError) as error:
+        pages = _pages(fd, begin, offset - begin + size, sharing)
+    except (OSError, ValueError, OverflowError, ArmnnError) as error:
         raise MemoryImportError(
             f"{what} cannot be mapped: {size} bytes at {offset} of file descriptor {memory.fd}: "
             f"{error}"
         ) from error
-    flat = np.frombuffer(pages, np.uint8, size, offset - begin)
+    flat = pages[offset - begin : offset - begin + size]
     return checked_array(flat.view(dtype).reshape(shape), what, info, dtype)
+
+
+def _pages(fd: int, begin: int, size: int, sharing: SharedMemory | None) -> NDArray[np.uint8]:
+    """Return bytes of a file that live with the array."""
+    if sharing is None:
+        return np.frombuffer(mmap.mmap(fd, size, offset=begin), np.uint8)
+    with sharing.import_fd(fd, size, offset=begin) as buffer:
+        return buffer.array

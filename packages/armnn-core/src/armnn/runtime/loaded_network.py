@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from armnn.backends.control import RunControl
 from armnn.errors import InvalidArgumentError
 from armnn.graph import Aliased
 from armnn.graph.aliases import first_names
@@ -17,7 +18,9 @@ from armnn.runtime.facts import NetworkFacts
 from armnn.runtime.imports import Imports
 from armnn.runtime.ports import Ports
 from armnn.runtime.repeated_runs import RepeatedRuns
-from armnn.runtime.watched_runs import checked_control, watched
+from armnn.runtime.sharing import shared_memory_beside
+from armnn.runtime.watched_runs import checked_control, watched_run
+from armnn.types import MemorySource
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from armnn.backends.control import CancelToken
     from armnn.runtime.backends_in_use import BackendEvents
     from armnn.runtime.bound_call import BoundCall
+    from armnn.runtime.importing_runs import ImportingRuns
     from armnn.runtime.imports import FileMemory
     from armnn.runtime.inputs import InputShapes
     from armnn.runtime.outputs import Targets
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
     from armnn.runtime.properties import NetworkProperties
     from armnn.runtime.request import LoadRequest
     from armnn.runtime.tasks import RunTask
-    from armnn.types import MemorySource
 
 
 class NetworkOwner(Closable):
@@ -98,6 +101,7 @@ class LoadedNetwork(NetworkFacts):
         self._real = self._ports.real
         self._runs = RepeatedRuns(self._gate, plans)
         self._bound: WeakSet[BoundCall] = WeakSet()
+        self._importing = _importing_runs(plans, properties) if self._real is None else None
 
     def run(
         self,
@@ -139,14 +143,15 @@ class LoadedNetwork(NetworkFacts):
         if outputs is not None:
             outputs = self._ports.targets(outputs)
         if type(imported) is not tuple or imported:  # () is the default
-            watched = any(each is not None for each in (timeout, cancel, profiler))
-            written = self._imports.run(imported, inputs, outputs, is_watched=watched)
+            limits = timeout is not None or cancel is not None or profiler is not None
+            written = self._imports.run(imported, inputs, outputs, is_watched=limits)
             return Aliased(written, self._aliases.outputs) if self._has_aliases else written
         given = inputs if self._real is None else self._real.stored(inputs)
         targets = outputs if self._real is None else None  # else what is written is converted
         if profiler is None:
             profiler = self.properties.profiler
-        if timeout is None and cancel is None and profiler is None:
+        watched = timeout is not None or cancel is not None or profiler is not None
+        if not watched and self._importing is None:
             made = self._runs.run_again(given, targets)
             if made is None:
                 made = self._runs.run_first(self._expected.checked(given), targets)
@@ -328,6 +333,8 @@ class LoadedNetwork(NetworkFacts):
         first = self._gate.close()
         for call in tuple(self._bound):
             closing.step(call.close)
+        if self._importing is not None:
+            closing.step(self._importing.close)
         closing.step(self._plans.close)
         closing.end()
         return first
@@ -355,7 +362,8 @@ class LoadedNetwork(NetworkFacts):
     def _imports(self) -> Imports:
         optimized, converts = self._plans.optimized, self._real is not None
         infos = {"input": optimized.inputs, "output": optimized.outputs}
-        return Imports(self.name, infos, self.properties, converts, self._bind)
+        sharing = partial(shared_memory_beside, self._plans)
+        return Imports(self.name, infos, self.properties, converts, self._bind, sharing)
 
     def _run_watched(
         self,
@@ -367,7 +375,20 @@ class LoadedNetwork(NetworkFacts):
     ) -> dict[str, NDArray[Any]]:
         control = checked_control(timeout, cancel, profiler)
         self._runs.release()  # so that this run takes a context that there is
-        plans = self._plans
+        plans, importing = self._plans, self._importing
         with self._gate:
-            run = partial(plans.run, arrays, control, targets)
-            return watched(run, self.id, plans.optimized.participants, control)
+            if importing is None:
+                run = partial(plans.run, arrays, control, targets)
+            else:
+                given = None if control == RunControl() else control
+                run = partial(importing.run, arrays, targets or {}, given)
+            return watched_run(run, self.id, plans.optimized.participants, control)
+
+
+def _importing_runs(plans: NetworkPlans, properties: NetworkProperties) -> ImportingRuns | None:
+    if properties.input_source is properties.output_source is MemorySource.UNDEFINED:
+        return None
+    from armnn.runtime.importing_runs import ImportingRuns  # late: few networks import
+
+    runs = ImportingRuns(plans, properties)
+    return runs if runs.is_needed else None

@@ -53,9 +53,16 @@ class TensorHandles:
         if self.is_in_arena(value):
             return given if source in HOST_SOURCES else None
         factory = self._factories.import_factory(self._placement.factories[value])
-        if factory is None or source not in factory.import_sources or not value.info.is_static:
+        if factory is None or not self.imports(value, source):
             return None
         return factory.import_memory(value.info, given)
+
+    def imports(self, value: Value, source: MemorySource) -> bool:
+        """Return whether a tensor's own factory imports from a source."""
+        factory = self._factories.import_factory(self._placement.factories.get(value, ""))
+        if factory is None or not value.info.is_static:
+            return False
+        return source in factory.import_sources
 
     def add_outputs(
         self, layer: Layer, handles: Handles, managers: Mapping[str, MemoryManager]

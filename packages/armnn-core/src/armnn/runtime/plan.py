@@ -16,6 +16,7 @@ from armnn.backends import (
     Workload,
 )
 from armnn.errors import BackendError
+from armnn.optimizer.boundaries import owner
 from armnn.optimizer.observe import Observation
 from armnn.runtime.arenas import plan_arenas
 from armnn.runtime.binding import Binding, DirectTensors, direct_tensors, steps_after
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from armnn.optimizer import Candidate, Participants, Prepared
     from armnn.runtime.observed import TensorSink
     from armnn.runtime.strategies import MemoryStrategies
+    from armnn.types import MemorySource
 
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
@@ -111,6 +113,17 @@ class Plan:
         direct = direct_tensors(network, binding, self._lifetimes, self._handles.on_array)
         return self._make_context(binding, direct), direct.copied(network)
 
+    def imports(self, name: str, source: MemorySource) -> bool:
+        """Return whether an input or output imports from a source.
+
+        Host memory does not count: it can be used in any case.
+        """
+        return any(self._handles.imports(value, source) for value in self._values(name))
+
+    def owners(self, name: str) -> set[str]:
+        """Return the backends beside an input or output."""
+        return {owner(value) for value in self._values(name)}
+
     def release(self, context: ExecutionContext) -> None:
         """Take a context back after a run."""
         if self._closed or len(self._pool) >= POOL_LIMIT:
@@ -125,6 +138,13 @@ class Plan:
         while self._pool:
             closing.step(self._pool.pop().close)
         closing.end()
+
+    def _values(self, name: str) -> list[Value]:
+        """Return the tensors of an input or output."""
+        network = self.prepared.network
+        read = [layer.output for layer in network.inputs if layer.name == name]
+        made = [value for each in network.outputs if each.name == name for value in each.inputs]
+        return [*read, *(value for value in made if value is not None)]
 
     # -- workloads and memory, once per plan ----------------------------------------------------
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from armnn._arguments import flag
+from armnn._arguments import flag, instance
 from armnn.errors import InvalidArgumentError
+from armnn.runtime.watched_runs import check_profiler
 from armnn.types import MemorySource
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ class NetworkProperties:
 
     def __post_init__(self) -> None:
         """Raise InvalidArgumentError for properties of a wrong kind."""
-        from armnn.runtime.request import check_profiler  # late: it imports the optimizer
-
         for name in ("input_source", "output_source"):
             what = f"the property {name}"
             object.__setattr__(self, name, MemorySource.of(getattr(self, name), what))
@@ -56,16 +55,19 @@ def properties_for(options: OptimizerOptions) -> NetworkProperties:
     )
 
 
-def check_properties(name: str, properties: NetworkProperties, options: OptimizerOptions) -> None:
+def check_properties(name: str, properties: object, options: OptimizerOptions) -> None:
     """Check that a network was optimised for its properties.
 
     Raises:
         InvalidArgumentError: It was optimised for imports and is loaded for none, or the other way
-            round.
+            round; or they are none.
     """
+    if properties is None:
+        return
+    given = instance(properties, NetworkProperties, "the properties")
     for option, enabled, field, source in (
-        ("import_enabled", options.import_enabled, "input_source", properties.input_source),
-        ("export_enabled", options.export_enabled, "output_source", properties.output_source),
+        ("import_enabled", options.import_enabled, "input_source", given.input_source),
+        ("export_enabled", options.export_enabled, "output_source", given.output_source),
     ):
         if enabled is (source is MemorySource.UNDEFINED):
             raise InvalidArgumentError(

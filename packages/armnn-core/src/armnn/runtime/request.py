@@ -7,15 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armnn._arguments import file_path, refused, texts
+from armnn._arguments import file_path, texts
 from armnn._installing import REFERENCE
 from armnn.errors import InvalidArgumentError
 from armnn.optimizer import OptimizerOptions, checked_options
+from armnn.runtime.watched_runs import check_profiler
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions, OptionValue, ProfilingSink
     from armnn.parsing import ParserOptions
     from armnn.runtime.inputs import InputShapes
+    from armnn.runtime.properties import NetworkProperties
     from armnn.storage.source import ModelSource
 
 
@@ -54,6 +56,7 @@ class LoadRequest:
         quantize: Whether inputs and outputs are real values.
         creation_options: The options of the runtime.
         parser_options: The options of the parser.
+        properties: What it is loaded for; None for what its options say.
     """
 
     source: ModelSource
@@ -62,6 +65,7 @@ class LoadRequest:
     quantize: bool
     creation_options: CreationOptions
     parser_options: ParserOptions
+    properties: NetworkProperties | None = None
 
 
 def checked_request(
@@ -110,22 +114,6 @@ def profiler_of(profiler: ProfilingSink | None, options: OptimizerOptions) -> Pr
     from armnn._recorder import Recorder  # late: few networks are profiled
 
     return Recorder()
-
-
-def check_profiler(profiler: object) -> None:
-    """Raise InvalidArgumentError unless events can be given to it."""
-    if profiler is not None and not _has_method(profiler, "event"):
-        raise refused("the profiler", profiler, "a ProfilingSink such as armnn.profiling.Recorder")
-
-
-def check_token(cancel: object) -> None:
-    """Raise InvalidArgumentError unless it can be asked whether to stop."""
-    if cancel is not None and not _has_method(cancel, "is_set"):
-        raise refused("cancel", cancel, "an object with is_set(), such as a threading.Event")
-
-
-def _has_method(value: object, name: str) -> bool:
-    return not isinstance(value, type) and callable(getattr(value, name, None))
 
 
 def _backend_ids(backends: object) -> tuple[str, ...] | str | None:

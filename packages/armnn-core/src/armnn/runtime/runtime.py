@@ -140,9 +140,7 @@ class Runtime(NetworkOwner):
         from armnn.optimizer import OptimizedNetwork
 
         instance(network, OptimizedNetwork, "the network", "; optimize() makes one of a Network")
-        if properties is not None:
-            instance(properties, NetworkProperties, "the properties")
-            check_properties(network.name, properties, network.options)
+        check_properties(network.name, properties, network.options)
         return self._load(network, properties=properties)
 
     @collection_waits()
@@ -158,6 +156,7 @@ class Runtime(NetworkOwner):
         profiler: ProfilingSink | None = None,
         cache_dir: str | PathLike[str] | None = None,
         parser_options: ParserOptions | None = None,
+        properties: NetworkProperties | None = None,
         **keywords: Unpack[OptimizerKeywords],
     ) -> LoadedNetwork:
         """Parse, optimise and load a model.
@@ -174,6 +173,7 @@ class Runtime(NetworkOwner):
             profiler: Gets one event per phase.
             cache_dir: See :meth:`optimize`.
             parser_options: Options of the parser; see :func:`armnn.parse`.
+            properties: What it is loaded for; see :meth:`load_network`.
             keywords: See :meth:`optimize`.
 
         Raises:
@@ -185,6 +185,8 @@ class Runtime(NetworkOwner):
         shapes = items(shapes, "the shapes", "a list of mappings such as [{'x': (1, 3)}]")
         quantize = flag(quantize, "quantize")
         parsing = checked_options(parser_options)
+        title = model.name if _is_network(model) else str(model)
+        check_properties(title, properties, request.options)
         if _is_network(model):
             if parsing:
                 raise InvalidArgumentError(
@@ -192,10 +194,12 @@ class Runtime(NetworkOwner):
                     "parser: give them to parse()"
                 )
             optimized = self._optimized(model, request, profiler)
-            return self._load(optimized, None, shapes, profiler, quantize=quantize)
+            return self._load(
+                optimized, None, shapes, profiler, quantize=quantize, properties=properties
+            )
         file = checked_file(model)
         source = ModelSource.of(file)
-        origin = LoadRequest(source, request, shapes, quantize, self.options, parsing)
+        origin = LoadRequest(source, request, shapes, quantize, self.options, parsing, properties)
         return self._load_file(file, origin, profiler)
 
     @staticmethod
@@ -294,7 +298,14 @@ class Runtime(NetworkOwner):
             with self._gate:
                 backends = self._backends
                 optimized = open_model(file, origin, cache, backends, profiler)
-        return self._load(optimized, origin, origin.shapes, profiler, quantize=origin.quantize)
+        return self._load(
+            optimized,
+            origin,
+            origin.shapes,
+            profiler,
+            quantize=origin.quantize,
+            properties=origin.properties,
+        )
 
     def _load(
         self,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
+from armnn._arguments import refused
 from armnn.backends.control import CancelToken, RunControl
 from armnn.runtime.deadlines import deadline_of
-from armnn.runtime.request import check_profiler, check_token
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
@@ -32,7 +32,7 @@ def checked_control(
     return RunControl(deadline_of(timeout), cancel, profiler)
 
 
-def watched(
+def watched_run(
     run: Callable[[], _Made], network_id: int, participants: Participants, control: RunControl
 ) -> _Made:
     """Run a network; tell the profiler and profiling contexts.
@@ -56,3 +56,19 @@ def watched(
         made = run()
     profiler.event("run", start, time.perf_counter_ns(), category="run")
     return made
+
+
+def check_profiler(profiler: object) -> None:
+    """Raise InvalidArgumentError unless events can be given to it."""
+    if profiler is not None and not _has_method(profiler, "event"):
+        raise refused("the profiler", profiler, "a ProfilingSink such as armnn.profiling.Recorder")
+
+
+def check_token(cancel: object) -> None:
+    """Raise InvalidArgumentError unless it can be asked whether to stop."""
+    if cancel is not None and not _has_method(cancel, "is_set"):
+        raise refused("cancel", cancel, "an object with is_set(), such as a threading.Event")
+
+
+def _has_method(value: object, name: str) -> bool:
+    return not isinstance(value, type) and callable(getattr(value, name, None))

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""The backend that shares a tensor's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armnn.backends import SHARED_MEMORY, SharedMemory
+
+if TYPE_CHECKING:
+    from armnn.runtime.plans import NetworkPlans
+
+
+def shared_memory_beside(plans: NetworkPlans, name: str) -> SharedMemory | None:
+    """Return the extension of the backend beside a tensor.
+
+    Before there is a plan, the most preferred backend that has the extension is meant.
+
+    Args:
+        plans: The plans of the network.
+        name: An input or output of it.
+    """
+    beside = {owner for plan in plans.plans for owner in plan.owners(name)}
+    for candidate in plans.optimized.participants.all:
+        if not beside or candidate.id in beside:
+            extension = candidate.backend.extension(SHARED_MEMORY)
+            if isinstance(extension, SharedMemory):
+                return extension
+    return None
