@@ -94,7 +94,10 @@ PUBLIC = [
     "armnn_backend_api.ctypes_mirror",
     "armnn_backend_api.exports",
     "armnn_backend_api.files",
+    "armnn_backend_api.floating_point",
+    "armnn_backend_api.memory",
     "armnn_backend_api.names",
+    "armnn_backend_api.process_state",
     "armnn_backend_api.structs",
     "armnn_backend_api.table",
     "armnn_parser_onnx.description",
@@ -152,6 +155,27 @@ def test_the_core_itself_does_not_go_through_its_public_facade() -> None:
         and module.partition("armnn.")[2].split(".")[0] not in LEVELS
     ]
     assert not through_facade
+
+
+def test_only_one_room_starts_processes() -> None:
+    starts = re.compile(
+        r"\b(?:subprocess|multiprocessing)\b|\bos\.(?:fork|forkpty|posix_spawn)\b|\bos\.(?:exec|spawn)[lv]\w*|\bos\.(?:popen|system)\b"
+    )
+    elsewhere = {
+        str(path.relative_to(PACKAGES))
+        for source in SOURCES.values()
+        for path in sorted(source.rglob("*.py"))
+        if any(starts.search(line) for line in code_of(path))
+    }
+    room = "armnn-core/src/armnn/processes"
+    assert elsewhere == {f"{room}/{name}.py" for name in ("child", "guard")}
+
+
+def code_of(path: Path) -> Iterator[str]:
+    """Yield the imports and attributes of a file as code."""
+    for node in ast.walk(ast.parse(path.read_text(), path)):
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute):
+            yield ast.unparse(node)
 
 
 def test_the_core_names_no_plugin_module_but_its_former_parts_in_one_place() -> None:

@@ -7,16 +7,27 @@ import contextlib
 import ctypes
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from armnn_backend_api.floating_point import keeping_floating_point, kept_floating_point
+from armnn_backend_api.memory import printable
 from armnn_backend_api.names import EXPORTS, fault_of_id
-from armnn_backend_api.table import TableError, read_table, read_text, read_zero_terminated
+from armnn_backend_api.table import (
+    TableError,
+    read_table,
+    read_text,
+    read_zero_terminated,
+)
 from armnn_backend_api.version import BackendVersion
 
 if TYPE_CHECKING:
     from armnn_backend_api.ctypes_mirror import BackendApi
 
 __all__ = ["Exports", "LibraryError", "check_id", "open_library"]
+
+
+_LINKER_LIMIT: Final = 1000
+"""Characters of the dynamic linker's messages; they have paths and names of symbols."""
 
 
 class LibraryError(Exception):
@@ -43,9 +54,13 @@ def open_library(path: str) -> ctypes.CDLL:
     """
     mode = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
     try:
-        return ctypes.CDLL(path, mode=mode)
+        with kept_floating_point():
+            return ctypes.CDLL(path, mode=mode)
     except OSError as error:
-        raise LibraryError("dlopen", str(error)) from None
+        raise LibraryError("dlopen", printable(str(error), _LINKER_LIMIT)) from None
+    except UnicodeDecodeError as error:  # the linker quotes what is not UTF-8
+        reason = printable(error.object.decode("utf-8", "replace"), _LINKER_LIMIT)
+        raise LibraryError("dlopen", reason) from None
 
 
 class Exports:
@@ -140,7 +155,7 @@ def check_id(backend_id: str) -> None:
 
 def _typed(function: Any, result: Any, *arguments: Any) -> Any:
     function.restype, function.argtypes = result, arguments
-    return function
+    return keeping_floating_point(function)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.memory import UnmappedError, printable, read_memory
 
 __all__ = [
     "MESSAGE_LIMIT",
@@ -18,6 +19,7 @@ __all__ = [
     "end_of",
     "new_error",
     "reset_error",
+    "shown_text",
     "struct",
     "text_of",
     "word",
@@ -148,10 +150,19 @@ def reset_error(error: abi.Error) -> None:
 
 
 def text_of(text: abi.String) -> str:
-    """Return a backend's text, cut to a sane length.
+    """Return the other side's text, cut to 4096 bytes.
 
-    Bytes that are not UTF-8 are replaced.
+    Bytes that are not UTF-8 are replaced. Where no memory is mapped, that is the text.
     """
     if not text.data or not text.size:
         return ""
-    return ctypes.string_at(text.data, min(text.size, MESSAGE_LIMIT)).decode("utf-8", "replace")
+    try:
+        raw = read_memory(text.data, min(text.size, MESSAGE_LIMIT))
+    except UnmappedError as error:
+        return f"<{error}>"
+    return raw.decode("utf-8", "replace")
+
+
+def shown_text(text: abi.String) -> str:
+    """Return a backend's text for people, with escapes."""
+    return printable(text_of(text))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.memory import UnmappedError, read_memory
 from armnn_backend_api.structs import copied, end_of
 
 __all__ = [
@@ -56,7 +57,11 @@ def read_table(address: int) -> abi.BackendApi:
         raise TableError(
             f"BackendFactory returned {address:#x}, expected a multiple of {alignment}"
         )
-    header = abi.Header.from_address(address)
+    try:
+        header = abi.Header.from_buffer_copy(read_memory(address, ctypes.sizeof(abi.Header)))
+        read_memory(address, min(header.struct_size, ctypes.sizeof(abi.BackendApi)))
+    except UnmappedError as error:
+        raise TableError(f"BackendFactory returned no table: {error}") from None
     expected = abi.STRUCT_IDS[abi.BackendApi]
     if header.struct_id != expected:
         raise TableError(
@@ -95,7 +100,11 @@ def read_text(what: str, text: abi.String) -> str:
         raise TableError(f"{what} has {text.size} bytes, expected at most {TEXT_LIMIT}")
     if not text.data:
         raise TableError(f"{what} is NULL with size {text.size}, expected a text")
-    return _checked_text(what, ctypes.string_at(text.data, text.size))
+    try:
+        raw = read_memory(text.data, text.size)
+    except UnmappedError as error:
+        raise TableError(f"{what} cannot be read: {error}") from None
+    return _checked_text(what, raw)
 
 
 def read_zero_terminated(what: str, address: int) -> str:

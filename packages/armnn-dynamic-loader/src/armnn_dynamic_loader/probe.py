@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from armnn.processes import Ending, signal_name
 from armnn_backend_api import BackendVersion
+from armnn_backend_api.memory import printable
+from armnn_dynamic_loader.child import LARGEST_MEMORY
 from armnn_dynamic_loader.child_process import ChildProcess
 from armnn_dynamic_loader.outcome import Outcome
 
@@ -28,61 +30,85 @@ _DOING: Final = {
     "factory": "in BackendFactory",
     "table": "while its table was read",
     "create": "in create",
+    "describe": "in devices, capabilities, get_extension or network_event",
     "query": "in query",
     "compile": "in compile or context_create",
     "execute": "in execute",
+    "guarded": "in execute, where its tensors end with the memory or are read-only",
+    "threads": "in execute, in two threads at once",
+    "serialize": "in serialize, check_blob or deserialize",
     "end": "while it was shut down",
 }
 _SHOWN: Final = 200
+_MOST_AT_ONCE: Final = 64
+_YOUNG_SECONDS: Final = 0.25
+"""A process that takes longer than this waits for something, and counts no more as busy."""
 
 
-def try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
+def try_out(paths: Iterable[str], timeout: float, beside: Sequence[str] = ()) -> dict[str, Outcome]:
     """Try files out; return what came of each, by path.
+
+    All of them together take twice the time of one at most: files that hang or wait for something
+    do not keep others from being started.
 
     Args:
         paths: Canonical paths.
         timeout: Seconds that each may take.
+        beside: Libraries that each process opens first.
     """
     waiting = deque(dict.fromkeys(paths))
     outcomes = dict.fromkeys(waiting, Outcome())
-    running: list[ChildProcess] = []
-    at_once = max(4, 2 * (os.cpu_count() or 1))
+    running: dict[ChildProcess, float] = {}
+    began = time.monotonic()
     with selectors.DefaultSelector() as selector:
         try:
             while waiting or running:
-                while waiting and len(running) < at_once:
+                while waiting and _may_start(running):
                     path = waiting.popleft()
+                    if time.monotonic() - began > timeout:
+                        outcomes[path] = _out_of_time(len(outcomes), timeout)
+                        continue
                     try:
-                        child = ChildProcess(path, timeout)
+                        child = ChildProcess(path, timeout, beside)
                     except OSError as error:
                         outcomes[path] = _not_started(error)
                     else:
                         child.register(selector)
-                        running.append(child)
-                _wait(selector, running)
+                        running[child] = time.monotonic()
+                _wait(selector, running, is_waiting=bool(waiting))
                 for child in tuple(running):
-                    is_late = time.monotonic() >= child.deadline
-                    if child.has_ended() or is_late:
-                        running.remove(child)
-                        status = child.close(selector)
-                        outcomes[child.path] = _outcome(child, status, timeout)
+                    ending = child.poll()
+                    if ending is not None:
+                        del running[child]
+                        outcomes[child.path] = _outcome(child, ending, timeout)
+                        child.close(selector)
         finally:
             for child in running:
                 child.close(selector)
-                child.dispose()
     return outcomes
 
 
-def _wait(selector: selectors.BaseSelector, running: list[ChildProcess]) -> None:
+def _may_start(running: dict[ChildProcess, float]) -> bool:
+    """Return whether one more process leaves the others their time."""
+    now = time.monotonic()
+    young = sum(now - start < _YOUNG_SECONDS for start in running.values())
+    return len(running) < _MOST_AT_ONCE and young < max(4, 2 * (os.cpu_count() or 1))
+
+
+def _wait(
+    selector: selectors.BaseSelector, running: dict[ChildProcess, float], *, is_waiting: bool
+) -> None:
     """Wait until a child reports, ends or exceeds its time."""
     if running:
-        for key, _ in selector.select(min(child.patience for child in running)):
+        waits = [child.patience for child in running]
+        if is_waiting:
+            waits.append(_YOUNG_SECONDS)
+        for key, _ in selector.select(min(each for each in waits if each is not None)):
             key.data.hear(selector, key.fd)
 
 
-def _outcome(child: ChildProcess, status: int | None, timeout: float) -> Outcome:
+def _outcome(child: ChildProcess, ending: Ending, timeout: float) -> Outcome:
     told = child.told()
-    output, errors = child.dispose()
     version = told.get("api_version")
     known = Outcome(
         id=told.get("id", ""),
@@ -90,20 +116,35 @@ def _outcome(child: ChildProcess, status: int | None, timeout: float) -> Outcome
         version=told.get("version", ""),
         stage=told.get("step", "probe"),
     )
+    errors = ending.errors.decode(errors="replace")
     if "defect" in told:
         is_missing = known.stage == "dlopen" and "cannot be opened" in told["defect"]
         return replace(known, reason=told["defect"], depends_on_machine=is_missing)
-    if status is None:
-        reason = f"did not come back within {timeout:g} s {_doing(known.stage)}"
-        return replace(known, reason=reason, is_timeout=True)
+    if ending.cause != "ended":
+        reason = f"{_bounded(ending, timeout)} {_doing(known.stage)}"
+        return replace(known, reason=reason, is_timeout=ending.cause == "deadline")
+    status = ending.status or 0
     if status < 0:
-        reason = f"crashed with {_signal_name(-status)} {_doing(known.stage)}{_quoted(errors)}"
+        reason = f"crashed with {ending} {_doing(known.stage)}{_quoted(errors)}"
         return replace(known, reason=reason)
-    if output:
-        return replace(known, reason=f"prints to stdout: {output[:_SHOWN]!r}")
+    if ending.output:
+        text = ending.output.decode(errors="replace")[:_SHOWN]
+        return replace(known, reason=f"prints to stdout: {text!r}")
     if status or not ({"passed", "unavailable"} & told.keys()):
         return replace(known, **_exited(known.stage, status, errors))
+    if ending.left:
+        names = ", ".join(map(repr, map(printable, ending.left)))
+        return replace(known, reason=f"leaves processes behind: {names}")
     return replace(known, stage="", depends_on_machine="unavailable" in told)
+
+
+def _bounded(ending: Ending, timeout: float) -> str:
+    return {
+        "deadline": f"did not come back within {timeout:g} s",
+        "memory": f"took more than {LARGEST_MEMORY >> 20} MiB of memory",
+        "signalled": f"sent {signal_name(ending.sent)} to its parent process",
+        "guard": "killed its parent process",
+    }.get(ending.cause, "was ended")
 
 
 def _exited(stage: str, status: int, errors: str) -> dict[str, Any]:
@@ -111,6 +152,11 @@ def _exited(stage: str, status: int, errors: str) -> dict[str, Any]:
         reason = f"cannot be tried out: the process ended with status {status}{_quoted(errors)}"
         return {"reason": reason, "depends_on_machine": True}
     return {"reason": f"ended the process with exit({status}) {_doing(stage)}{_quoted(errors)}"}
+
+
+def _out_of_time(count: int, timeout: float) -> Outcome:
+    reason = f"was not tried out: {count} files took the {timeout:g} s that a start may wait"
+    return Outcome(stage="probe", reason=reason, is_timeout=True, depends_on_machine=True)
 
 
 def _not_started(error: OSError) -> Outcome:
@@ -126,10 +172,3 @@ def _quoted(errors: str) -> str:
     """Return the last line of stderr, which says most."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return f" (stderr: {lines[-1][:_SHOWN]!r})" if lines else ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -28,19 +30,51 @@ MADE_UP: dict[str, Any] = {
 """A layer type that does not exist: who claims it claims anything."""
 
 
+ENVELOPE: Final[dict[str, Any]] = {
+    "backend": "",
+    "backend_version": "",
+    "api_version": "",
+    "device": "",
+    "device_fingerprint": "",
+    "graph_fingerprint": "0" * 64,
+    "options": [],
+}
+"""What a host says of a serialised program; the child fills in what it learns."""
+
+_ODD_WIDTHS: Final = (3, 17)
+_ODD_SIZES: Final = (1, 3, 17, 33)
+"""Elements of the last axis: no multiples of a register, or just above one."""
+
+
 @functools.cache
 def layers() -> tuple[dict[str, Any], ...]:
-    """Return small float layers of common types, and one invented."""
-    asked = [_description(layer) for layer in _network().layers if layer.outputs and layer.inputs]
+    """Return small float layers of common types, and one invented.
+
+    Each type comes in sizes that are no multiples of a register, too.
+    """
+    networks = [_network((1, 4, 4, 2)), *(_network((1, 3, size, 2)) for size in _ODD_WIDTHS)]
+    asked = [
+        _description(layer)
+        for network in networks
+        for layer in network.layers
+        if layer.outputs and layer.inputs
+    ]
+    flat = [
+        _description(layer)
+        for size in _ODD_SIZES
+        for layer in _flat_network(size).layers
+        if layer.outputs and layer.inputs
+    ]
     data = next(layer for layer in asked if layer["type"] == "Addition")
     made_up = {**MADE_UP, "inputs": data["inputs"], "outputs": data["outputs"]}
-    return (*asked, made_up)
+    return (*asked, *flat, made_up)
 
 
-def _network() -> Network:
+def _network(shape: tuple[int, int, int, int]) -> Network:
+    """Return one layer of each type, for images."""
     network = Network("probe")
-    image = network.add_input("image", TensorInfo((1, 4, 4, 2), DataType.FLOAT32))
-    other = network.add_input("other", TensorInfo((1, 4, 4, 2), DataType.FLOAT32))
+    image = network.add_input("image", TensorInfo(shape, DataType.FLOAT32))
+    other = network.add_input("other", TensorInfo(shape, DataType.FLOAT32))
     weights = network.add_constant(np.full((2, 3, 3, 2), 0.25, np.float32))
     answers = [
         network.add_addition(image, other),
@@ -48,8 +82,27 @@ def _network() -> Network:
         network.add_convolution2d(image, weights, data_layout=DataLayout.NHWC),
         network.add_multiplication(image, other),
         network.add_softmax(image),
-        network.add_reshape(image, target_shape=(1, 32)),
+        network.add_reshape(image, target_shape=(1, math.prod(shape))),
     ]
+    return _with_outputs(network, answers)
+
+
+def _flat_network(size: int) -> Network:
+    """Return one layer of each type that takes a vector."""
+    network = Network("probe")
+    row = network.add_input("row", TensorInfo((1, size), DataType.FLOAT32))
+    other = network.add_input("other", TensorInfo((1, size), DataType.FLOAT32))
+    answers = [
+        network.add_addition(row, other),
+        network.add_activation(row),
+        network.add_multiplication(row, other),
+        network.add_softmax(row),
+        network.add_reshape(row, target_shape=(size,)),
+    ]
+    return _with_outputs(network, answers)
+
+
+def _with_outputs(network: Network, answers: Sequence[Value]) -> Network:
     for number, answer in enumerate(answers):
         network.add_output(f"y{number}", answer)
     return network

@@ -80,7 +80,9 @@ class DynamicBackends(BackendSource):
             ) from error
         if not is_the_same:
             raise _ChangedFileError(f"the file {record.path!r} has changed since it was examined")
-        return NativeBackend(NativeLibrary.open(record.path, id=record.id))
+        library = NativeLibrary.open(record.path, id=record.id)
+        library.is_dropped_file = True
+        return NativeBackend(library)
 
     def lint(self, path: str) -> Sequence[str]:
         """Return a file's defects, read from its ELF structure.

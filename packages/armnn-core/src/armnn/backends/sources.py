@@ -49,6 +49,9 @@ The value is the dotted name of the package that is the folder; it is never impo
 PROBES = ("on", "again", "off")
 """What ``CreationOptions.probe`` may be."""
 
+LONGEST_PROBE_SECONDS = 3600.0
+"""What ``CreationOptions.probe_timeout`` may be at most: a start must end."""
+
 PATH_VARIABLE = "ARMNN_DYNAMIC_BACKENDS_PATH"
 DYNAMIC = "dynamic"
 
@@ -263,9 +266,10 @@ def _check_probe(options: CreationOptions) -> None:
         raise InvalidArgumentError(
             f"the probe is {options.probe!r}: expected one of {', '.join(map(repr, PROBES))}"
         )
-    if not options.probe_timeout > 0:
+    if not 0 < options.probe_timeout <= LONGEST_PROBE_SECONDS:
         raise InvalidArgumentError(
-            f"the probe_timeout is {options.probe_timeout!r}: expected seconds above 0"
+            f"the probe_timeout is {options.probe_timeout!r}: expected seconds above 0 and at most "
+            f"{LONGEST_PROBE_SECONDS:g}"
         )
 
 

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct as struct_module
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import Arena, struct
-from armnn_dynamic_loader.child.memory import GuardedTensor
+from armnn_dynamic_loader.child.memory import GuardedTensor, Placement
 
 _DL_FLOAT: Final = 2
 _NOBODY_COUNTS: Final = abi.ConstantFn(lambda _: None)
+_ANYWHERE: Final = Placement()
 
 
 class ProbeGraph:
@@ -97,17 +99,27 @@ class BoundTensor:
         memory: Where its elements are.
     """
 
-    def __init__(self, tensor: dict[str, Any], min_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        tensor: dict[str, Any],
+        need: abi.IoRequirement | None = None,
+        placement: Placement = _ANYWHERE,
+    ) -> None:
         """Allocate and fill it.
 
         Args:
             tensor: Its description.
-            min_bytes: How many bytes the backend may touch, if more than there are elements.
+            need: How many bytes the backend may touch, and the alignment that it needs.
+            placement: Where in the guarded pages the elements are.
         """
         shape = tensor["shape"]
         content = tensor.get("content")
-        size = max(math.prod(shape) * tensor["bits"] // 8, min_bytes)
-        self.memory = GuardedTensor(size, None if content is None else bytes.fromhex(content))
+        element = tensor["bits"] // 8
+        size, alignment = math.prod(shape) * element, element
+        if need is not None:
+            size, alignment = max(size, need.min_bytes), max(alignment, need.min_align)
+        raw = None if content is None else bytes.fromhex(content)
+        self.memory = GuardedTensor(size, raw, placement, alignment)
         self._arena = Arena()
         self.struct = abi.Tensor()
         self.struct.data, self.struct.device_type = self.memory.address, abi.DEVICE_CPU
@@ -125,18 +137,27 @@ class Execution:
         outputs: Bound, in the order of the graph's outputs.
     """
 
-    def __init__(self, layer: dict[str, Any], min_bytes: Callable[[bool, int], int]) -> None:
+    def __init__(
+        self,
+        layer: dict[str, Any],
+        need: Callable[[bool, int], abi.IoRequirement],
+        placement: Placement,
+    ) -> None:
         """Bind guarded memory to a layer's inputs and outputs.
 
         Args:
             layer: Its description.
-            min_bytes: Says how many bytes of an input (False) or output (True) may be touched.
+            need: Says what the memory of an input (False) or output (True) must be like.
+            placement: Where in the guarded pages the tensors are.
         """
         inputs = [each for each in layer["inputs"] if not each["is_constant"]]
-        self.inputs = [BoundTensor(each, min_bytes(False, n)) for n, each in enumerate(inputs)]
-        self.outputs = [
-            BoundTensor(each, min_bytes(True, n)) for n, each in enumerate(layer["outputs"])
+        self.inputs = [
+            BoundTensor(each, need(False, n), placement) for n, each in enumerate(inputs)
         ]
+        self.outputs = [
+            BoundTensor(each, need(True, n), placement) for n, each in enumerate(layer["outputs"])
+        ]
+        self._elements = [each["bits"] // 8 for each in layer["outputs"]]
         self._lists = [_pointers(self.inputs), _pointers(self.outputs)]
         self.arguments = struct(abi.ExecuteArgs)
         self.arguments.inputs, self.arguments.num_inputs = self._lists[0], len(self.inputs)
@@ -150,6 +171,24 @@ class Execution:
                 if done:
                     return f"{done} {word} {index}"
         return ""
+
+    def poison(self, byte: int) -> None:
+        """Fill the outputs with another byte."""
+        for tensor in self.outputs:
+            tensor.memory.poison(byte)
+
+    def unwritten(self) -> list[set[int]]:
+        """Return the elements of each output that have its poison."""
+        pairs = zip(self.outputs, self._elements, strict=True)
+        return [tensor.memory.unwritten(element) for tensor, element in pairs]
+
+    def results(self) -> list[float]:
+        """Return the elements of all outputs; the probe's are float32."""
+        content = b"".join(
+            tensor.memory.read()[: 4 * math.prod(tensor.struct.shape[: tensor.struct.ndim])]
+            for tensor in self.outputs
+        )
+        return list(struct_module.unpack(f"={len(content) // 4}f", content))
 
 
 def supports_of(graph: ProbeGraph) -> Any:

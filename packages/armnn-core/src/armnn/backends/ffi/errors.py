@@ -20,7 +20,7 @@ from armnn.errors import (
     UnimplementedError,
 )
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import new_error, text_of
+from armnn_backend_api.structs import new_error, shown_text
 
 if TYPE_CHECKING:
     from armnn.backends.ffi.library import Library
@@ -77,8 +77,8 @@ class Failure:
     def __init__(self, code: int, error: abi.Error) -> None:
         self.code = code
         try:
-            self.text = text_of(error.message)
-            self.detail = text_of(error.detail)
+            self.text = shown_text(error.message)
+            self.detail = shown_text(error.detail)
             self.nodes = _nodes_of(error)
         finally:
             if bool(error.release):

@@ -14,6 +14,7 @@ from armnn.errors import BackendError, BackendUnavailableError
 from armnn_backend_api import BACKEND_API_VERSION, is_compatible
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.exports import Exports, LibraryError, check_id, open_library
+from armnn_backend_api.floating_point import keeping_floating_point
 from armnn_backend_api.names import ASYNC_EXECUTION
 from armnn_backend_api.table import functions_of, read_text
 
@@ -54,6 +55,7 @@ class Library:
         api_version: The Backend API version that it needs.
         table: A copy of its table; functions that it lacks are NULL.
         has_ended: Whether the process is ending and nothing of it may be called any more.
+        is_dropped_file: Whether it came from a scanned folder and not with a distribution.
     """
 
     def __init__(self, path: str) -> None:
@@ -64,20 +66,26 @@ class Library:
         """
         self.path = path
         self.has_ended = False
+        self.is_dropped_file = False
         try:
             self._read()
         except LibraryError as error:
             raise NativeLoadError(path, error.stage, error.reason) from None
         self._functions = functions_of(self.table)
+        self._keeping = {
+            name: None if function is None else keeping_floating_point(function)
+            for name, function in self._functions.items()
+        }
 
     @functools.cached_property
     def execute(self) -> Callable[..., int]:
         """``execute`` of the table, for arguments made once.
 
-        None of them is converted.
+        None of them is converted. That of a file keeps the thread's floating-point environment.
         """
-        function: Any = self.required("execute")
-        return ctypes.cast(function, _Execute)
+        function: Any = self._functions["execute"]
+        execute = ctypes.cast(function, _Execute)
+        return keeping_floating_point(execute) if self.is_dropped_file else execute
 
     @functools.cached_property
     def tasks(self) -> abi.Async | None:
@@ -91,11 +99,11 @@ class Library:
 
     def function(self, name: str) -> Callable[..., Any] | None:
         """Return a function of the table, None if missing."""
-        return self._functions[name]
+        return self._keeping[name]
 
     def required(self, name: str) -> Callable[..., Any]:
         """Return a function that every table has."""
-        function = self._functions[name]
+        function = self._keeping[name]
         if function is None:
             raise NativeLoadError(self.path, "table", f"the table has NULL for {name}")
         return function

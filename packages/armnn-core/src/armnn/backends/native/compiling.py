@@ -30,7 +30,7 @@ from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import Arena, struct, text_of
+from armnn_backend_api.structs import Arena, shown_text, struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -258,7 +258,7 @@ def query(
         ctypes.sizeof(abi.Support),
         names=graph.names,
     )
-    answers = [_Answer(row.node_id, row.level, row.input, text_of(row.reason)) for row in rows]
+    answers = [_Answer(row.node_id, row.level, row.input, shown_text(row.reason)) for row in rows]
     for number, (answer, layer) in enumerate(zip(answers, graph.layers, strict=True)):
         if answer.level not in _LEVELS or answer.node_id != number:
             raise BackendError(

@@ -13,7 +13,7 @@ from armnn.backends.ffi.errors import call
 from armnn.backends.ffi.values import value_of
 from armnn.errors import BackendError
 from armnn_backend_api import ctypes_mirror as abi
-from armnn_backend_api.structs import copied, end_of, text_of
+from armnn_backend_api.structs import copied, end_of, shown_text
 
 if TYPE_CHECKING:
     from armnn.backends.ffi.library import Library
@@ -123,11 +123,11 @@ def _device(library: Library, pointer: ctypes._Pointer[abi.Device]) -> NativeDev
         )
     device = copied(abi.Device, address)
     return NativeDevice(
-        id=text_of(device.id),
-        name=text_of(device.name),
-        kind=text_of(device.kind),
+        id=shown_text(device.id),
+        name=shown_text(device.name),
+        kind=shown_text(device.kind),
         memory_bytes=device.memory_bytes,
-        fingerprint=text_of(device.fingerprint),
+        fingerprint=shown_text(device.fingerprint),
         info=_facts(library, "facts about a device", device.info, device.num_info),
         address=address,
     )
@@ -137,7 +137,7 @@ def _facts(
     library: Library, what: str, options: ctypes._Pointer[abi.Option], count: int
 ) -> dict[str, OptionValue]:
     rows = _elements(library, what, options, count)
-    return {text_of(row.key): value_of(text_of(row.value)) for row in rows}
+    return {shown_text(row.key): value_of(shown_text(row.value)) for row in rows}
 
 
 def _elements(library: Library, what: str, array: Any, count: int) -> list[Any]:

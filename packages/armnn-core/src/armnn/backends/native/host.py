@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.ffi.calls import control_of, guarded, is_profiled, must_stop, note_compiled
 from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.memory import printable
 from armnn_backend_api.names import HOST_PYTHON
-from armnn_backend_api.structs import struct, text_of
+from armnn_backend_api.structs import shown_text, struct, text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -67,8 +68,8 @@ class Host:
         self, _ctx: int | None, level: int, component: abi.String, text: abi.String
     ) -> None:
         if self._log.isEnabledFor(level):
-            name = text_of(component)
-            self._log.log(level, "%s%s", f"{name}: " if name else "", text_of(text))
+            name = shown_text(component)
+            self._log.log(level, "%s%s", f"{name}: " if name else "", shown_text(text))
 
     def _log_level(self, _ctx: int | None) -> int:
         return self._log.getEffectiveLevel()
@@ -93,7 +94,7 @@ class Host:
             "category": _KINDS.get(kind, f"kind {kind}"),
             "backend": self._id,
         }
-        control.profiler.event(text_of(name), begin_ns, end_ns, **details, **event)
+        control.profiler.event(shown_text(name), begin_ns, end_ns, **details, **event)
 
 
 def _allocate(_ctx: int | None, size: int, align: int) -> int | None:
@@ -125,15 +126,21 @@ def _details_of(text: str) -> dict[str, Any]:
         return {}
     try:
         details = json.loads(text)
-    except ValueError:
-        return {"args": text}
-    if not isinstance(details, dict):
-        return {"args": text}
-    return {
-        str(key): value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
-        for key, value in details.items()
-        if key not in ("name", "start_ns", "end_ns", "category", "backend")
-    }
+        if not isinstance(details, dict):
+            return {"args": printable(text)}
+        return {
+            printable(key): _flat(value)
+            for key, value in details.items()
+            if key not in ("name", "start_ns", "end_ns", "category", "backend")
+        }
+    except (ValueError, RecursionError):  # the latter where it is nested too deeply
+        return {"args": printable(text)}
+
+
+def _flat(value: object) -> OptionValue:
+    if isinstance(value, str):
+        return printable(value)
+    return value if isinstance(value, (bool, int, float)) else json.dumps(value)
 
 
 def _find_extension(_ctx: int | None, name: bytes | None) -> int | None:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The state that all code of a process shares.
+
+No backend may change it. The probe reads it before and after each call, and the conformance kit
+before and after a runtime.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import signal
+from typing import Any, Final
+
+from armnn_backend_api.floating_point import floating_point_environment
+
+__all__ = ["ProcessState"]
+
+_STREAMS: Final = ("stdin", "stdout", "stderr")
+_LC_ALL: Final = 6
+_LARGEST_ACTION: Final = 512
+"""Bytes; more than a ``struct sigaction`` has anywhere."""
+
+_TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_LIMITS: Final = {name: number for name, number in vars(resource).items() if name[:7] == "RLIMIT_"}
+_FLAGS: Final = {
+    "whether it may be traced": 3,  # PR_GET_DUMPABLE
+    "which privileges it may gain": 39,  # PR_GET_NO_NEW_PRIVS
+    "its filter of system calls": 21,  # PR_GET_SECCOMP
+}
+_KEPT_PERSONALITY: Final = 0xFFFFFFFF
+_OWN_MARKS: Final = (b"__KMP_REGISTERED_LIB_",)
+"""Variables by which copies of OpenMP find each other; nothing else reads them."""
+
+
+class ProcessState:
+    """The state of this process at one time."""
+
+    def __init__(self, *, floating_point: bool = True) -> None:
+        """Read it.
+
+        Args:
+            floating_point: With the floating-point environment of this thread.
+        """
+        self._libc: Any = ctypes.CDLL(None)
+        self._libc.setlocale.restype = ctypes.c_char_p
+        self._action = (ctypes.c_void_p * (_LARGEST_ACTION // ctypes.sizeof(ctypes.c_void_p)))()
+        self._items = self._read(floating_point)
+
+    def changes_to(self, later: ProcessState) -> list[str]:
+        """Return what changed, each as the rest of a sentence."""
+        return [
+            what
+            for what, value in self._items.items()
+            if what in later._items and later._items[what] != value
+        ]
+
+    def _read(self, floating_point: bool) -> dict[str, object]:
+        """Return the state, keyed by the sentence about its change."""
+        items: dict[str, object] = {
+            "changes the working directory": _identity("."),
+            "changes the root directory": _identity("/"),
+            **{
+                f"closes or redirects {name}": _identity(number)
+                for number, name in enumerate(_STREAMS)
+            },
+            **{
+                f"changes what {_name(number)} does": self._handler(number)
+                for number in sorted(signal.valid_signals())
+            },
+            "blocks signals": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+            "changes the alternate signal stack": self._signal_stack(),
+            "sets a timer": [signal.getitimer(timer)[0] > 0 for timer in _TIMERS],
+            "changes the locale": self._libc.setlocale(_LC_ALL, None),
+            "changes the umask": _umask(),
+            **self._limits_and_rights(),
+            "changes the environment variables": self._environment(),
+        }
+        if floating_point:
+            items["changes the floating-point environment"] = _floating_point_modes()
+        return items
+
+    def _limits_and_rights(self) -> dict[str, object]:
+        return {
+            **{
+                f"changes the limit {name}": resource.getrlimit(number)
+                for name, number in _LIMITS.items()
+            },
+            "changes the user or group": (os.getresuid(), os.getresgid(), os.getgroups()),
+            "changes the session or process group": (os.getsid(0), os.getpgrp()),
+            "changes the processors it may run on": os.sched_getaffinity(0),
+            "changes its priority": (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)),
+            "makes the stack executable": _stack_permissions(),
+            "changes the personality of the process": self._libc.personality(_KEPT_PERSONALITY),
+            **{
+                f"changes {what}": self._libc.prctl(number, 0, 0, 0, 0)
+                for what, number in _FLAGS.items()
+            },
+        }
+
+    def _handler(self, number: int) -> int | None:
+        """Return the first field of ``struct sigaction``.
+
+        Python does not know C's handlers.
+        """
+        action = self._action
+        action[0] = None
+        self._libc.sigaction(number, None, action)
+        return action[0]
+
+    def _signal_stack(self) -> bytes:
+        stack = ctypes.create_string_buffer(3 * ctypes.sizeof(ctypes.c_void_p))
+        self._libc.sigaltstack(None, stack)
+        return stack.raw
+
+    def _environment(self) -> list[bytes]:
+        """Return C's variables, which Python does not see."""
+        variables = ctypes.POINTER(ctypes.c_char_p).in_dll(self._libc, "environ")
+        found: list[bytes] = []
+        index = 0
+        while bool(variables) and (row := variables[index]) is not None:
+            if not row.startswith(_OWN_MARKS):
+                found.append(row)
+            index += 1
+        return sorted(found)
+
+
+def _floating_point_modes() -> object:
+    """Return rounding, traps and flushing, without the sticky flags."""
+    environment = floating_point_environment()
+    if platform.machine() == "x86_64":
+        return environment[:2], int.from_bytes(environment[28:32], "little") & ~0x3F
+    return environment[:4]  # FPCR of AArch64, and the first word of others
+
+
+def _stack_permissions() -> str:
+    try:
+        with open("/proc/self/maps", errors="replace") as maps:
+            return next((line.split()[1] for line in maps if line.endswith("[stack]\n")), "")
+    except OSError:
+        return ""
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _identity(file: str | int) -> tuple[int, int] | None:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

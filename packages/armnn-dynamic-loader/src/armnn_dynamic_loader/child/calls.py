@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Calls of a probed file, with checks of the process."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from armnn_backend_api import ctypes_mirror as abi
+from armnn_backend_api.floating_point import kept_floating_point
+from armnn_backend_api.process_state import ProcessState
+from armnn_backend_api.structs import new_error, shown_text
+from armnn_dynamic_loader.child.defects import DefectError, UnavailableError
+
+_SHOWN: Final = 200
+
+
+class Channel:
+    """The pipe to the parent.
+
+    Each line begins with a word that only the two processes know.
+    """
+
+    def __init__(self, descriptor: int, nonce: str) -> None:
+        self._descriptor = descriptor
+        self._nonce = nonce
+        self._owner = os.getpid()
+
+    def send(self, kind: str, content: object) -> None:
+        """Write one line.
+
+        Raises:
+            SystemExit: This is a copy of the process that the file made, or the pipe is closed.
+        """
+        if os.getpid() != self._owner:
+            sys.exit("a copy of the process")
+        line = f"{self._nonce} {json.dumps([kind, content])}\n".encode()
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+        except OSError:
+            sys.exit("it closes file descriptors that are not its own")
+
+
+class Calls:
+    """Calls functions of the file between checks of the process."""
+
+    def __init__(self, channel: Channel) -> None:
+        """Take note of the process as it is."""
+        self.channel = channel
+        self._libc = ctypes.CDLL(None)
+        self._before = ProcessState(floating_point=False)
+
+    def enter(self, step: str) -> None:
+        """Begin a step; check the process after the one before.
+
+        Raises:
+            DefectError: The file printed, or changed state of the whole process.
+        """
+        self.check_process()
+        self.channel.send("step", step)
+
+    def call(self, function: Callable[..., int], *arguments: object, claims: str = "") -> None:
+        """Call a function of the table that answers a code.
+
+        Raises:
+            DefectError: It answers an error.
+            UnavailableError: Its device or a library is missing.
+        """
+        error = new_error()
+        with kept_floating_point():  # as the host does
+            code = function(*arguments, error)
+        if code == abi.OK:
+            return
+        message = shown_text(error.message) or "no message"
+        if bool(error.release):
+            error.release(error)
+        if code == abi.UNAVAILABLE:
+            raise UnavailableError(message)
+        raise DefectError(f"{claims or 'has a defect: it'} answers code {code}: {message}")
+
+    def check_made(self, name: str, handle: ctypes.c_void_p) -> None:
+        """Check that a function returned a handle.
+
+        Raises:
+            DefectError: It is NULL.
+        """
+        if not handle.value:
+            raise DefectError(f"answers ARMNN_OK from {name}, but makes nothing")
+
+    def check_process(self) -> None:
+        """Refuse a file that printed or changed the process's state.
+
+        Raises:
+            DefectError: It did.
+        """
+        changes = self._before.changes_to(ProcessState(floating_point=False))
+        if changes:
+            raise DefectError(changes[0])
+        self._libc.fflush(None)
+        if os.fstat(1).st_size:
+            text = os.pread(1, _SHOWN, 0).decode(errors="replace")
+            raise DefectError(f"prints to stdout: {text!r}")
+
+
+def left_running() -> str:
+    """Return other threads and processes still running; empty if none."""
+    threads = len(os.listdir("/proc/self/task")) - 1
+    if threads > 0:
+        return f"{threads} thread{'' if threads == 1 else 's'}"
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # there is none
+        return ""
+    return "a process"

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Hostile files each have a reason.
+
+All of them are copies of one library, which are tried out at once.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from armnn_dynamic_loader import child_process, probe
+
+if TYPE_CHECKING:
+    from armnn_dynamic_loader.outcome import Outcome
+
+SOURCE = Path(__file__).with_name("hostile_backend.c")
+MEMORY = 256 << 20
+TIMEOUT = 8.0
+# A start may take two time-outs, and the guard's grace for a process that cannot be ended.
+LONGEST_START = 2 * TIMEOUT + 5
+
+REFUSED = {
+    # state of the process
+    "HandlesSegv": ("dlopen", "changes what SIGSEGV does"),
+    "HandlesFpe": ("dlopen", "changes what SIGFPE does"),
+    "HandlesAbrt": ("dlopen", "changes what SIGABRT does"),
+    "HandlesUsr1": ("dlopen", "changes what SIGUSR1 does"),
+    "IgnoresChld": ("dlopen", "changes what SIGCHLD does"),
+    "SignalStack": ("dlopen", "changes the alternate signal stack"),
+    "LimitsFiles": ("dlopen", "changes the limit RLIMIT_NOFILE"),
+    "LimitsStack": ("dlopen", "changes the limit RLIMIT_STACK"),
+    "SetsVariable": ("dlopen", "changes the environment variables"),
+    "ClearsVariables": ("dlopen", "changes the environment variables"),
+    "IsNice": ("dlopen", "changes its priority"),
+    "SchedulesItself": ("dlopen", "changes its priority"),
+    "HidesItself": ("dlopen", "changes whether it may be traced"),
+    "DropsRights": ("dlopen", "changes which privileges it may gain"),
+    "Personality": ("dlopen", "changes the personality of the process"),
+    "ProfilingTimer": ("dlopen", "sets a timer"),
+    "ClosesStderr": ("dlopen", "closes or redirects stderr"),
+    "MovesInQuery": ("query", "changes the working directory"),
+    "LocaleInExecute": ("execute", "changes the locale"),
+    # crashes, exits and hangs
+    "ExitsInId": ("id", r"ended the process with exit\(0\) in GetBackendId"),
+    "GarbageId": ("id", "crashed with SIGSEGV in GetBackendId"),
+    "CrashesInVersion": ("version", "crashed with SIGABRT in GetVersion"),
+    "ExitsInCreate": ("create", r"ended the process with exit\(0\) in create"),
+    "OverflowsStack": ("create", "crashed with SIGSEGV in create"),
+    "ClosesAll": ("create", r"ended the process with exit\(1\) in create .*descriptors that are"),
+    "CrashesInDevices": ("describe", "crashed with SIGABRT in devices, capabilities"),
+    "CrashesInCapabilities": ("describe", "crashed with SIGABRT in devices, capabilities"),
+    "CrashesInExtension": ("describe", "crashed with SIGABRT in devices, capabilities"),
+    "CrashesInEvent": ("describe", "crashed with SIGABRT in devices, .* or network_event"),
+    "CrashesInSerialize": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
+    "CrashesInCheckBlob": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
+    "CrashesInDeserialize": ("serialize", "crashed with SIGABRT in serialize, check_blob or"),
+    "CrashesInDestroy": ("end", "crashed with SIGABRT while it was shut down"),
+    "CrashesInShutdown": ("end", "crashed with SIGABRT while it was shut down"),
+    "HangsAtLoad": ("dlopen", "did not come back within 8 s while it was loaded"),
+    "SleepsInCreate": ("create", "did not come back within 8 s in create"),
+    "HangsInDestroy": ("end", "did not come back within 8 s while it was shut down"),
+    "HangsInShutdown": ("end", "did not come back within 8 s while it was shut down"),
+    "HangsAtExit": ("end", "did not come back within 8 s while it was shut down"),
+    "EatsMemory": ("create", "crashed with SIGABRT in create|took more than 256 MiB of memory in"),
+    "EatsSharedMemory": ("create", "took more than 256 MiB of memory in create"),
+    "FillsStdout": ("create", "prints to stdout: 'MockMock"),
+    # processes and signals
+    "SignalsParent": ("dlopen", "sent SIGTERM to its parent process while it was loaded"),
+    "KillsParent": ("dlopen", "killed its parent process while it was loaded"),
+    "StopsParent": ("dlopen", "did not come back within 8 s while it was loaded"),
+    "SignalsGroup": ("dlopen", "crashed with SIGTERM while it was loaded"),
+    "EscapesTwice": ("end", "leaves processes behind: 'python.*'"),
+    "LeavesChildInCompile": ("end", "leaves processes behind: 'python.*'"),
+    "EscapesInExecute": ("end", "leaves processes behind: 'python.*'"),
+    "Bombs": ("create", "(did not come back within 8 s|took more than 256 MiB of memory) in c"),
+    # what it points to
+    "GarbageTable": ("table", "has a defect: BackendFactory returned no table: .* not mapped"),
+    "FarTable": ("table", "has a defect: BackendFactory returned no table: .* not mapped"),
+    "GarbageVendor": ("table", "has a defect: vendor of the table cannot be read: 4 bytes at 0x10"),
+    "HugeVendor": ("table", "has a defect: vendor of the table has 1099511627776 bytes, expected"),
+    "NullVendor": ("table", "has a defect: vendor of the table is NULL with size 4"),
+    "ControlInVersion": ("table", r"has a defect: version of the table is '1\\x1b\[2J', expected"),
+    "GarbageReason": ("query", "refuses Activation with a stale reason: 9 bytes at 0x10 are not"),
+    "GarbageDevices": ("describe", "points to memory that is not there: 8 bytes at 0x10"),
+    "ManyDevices": ("describe", "lists 1099511627776 devices, expected at most 1024"),
+    "NullDevice": ("describe", "lists 2 devices, one of which is NULL"),
+    "GarbageDeviceName": ("describe", "points to memory that is not there: 3 bytes at 0x10"),
+    "ForeignDevice": ("describe", "lists a device with struct_id 0x54534841"),
+    "SmallDevice": ("describe", "lists a device with .* struct_size 8, expected"),
+    "GarbageFacts": ("describe", "points to memory that is not there: 32 bytes at 0x10"),
+    "GarbageCapability": ("describe", "points to memory that is not there: 3 bytes at 0x10"),
+    "NullCapabilities": ("describe", "lists 1 options at NULL"),
+    "ManyCapabilities": ("describe", "lists 1099511627776 options, expected at most 1024"),
+    "AnyExtension": ("describe", "has the extension 'armnn.probe.made_up/1', which does not exist"),
+    "GarbageExtension": ("describe", "points to memory that is not there: .* at 0x10"),
+    "ForeignExtension": ("describe", "answers 'armnn.async/1' with a table of id 0x54534841"),
+    "OddVerdict": ("serialize", "judges its own program with 77"),
+    "NullDeserialize": ("serialize", "answers ARMNN_OK from deserialize, but makes nothing"),
+    # its texts
+    "EscapeSequences": ("create", r"has a defect: it answers code 13: no \\x1b\[2J\\ndevice$"),
+    "Bidirectional": ("create", r"has a defect: it answers code 13: no \\u202edevice$"),
+    "NotUtf8": ("create", "has a defect: it answers code 13: no \ufffd device$"),
+    "GarbageMessage": ("create", "has a defect: it .* code 13: <20 bytes at 0x10 are not mapped>"),
+    "LongMessage": ("create", "has a defect: it answers code 13: x{4096}$"),
+    "EndlessMessage": ("create", "has a defect: it answers code 13: (Endless|<4096 bytes at)"),
+    # its results
+    "OverrunsBy4": ("execute", "writes behind the end of output 0 of Addition"),
+    "OverrunsBy32": ("execute", "writes behind the end of output 0 of Addition"),
+    "ReadsTooMuch": ("guarded", "crashed with SIG(SEGV|BUS) in execute, where its tensors end"),
+    "WritesInputsBack": ("guarded", "crashed with SIG(SEGV|BUS) in execute, where its tensors end"),
+    "LeavesTail": ("execute", r"leaves element \d+ of output 0 of Addition unwritten"),
+    "FailsSecondRun": ("execute", r"claims Addition, but then answers code 13: again\?"),
+    "ForgetsResult": ("execute", "computes something else in a second run of Addition"),
+    "NeedsOneThread": ("threads", "computes something else in two threads at once of Addition"),
+    "NeedsAlignment": ("guarded", "crashed with SIGABRT in execute, where its tensors end"),
+    "OddAlignment": ("execute", "asks for memory aligned to 3, expected a power of two up to 4096"),
+    "HugeAlignment": ("execute", "asks for memory aligned to 1048576, expected a power of two"),
+    "HugeBuffers": ("execute", "asks for 1099511627776 bytes for a small tensor"),
+}
+# Restored around every call by the host, or within what the header allows.
+PASSED = [
+    "Good",
+    "SetsFtz",
+    "RoundsUp",
+    "Traps",
+    "RoundsInExecute",
+    "DeclaresAlignment",
+    "RefusesNetworks",
+    "RefusesToSerialize",
+    "EndlessSerialize",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, compiled: Callable[..., Path]) -> Path:
+    made = tmp_path_factory.mktemp("hostile")
+    made.chmod(0o755)
+    library = compiled("-Wno-infinite-recursion", "-lm", source=SOURCE)
+    for name in (*REFUSED, *PASSED):
+        shutil.copyfile(library, made / f"Mock_{name}_backend.so")
+        (made / f"Mock_{name}_backend.so").chmod(0o755)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tried(folder: Path) -> tuple[dict[str, Outcome], float]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child_process, "LARGEST_MEMORY", MEMORY)
+        patch.setattr(probe, "LARGEST_MEMORY", MEMORY)
+        began = time.monotonic()
+        outcomes = probe.try_out(map(str, sorted(folder.iterdir())), TIMEOUT)
+        seconds = time.monotonic() - began
+    return {Path(path).name.split("_")[1]: outcome for path, outcome in outcomes.items()}, seconds
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_each_hostile_file_has_its_reason(
+    tried: tuple[dict[str, Outcome], float], name: str
+) -> None:
+    stage, reason = REFUSED[name]
+    outcome = tried[0][name]
+    assert (outcome.stage, bool(re.match(reason, outcome.reason))) == (stage, True), outcome
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_what_is_restored_or_allowed_passes(
+    tried: tuple[dict[str, Outcome], float], name: str
+) -> None:
+    assert tried[0][name].reason == ""
+
+
+def test_all_of_them_together_take_two_time_outs_at_most(
+    tried: tuple[dict[str, Outcome], float],
+) -> None:
+    assert len(REFUSED) >= 60
+    assert tried[1] < LONGEST_START
