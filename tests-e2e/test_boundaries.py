@@ -43,6 +43,7 @@ CORE_ORDER = [
         "_metadata",
         "_process_memory",
         "_spelling",
+        "_symbolic",
         "errors",
         "processes",
         "types",

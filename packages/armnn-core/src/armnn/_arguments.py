@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from armnn._symbolic import is_symbolic
 from armnn.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def shown(value: object) -> str:
 
 def integer(value: object, what: str) -> int:
     """Return a whole number that fits 64 bits."""
+    if is_symbolic(value) and isinstance(value, int):
+        return value
     if type(value) is not int:
         item = _scalar(value)
         if isinstance(item, (bool, Enum)) or not isinstance(item, int):

@@ -51,6 +51,7 @@ class LayerGraph:
         is_self_contained: Whether all of it comes from the model's one file; a parser sets it.
         lets_constants_go: Whether no other object needs its constants once a backend has
             compiled the layers that read them, so that they may go one by one meanwhile.
+        keeps_graphs: Whether what backends compile of it is to be compiled for other shapes, too.
     """
 
     def __init__(self, name: str = "", metadata: Mapping[str, str] | None = None) -> None:
@@ -63,7 +64,7 @@ class LayerGraph:
         self.quantized_arithmetic = QuantizedArithmetic.REAL
         self.origin: Operator | None = None
         self.is_self_contained = True
-        self.lets_constants_go = False
+        self.lets_constants_go = self.keeps_graphs = False
         self._layers: dict[Layer, None] = {}
         self._names: dict[tuple[str, str], Layer] = {}
         self._next_guid = 0

@@ -279,7 +279,7 @@ def read_shape(inputs: Inputs, name: str) -> Shape | None:
     if value is None:
         length = filled_length(inputs, name)
         return None if length is None else (None,) * length
-    dims = tuple(int(dim) for dim in value.ravel())
+    dims = tuple(value.ravel().tolist())
     if value.ndim != 1 or len(dims) > MAX_RANK or any(dim < 0 for dim in dims):
         raise ShapeError(
             f"the value of the input {name!r} is {value.tolist()}: expected a shape of up to "

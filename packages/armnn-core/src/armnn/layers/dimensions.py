@@ -100,13 +100,14 @@ def range_length(start: float, limit: float, delta: float) -> int:
     Raises:
         ShapeError: The step is zero or the number is not finite.
     """
-    if delta == 0 or not all(map(math.isfinite, (start, limit, delta))):
+    numbers = (start, limit, delta)
+    if delta == 0 or not all(isinstance(each, int) or math.isfinite(each) for each in numbers):
         raise ShapeError(
             f"there is no range from {start} to {limit} in steps of {delta}: expected finite "
             "numbers and a step other than 0"
         )
-    if all(isinstance(number, int) for number in (start, limit, delta)):
-        return max(0, int(-((start - limit) // delta)))
+    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
+        return max(0, -((start - limit) // delta))
     return max(0, math.ceil((limit - start) / delta))
 
 

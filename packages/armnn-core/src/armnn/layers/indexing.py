@@ -212,7 +212,25 @@ def _strided(descriptor: StridedSliceDescriptor, inputs: Inputs) -> Shapes:
 def _slice_length(item: slice, dim: Dimension) -> Dimension:
     if item == slice(None, None, 1):
         return dim
-    return apply(lambda size: len(range(*item.indices(size))), dim)
+    return apply(lambda size: _positions(item, size), dim)
+
+
+def _positions(item: slice, size: int) -> int:
+    """Return how many positions of an axis a slice names.
+
+    That is ``len(range(*item.indices(size)))``, for symbolic numbers too.
+    """
+    step = 1 if item.step is None else item.step
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+
+    def bounded(position: int | None, default: int) -> int:
+        if position is None:
+            return default
+        return min(max(position + size if position < 0 else position, least), most)
+
+    first, last = (least, most) if step > 0 else (most, least)
+    distance = bounded(item.stop, last) - bounded(item.start, first)
+    return max(0, -(-distance // step))
 
 
 def _strided_by_unknown(

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from armnn.optimizer.phases import prepare_network, prepare_specialisation
 from armnn.optimizer.report import Report, prepared_text
 from armnn.optimizer.sharing import SharedConstants
 from armnn.optimizer.specialise import value_inputs
+from armnn.optimizer.symbolic.trace import Trace, UntraceableError
+from armnn.optimizer.template import Template
 from armnn.tensor import TensorInfo, completed_shape, format_shape
 from armnn.types import QuantizedArithmetic
 
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.prepared import Prepared
+
+
+_log = logging.getLogger(__name__)
+
+MOST_TEMPLATES = 8
+"""Kinds of specialisations that others are made from; each keeps a graph of the network."""
 
 
 class OptimizedNetwork:
@@ -65,6 +74,8 @@ class OptimizedNetwork:
         self.constants = SharedConstants() if constants is None else constants
         self.aliases = network.aliases
         self._declared = dict(network.declared_shapes)
+        self._templates: dict[Hashable, tuple[Template, ...]] = {}
+        self._is_traceable = True
         self._static: Prepared | None = None
         source = network if may_change else network.clone()
         if not _may_fold_all(source, options):
@@ -193,7 +204,42 @@ class OptimizedNetwork:
             ShapeError: The shapes do not fit.
             OptimizationError: Some layers cannot run on the backends, or one of these failed.
         """
-        return self._prepare(shapes, values) if self._static is None else self._static
+        if self._static is not None:
+            return self._static
+        return self._from_template(shapes, values) or self._traced(shapes, values)
+
+    def _from_template(
+        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+    ) -> Prepared | None:
+        """Return a specialisation like an earlier one, if possible."""
+        for template in self._templates.get(_key(values), ()):
+            found = template.specialise(shapes, describe(shapes, values))
+            if found is not None:
+                return found
+        return None
+
+    def _traced(
+        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, NDArray[Any]]
+    ) -> Prepared:
+        """Prepare for shapes; keep a template for others, if possible."""
+        kept = self._templates.get(_key(values), ())
+        if self._is_traceable and sum(map(len, self._templates.values())) < MOST_TEMPLATES:
+            try:
+                trace = Trace(self._source, shapes)
+                prepared = self._prepare(shapes, values, trace=trace)
+            except Exception as error:
+                prepared = self._prepare(shapes, values)  # fails with that, if it is the caller's
+                self._is_traceable = False
+                _log.debug("network %r is prepared for each shape: %r", self.name, error)
+                return prepared
+            try:
+                template = Template(prepared, trace, self.participants)
+                self._templates[_key(values)] = (*kept, template)
+            except UntraceableError as error:
+                self._is_traceable = False
+                _log.debug("network %r is prepared for each shape: %s", self.name, error)
+            return prepared
+        return self._prepare(shapes, values)
 
     def _prepare(
         self,
@@ -202,6 +248,7 @@ class OptimizedNetwork:
         *,
         may_change: bool = False,
         trial: FoldTrial | None = None,
+        trace: Trace | None = None,
     ) -> Prepared:
         label = "" if self.is_static else describe(shapes, values)
         return prepare_specialisation(
@@ -214,7 +261,12 @@ class OptimizedNetwork:
             label,
             may_change=may_change,
             trial=trial,
+            trace=trace,
         )
+
+
+def _key(values: Mapping[str, NDArray[Any]]) -> Hashable:
+    return tuple([(name, data.shape, data.tobytes()) for name, data in values.items()])
 
 
 def _may_fold_all(network: Network, options: OptimizerOptions) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armnn._process_memory import trim_memory
-from armnn.backends.footprint import Footprint
 from armnn.errors import GraphError
 from armnn.graph.statistics import multiply_adds_of
 from armnn.optimizer.assign import UNASSIGNED, Assignment, assign_backends
@@ -26,21 +25,24 @@ from armnn.optimizer.islands import hand_back_islands
 from armnn.optimizer.observe import insert_debug
 from armnn.optimizer.parts import parts_of
 from armnn.optimizer.prepared import Prepared, Segments, phase
-from armnn.optimizer.report import Report, ReportRow
+from armnn.optimizer.report import Report, ReportRow, footprint_of
 from armnn.optimizer.rewrite import rewrite
 from armnn.optimizer.segments import split
 from armnn.optimizer.specialise import DIRECT_VALUE_LIMIT, specialise, value_inputs
 from armnn.optimizer.substitute import optimize_subgraphs
+from armnn.optimizer.symbolic.trace import UntraceableError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Network
+    from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
     from armnn.optimizer.participants import Participants
     from armnn.optimizer.passes.fold_quantization import Accepts
     from armnn.optimizer.sharing import SharedConstants
+    from armnn.optimizer.symbolic.trace import Trace
     from armnn.tensor import Shape
 
 
@@ -101,6 +103,7 @@ def prepare_specialisation(
     *,
     may_change: bool = False,
     trial: FoldTrial | None = None,
+    trace: Trace | None = None,
 ) -> Prepared:
     """Prepare a network for one set of input shapes.
 
@@ -115,22 +118,26 @@ def prepare_specialisation(
         may_change: Whether there is only this specialisation and no other user of the network: its
             layers are freed, and constants while they are compiled.
         trial: Let layers on stored values come, which the backends are to confirm.
+        trace: Records what follows from the shapes, if anything is to.
 
     Raises:
         ShapeError: The shapes do not fit.
+        UntraceableError: Not all that follows from the shapes can be recorded.
         OptimizationError: Some layers cannot run on the backends, or one of these failed.
         FoldsRefused: The trial failed.
     """
     sink = participants.profiler
-    segments = _cut(network, shapes, values, participants)
+    segments = _cut(network, shapes, values, participants, trace)
     head = segments.head
+    if trace is not None and segments.rest is not None:
+        raise UntraceableError("a part of the network waits for computed data")
     if trial is not None and segments.rest is not None:
         raise FoldsRefused(None)  # no backend can be asked about the rest yet
     if may_change and segments.rest is None:
         network.clear()
         head.lets_constants_go = True
     with phase(sink, "rewrite"):
-        conversions = _rewrite_head(segments, participants, options, trial)
+        conversions = _rewrite_head(segments, participants, options, trial, trace)
         for part in (head, segments.rest):
             if part is not None and label:  # without one there is only one specialisation
                 constants.share(part)
@@ -138,6 +145,9 @@ def prepare_specialisation(
         layers = head.topological_order()
         assignment = _assigned(head, conversions, participants, options, trial)
         multiply_adds = {each: multiply_adds_of(each) for each in assignment.final(layers)}
+    if trace is not None:
+        trace.learn(head)
+        head.keeps_graphs = True
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
     with phase(sink, "optimize subgraphs"):
         replaced = optimize_subgraphs(head, assignment, options)
@@ -147,7 +157,7 @@ def prepare_specialisation(
         sources = participants.host_sources
         placement = place_tensors(head, preferences, participants.factories, options, sources)
     report = _report(head, assignment.final(layers), multiply_adds, assignment, replaced, label)
-    return Prepared(head, placement, report, replace(segments, head=head))
+    return Prepared(head, placement, report, replace(segments, head=head), trace)
 
 
 def layers_before_backends(
@@ -199,10 +209,12 @@ def _cut(
     shapes: Mapping[str, Shape | None],
     values: Mapping[str, NDArray[Any]],
     participants: Participants,
+    trace: Trace | None = None,
 ) -> Segments[Network]:
     with phase(participants.profiler, "specialise"):
         evaluate = Evaluator(participants.evaluators)
-        segments = split(specialise(network, shapes, values, evaluate))
+        given = shapes if trace is None else trace.shapes
+        segments = split(specialise(network, given, values, evaluate, trace))
         _check_progress(network, segments)
     return segments
 
@@ -212,11 +224,18 @@ def _rewrite_head(
     participants: Participants,
     options: OptimizerOptions,
     folds: Accepts | None = None,
+    trace: Trace | None = None,
 ) -> Conversions:
     """Rewrite the head; return the conversions that it has got."""
+    evaluate: Evaluate = Evaluator(participants.evaluators)
+    accepts: Accepts = folds or participants.fold_permission()
+    if trace is not None:
+        trace.hide_constants(segments.head)
+        evaluate, accepts = trace.evaluator(evaluate), trace.permission(accepts)
     if options.rewrite:
-        accepts = folds or participants.fold_permission()
-        rewrite(segments.head, Evaluator(participants.evaluators), accepts)
+        rewrite(segments.head, evaluate, accepts)
+    if trace is not None:
+        trace.settle(segments.head)
     conversions = Conversions(segments.head, participants.preferred)
     reduce_floats(conversions, options)
     return conversions
@@ -293,16 +312,10 @@ def _report(
             tuple(assignment.refusals.get(layer, ())),
             replaced[layer].name if layer in replaced else "",
             label,
-            _footprint_of(replaced.get(layer)),
+            footprint_of(replaced.get(layer)),
             assignment.converted.get(layer, ""),
             multiply_adds.get(layer),
         )
         for layer in placed
     )
     return Report(rows, parts=parts_of(network, origins, label))
-
-
-def _footprint_of(layer: Layer | None) -> Footprint | None:
-    """Return a PreCompiled layer's memory, if its backend reports it."""
-    found = None if layer is None else getattr(layer.compiled, "footprint", None)
-    return found if isinstance(found, Footprint) else None

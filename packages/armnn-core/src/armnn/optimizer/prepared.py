@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armnn.graph import LayerGraph, Network
     from armnn.optimizer.boundaries import Placement
     from armnn.optimizer.report import Report
+    from armnn.optimizer.symbolic.trace import Trace
 
 _G = TypeVar("_G", bound="LayerGraph", covariant=True)
 
@@ -44,12 +45,16 @@ class Prepared:
         placement: The memory of the tensors.
         report: Which layer runs where, and why.
         segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
+        trace: What follows from the shapes of the inputs, if it was recorded.
+        is_derived: Whether it was made from that of other shapes.
     """
 
     network: LayerGraph
     placement: Placement
     report: Report
     segments: Segments[LayerGraph]
+    trace: Trace | None = None
+    is_derived: bool = False
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from armnn.optimizer.passes.squash_equal_siblings import squash_equal_siblings
 
 if TYPE_CHECKING:
     from armnn.graph import Network
+    from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.passes import Pass
     from armnn.optimizer.passes.fold_quantization import Accepts
-    from armnn.optimizer.specialise import Evaluate
 
 
 def rewrite(network: Network, evaluate: Evaluate, accepts: Accepts) -> int:

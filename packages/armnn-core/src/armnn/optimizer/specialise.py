@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armnn.optimizer.branches import resolve_branch
 from armnn.optimizer.deferred import awaited_values, resolve_deferred
 from armnn.optimizer.infer import fill_descriptor, update_outputs
+from armnn.optimizer.symbolic.arithmetic import shape_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from armnn.graph import Layer, Network, Value
-    from armnn.tensor import Shape
-
-Evaluate: TypeAlias = Callable[["Layer"], "Sequence[NDArray[Any]] | None"]
-"""Computes a layer whose inputs are constant; None if nothing here can."""
+    from armnn.optimizer.evaluation import Evaluate
+    from armnn.optimizer.symbolic.trace import Source, Trace
+    from armnn.tensor import Shape, TensorInfo
 
 DIRECT_VALUE_LIMIT = 1 << 16
 """Elements of an input that stands directly in a shape argument; a shape has at most a few."""
@@ -74,6 +74,7 @@ def specialise(
     shapes: Mapping[str, Shape | None],
     values: Mapping[str, NDArray[Any]],
     evaluate: Evaluate,
+    trace: Trace | None = None,
 ) -> Network:
     """Return a copy of a network for given input shapes.
 
@@ -86,11 +87,13 @@ def specialise(
         shapes: The shape of each input, as far as it is known.
         values: The data of some inputs (those of :func:`value_inputs`).
         evaluate: Computes a layer whose inputs are constant.
+        trace: Records what follows from the shapes, if they are its symbolic ones.
 
     Raises:
         ShapeError: The shapes do not fit; the first layer that disagrees is named.
         GraphError: An output is on a branch that is not taken.
         ParseError: A deferred operator cannot be computed with these shapes and values.
+        UntraceableError: Not all that follows from the shapes can be recorded.
     """
     copy = network.clone()
     for layer in copy.inputs:
@@ -104,42 +107,59 @@ def specialise(
     pending = deque(copy.topological_order())
     while pending:
         layer = pending.popleft()
+        if trace is not None:
+            trace.check_readable(layer)
         if resolve_branch(copy, layer, dead):
             continue
         if layer.type not in ("Input", "Output", "Constant"):
-            _specialise_layer(copy, layer, evaluate)
+            _specialise_layer(copy, layer, evaluate, trace)
             pending.extendleft(reversed(resolve_deferred(copy, layer)))
     copy.remove_unused()
     return copy
 
 
-def _specialise_layer(network: Network, layer: Layer, evaluate: Evaluate) -> None:
+def _specialise_layer(
+    network: Network, layer: Layer, evaluate: Evaluate, trace: Trace | None
+) -> None:
     fill_descriptor(network, layer)
     update_outputs(layer)
     state_target_shape(layer)
-    known = _known_outputs(layer, evaluate)
+    known = _known_outputs(layer, evaluate, trace)
     if known is None:
         return
     for value, data in zip(layer.outputs, known, strict=True):
-        constant = network.add_constant(data, value.info, name=network.unique_name(value.name))
+        if trace is not None:
+            constant = trace.add_constant(network, value, data)
+        else:
+            name = network.unique_name(value.name)
+            constant = network.add_constant(np.asarray(data), value.info, name=name)
         network.replace_uses(value, constant)
 
 
-def _known_outputs(layer: Layer, evaluate: Evaluate) -> Sequence[NDArray[Any]] | None:
+def _known_outputs(
+    layer: Layer, evaluate: Evaluate, trace: Trace | None
+) -> Sequence[Source] | None:
     if not all(info.is_static for info in layer.output_infos):
         return None
     if layer.type in _SHAPE_LAYERS:
         info = layer.input_infos[0]
         if info is None or not info.is_static:
             return None
-        data = _SHAPE_LAYERS[layer.type](info.static_shape)
-        return [np.array(data, layer.output.info.data_type.numpy_dtype)]
+        return [_SHAPE_LAYERS[layer.type](info.static_shape, layer.output.info)]
     if layer.inputs and all(v is None or v.constant is not None for v in layer.inputs):
-        return evaluate(layer)
+        return evaluate(layer) if trace is None else trace.known_outputs(layer, evaluate)
     return None
 
 
-_SHAPE_LAYERS: dict[str, Callable[[tuple[int, ...]], Any]] = {"Shape": list, "Rank": len}
+def _shape(shape: Sequence[int], info: TensorInfo) -> NDArray[Any]:
+    return shape_array(shape, info.data_type.numpy_dtype)
+
+
+def _rank(shape: Sequence[int], info: TensorInfo) -> NDArray[Any]:
+    return np.array(len(shape), info.data_type.numpy_dtype)
+
+
+_SHAPE_LAYERS = {"Shape": _shape, "Rank": _rank}
 """Layers whose output follows from the shape of their input alone."""
 
 

@@ -218,7 +218,8 @@ class NetworkPlans:
                 optimized, self._make_plan, self._limit, self._segment + 1, self._whole
             )
         entry.plan = self._make_plan(prepared)
-        trim_memory()
+        if not prepared.is_derived:  # of which little was made in between
+            trim_memory()
         if self.optimized.is_static:
             self._only = entry
 

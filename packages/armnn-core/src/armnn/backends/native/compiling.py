@@ -6,10 +6,11 @@ A PreCompiled layer replaces a whole subgraph.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from armnn.backends.ffi.calls import compile_details, watched_call
 from armnn.backends.ffi.constants import RELEASES_CONSTANTS
@@ -25,6 +26,7 @@ from armnn.backends.native.devices import (
 )
 from armnn.backends.native.graph import NativeGraph
 from armnn.backends.native.program import NativeProgram
+from armnn.backends.native.replanning import KeptGraph
 from armnn.backends.native.workload import NativeWorkload
 from armnn.backends.support import SUPPORTED, Support
 from armnn.backends.views import OptimizationViews, Substitution
@@ -72,14 +74,15 @@ def compile_view(
         return OptimizationViews(untouched=[view])
     refused: dict[Layer, str] = {}
     lets_go = view.network.lets_constants_go and _releases_constants(backend)
+    is_kept = view.network.keeps_graphs and backend.library.function("optimize") is None
     views = OptimizationViews()
     kept = _sorted_out(backend, version, view, model, views)
     waiting = list(_runs(view.layers, kept))
     while waiting:
         layers = waiting.pop(0)
         part = view if len(layers) == len(view.layers) else view.part(*layers)
-        with NativeGraph.of_view(part, version, lets_go=lets_go) as graph:
-            outcome = _program(backend, graph, model)
+        graph = NativeGraph.of_view(part, version, lets_go=lets_go)
+        outcome = _kept_program(backend, version, graph, model, is_kept=is_kept)
         if isinstance(outcome, Failure):
             reason = outcome.text or "the backend cannot compile it"
             named = [layers[node] for node in outcome.nodes if 0 <= node < len(layers)]
@@ -167,6 +170,35 @@ def _program(
         return refused.failure
 
 
+def _kept_program(
+    backend: NativeObject,
+    version: BackendVersion,
+    graph: NativeGraph,
+    model: NativeModelContext,
+    *,
+    is_kept: bool,
+) -> NativeProgram | Failure:
+    """Return the program, with its graph if wanted."""
+
+    def compile_again(graph: NativeGraph) -> NativeProgram | None:
+        graph.struct.fingerprint = Arena().text("")
+        levels = [row.level for row in _query(backend, model.device, graph)]
+        if not all(level in (abi.SUPPORTED, abi.PREFERRED) for level in levels):
+            return None
+        try:
+            return _compile(backend, graph, model)
+        except _RefusedError:
+            return None
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(graph)
+        outcome = _program(backend, graph, model)
+        if is_kept and isinstance(outcome, NativeProgram):
+            stack.pop_all()
+            outcome.kept = KeptGraph(graph, version, compile_again)
+    return outcome
+
+
 class _RefusedError(Exception):
     """The backend refuses some layers."""
 
@@ -242,22 +274,8 @@ def query(
         BackendError: An answer makes no sense.
         ArmnnError: The backend failed to answer.
     """
-    arena = Arena()
-    rows = arena.structs(abi.Support, len(graph.layers))
-    for number, row in enumerate(rows):
-        row.node_id = number
+    rows = _query(backend, device, graph)
     library = backend.library
-    call(
-        library,
-        "query",
-        "say which layers it takes",
-        backend.pointer,
-        device_pointer(device),
-        graph.struct,
-        rows,
-        ctypes.sizeof(abi.Support),
-        names=graph.names,
-    )
     answers = [_Answer(row.node_id, row.level, row.input, shown_text(row.reason)) for row in rows]
     for number, (answer, layer) in enumerate(zip(answers, graph.layers, strict=True)):
         if answer.level not in _LEVELS or answer.node_id != number:
@@ -269,6 +287,25 @@ def query(
     return tuple(
         _support_of(answer, layer) for answer, layer in zip(answers, graph.layers, strict=True)
     )
+
+
+def _query(backend: NativeObject, device: NativeDevice | None, graph: NativeGraph) -> Any:
+    """Return one row per layer, valid until the next query."""
+    rows = Arena().structs(abi.Support, len(graph.layers))
+    for number, row in enumerate(rows):
+        row.node_id = number
+    call(
+        backend.library,
+        "query",
+        "say which layers it takes",
+        backend.pointer,
+        device_pointer(device),
+        graph.struct,
+        rows,
+        ctypes.sizeof(abi.Support),
+        names=graph.names,
+    )
+    return rows
 
 
 def _support_of(answer: _Answer, layer: Layer) -> Support:

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import hashlib
 import itertools
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,8 @@ class NativeGraph:
         inputs: The values that execute receives, in its order: those that are not constant.
         outputs: The values that execute writes, in its order.
         gone: The names of the constants that went since.
+        rows: The descriptions of the values.
+        nodes: The descriptions of the layers.
         struct: The ``armnn_graph``, valid until the end of the ``with`` statement.
     """
 
@@ -122,15 +125,24 @@ class NativeGraph:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        while self._lent:
-            constants.take_back(self._lent.pop())
+        self.leave()
+
+    def leave(self) -> None:
+        """Take the lent constants back."""
+        take_back_all(self._lent)
+
+    def leave_with(self, keeper: object) -> None:
+        """Take the lent constants back when an object is gone."""
+        weakref.finalize(keeper, take_back_all, self._lent)  # which refers to no layer
 
     def _fill(self) -> None:
         graph, arena = self.struct, self._arena
         values = arena.structs(abi.Value, len(self._values))
-        for row, value in zip(values, self._values, strict=True):
-            self._fill_value(row, value)
         nodes = arena.structs(abi.Node, len(self.layers))
+        self.rows = dict(zip(self._values, values, strict=True))
+        self.nodes = dict(zip(self.layers, nodes, strict=True))
+        for value, row in self.rows.items():
+            self._fill_value(row, value)
         for number, (row, layer) in enumerate(zip(nodes, self.layers, strict=True)):
             row.id = number
             self._fill_node(row, layer)
@@ -188,6 +200,12 @@ class NativeGraph:
         return self._arena.filled(
             ctypes.c_int32, [ABSENT if value is None else self._index[value] for value in values]
         )
+
+
+def take_back_all(references: list[int]) -> None:
+    """Take lent constants back; the list is empty then."""
+    while references:
+        constants.take_back(references.pop())
 
 
 def fingerprint_of(

@@ -10,6 +10,7 @@ from armnn.backends.cache import CachedProgram
 from armnn.backends.ffi.calls import is_late, raise_stored
 from armnn.backends.ffi.errors import Failure, call
 from armnn.backends.native.lifetimes import NativeObject
+from armnn.backends.replanning import Replannable
 from armnn.errors import ArmnnError, BackendError, ClosedError, ExecutionError
 from armnn_backend_api import ctypes_mirror as abi
 from armnn_backend_api.structs import reset_error
@@ -19,18 +20,22 @@ if TYPE_CHECKING:
 
     from armnn.backends.ffi.library import Library
     from armnn.backends.footprint import Footprint
+    from armnn.backends.native.replanning import KeptGraph
+    from armnn.backends.replanning import Changes
+    from armnn.graph import Layer, Value
 
 
-class NativeProgram(NativeObject, CachedProgram):
+class NativeProgram(NativeObject, CachedProgram, Replannable):
     """A compiled graph.
 
     Attributes:
         names: The names of its layers, by node id.
         fingerprint: Of the graph, if it is stored under that; else "".
         footprint: The memory that it takes, None if the backend does not say.
+        kept: Its graph, if it may be compiled for other shapes.
     """
 
-    __slots__ = ("backend", "fingerprint", "footprint", "names")
+    __slots__ = ("backend", "fingerprint", "footprint", "kept", "names")
 
     def __init__(
         self,
@@ -55,6 +60,28 @@ class NativeProgram(NativeObject, CachedProgram):
         self.names = names
         self.fingerprint = ""
         self.footprint = footprint
+        self.kept: KeptGraph[NativeProgram] | None = None
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """Its layers, if its graph is kept."""
+        return () if self.kept is None else self.kept.graph.layers
+
+    @property
+    def results(self) -> Sequence[Value]:
+        """The values that it writes, if its graph is kept."""
+        return () if self.kept is None else self.kept.graph.outputs
+
+    def replanned(self, changes: Changes) -> NativeProgram | None:
+        """Return its kept graph compiled with changes; None if refused.
+
+        Raises:
+            ArmnnError: The backend failed.
+        """
+        made = None if self.kept is None else self.kept.compile(changes)
+        if made is not None:
+            made.kept = self.kept
+        return made
 
     @property
     def cache_key(self) -> Sequence[Any]:

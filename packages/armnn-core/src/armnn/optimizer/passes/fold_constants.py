@@ -12,7 +12,7 @@ from armnn.optimizer.passes._pattern import awaits_parameters, discard_unread, w
 
 if TYPE_CHECKING:
     from armnn.graph import Layer, Network
-    from armnn.optimizer.specialise import Evaluate
+    from armnn.optimizer.evaluation import Evaluate
 
 SMALL_RESULT = 1 << 14
 """A result of at most that many elements is kept, however small the inputs are."""

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Numbers that record how they follow from input shapes.
+
+A network is specialised once with such numbers as dimensions. Arithmetic on them is recorded, and
+so is each decision that depends on one. For other inputs the recorded arithmetic is computed again:
+if each decision falls as before, so does all that depends on these numbers alone, and the results
+are the other numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+_MISSING: Final = object()
+
+
+class Tape:
+    """The recorded arithmetic and decisions, in order.
+
+    Each step appends a number to a list that begins with the inputs, so that a step names its
+    operands by their positions.
+
+    Attributes:
+        values: The numbers as they are recorded.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._steps: list[tuple[Callable[..., Any] | None, int, int, Any]] = []
+        self._positions: dict[tuple[Any, ...], int] = {}
+        self._inputs = 0
+
+    def input(self, value: int) -> Any:
+        """Return the number of an input; before all arithmetic."""
+        self._inputs += 1
+        self.values.append(value)
+        return Symbolic(self, len(self.values) - 1, value)
+
+    def apply(self, function: Callable[..., Any], *operands: object) -> Any:
+        """Return a function of numbers as a symbolic one."""
+        position = self._record(function, operands)
+        return Symbolic(self, position, self.values[position])
+
+    def decide(self, function: Callable[..., Any], *operands: object) -> Any:
+        """Return a plain result on which something depends."""
+        position = self._record(function, operands)
+        self._check(position)
+        return self.values[position]
+
+    def replay(self, inputs: Sequence[int]) -> list[Any] | None:
+        """Return all numbers for other inputs, None if decisions differ."""
+        values: list[Any] = list(inputs)
+        for function, first, second, expected in self._steps:
+            if function is None:
+                values.append(expected)
+                continue
+            try:
+                value = (
+                    function(values[first])
+                    if second < 0
+                    else function(values[first], values[second])
+                )
+            except ArithmeticError:
+                return None
+            if expected is not _MISSING and value != expected:
+                return None
+            values.append(value)
+        return values
+
+    def _record(self, function: Callable[..., Any], operands: Sequence[object]) -> int:
+        places = tuple([self._position(each) for each in operands])
+        known = self._positions.get((function, *places))
+        if known is not None:
+            return known
+        value = function(*[self.values[place] for place in places])
+        return self._append(
+            (function, *places), (function, places[0], (*places, -1)[1], _MISSING), value
+        )
+
+    def _position(self, operand: object) -> int:
+        if type(operand) is Symbolic:
+            return operand.position
+        key = (None, type(operand), operand)
+        known = self._positions.get(key)
+        return self._append(key, (None, -1, -1, operand), operand) if known is None else known
+
+    def _append(self, key: tuple[Any, ...], step: tuple[Any, int, int, Any], value: object) -> int:
+        self._steps.append(step)
+        self.values.append(value)
+        self._positions[key] = len(self.values) - 1
+        return len(self.values) - 1
+
+    def _check(self, position: int) -> None:
+        """Let a replay expect a step's present value."""
+        index = position - self._inputs
+        if index < 0:  # an input itself: the decision is a step of its own
+            self._check(
+                self._record(operator.pos, [Symbolic(self, position, self.values[position])])
+            )
+            return
+        function, first, second, _ = self._steps[index]
+        if function is not None:
+            self._steps[index] = (function, first, second, self.values[position])
+
+
+def _unary(function: Callable[[Any], Any]) -> Any:
+    def method(self: Symbolic) -> Any:
+        return self.tape.apply(function, self)
+
+    return method
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Any:
+    def method(self: Symbolic, other: object) -> Any:
+        operand = _operand(other)
+        return NotImplemented if operand is None else self.tape.apply(function, self, operand)
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Any:
+    def method(self: Symbolic, other: object) -> Any:
+        operand = _operand(other)
+        return NotImplemented if operand is None else self.tape.apply(function, operand, self)
+
+    return method
+
+
+def _comparison(function: Callable[[Any, Any], Any]) -> Any:
+    def method(self: Symbolic, other: object) -> Any:
+        if type(other) is Symbolic and other.position == self.position:
+            return function(self.value, self.value)
+        operand = _operand(other)
+        return NotImplemented if operand is None else self.tape.decide(function, self, operand)
+
+    return method
+
+
+def _decided(function: Callable[[Any], Any]) -> Any:
+    def method(self: Symbolic) -> Any:
+        return self.tape.decide(function, self)
+
+    return method
+
+
+def _operand(other: object) -> object:
+    if type(other) in (Symbolic, int, float, bool):
+        return other
+    return other.item() if isinstance(other, np.generic) else None
+
+
+class Symbolic:
+    """A number on a tape.
+
+    It passes for a plain number (``isinstance(number, int)``). Where something turns it into one,
+    this is a decision that is recorded. It is no subclass of ``int``, whose number C would read
+    without asking.
+
+    Attributes:
+        tape: Where its arithmetic is recorded.
+        position: Its place in the numbers of the tape.
+        value: The number.
+    """
+
+    __slots__ = ("position", "tape", "value")
+    __array_ufunc__ = None  # NumPy leaves arithmetic with its own numbers to this class
+
+    def __init__(self, tape: Tape, position: int, value: float) -> None:
+        self.tape, self.position, self.value = tape, position, value
+
+    @property
+    def __class__(self) -> Any:
+        return type(self.value)
+
+    @__class__.setter
+    def __class__(self, _kind: Any) -> None:
+        raise TypeError("a symbolic number stays one")
+
+    def __hash__(self) -> int:
+        return 0  # equality decides, and records that
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+    __add__, __radd__ = _binary(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _binary(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _binary(operator.mul), _reflected(operator.mul)
+    __floordiv__, __rfloordiv__ = _binary(operator.floordiv), _reflected(operator.floordiv)
+    __mod__, __rmod__ = _binary(operator.mod), _reflected(operator.mod)
+    __truediv__, __rtruediv__ = _binary(operator.truediv), _reflected(operator.truediv)
+    __neg__, __abs__, __pos__ = _unary(operator.neg), _unary(abs), _unary(operator.pos)
+    __floor__, __ceil__ = _unary(math.floor), _unary(math.ceil)
+    __trunc__, __round__ = _unary(math.trunc), _unary(round)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __bool__, __index__ = _decided(bool), _decided(operator.index)
+    __int__, __float__ = _decided(int), _decided(float)
+
+
+def is_symbolic(value: object) -> bool:
+    """Return whether a value is, or holds, a symbolic number."""
+    if type(value) is tuple:
+        return any(map(is_symbolic, value))
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype == object)
+    return type(value) is Symbolic
+
+
+def settled(value: Any, numbers: Sequence[Any]) -> Any:
+    """Return a value with plain numbers for symbolic ones.
+
+    Args:
+        value: The value.
+        numbers: Those of the tape, from :meth:`Tape.replay`.
+    """
+    if type(value) is tuple:
+        return tuple([settled(each, numbers) for each in value])
+    return numbers[value.position] if type(value) is Symbolic else value
+
+
+__all__ = ["Symbolic", "Tape", "is_symbolic", "settled"]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Specialisations with symbolic dimensions."""

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""A specialisation from which those for other shapes are made.
+
+What backends compiled is compiled again with other shapes, parameters and constants. Nothing else
+is done twice: no pass looks at a layer, and no backend is asked about one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from armnn._symbolic import settled
+from armnn.backends.base import Backend
+from armnn.backends.replanning import Changes, Replannable
+from armnn.graph import Network
+from armnn.optimizer.assign import UNASSIGNED
+from armnn.optimizer.boundaries import Placement
+from armnn.optimizer.candidates import Evaluator, NetworkAnswers
+from armnn.optimizer.parts import parts_of
+from armnn.optimizer.prepared import Segments
+from armnn.optimizer.report import Report, ReportRow, footprint_of
+from armnn.optimizer.symbolic.trace import (
+    UntraceableError,
+    data_of,
+    settled_descriptor,
+    settled_info,
+)
+
+if TYPE_CHECKING:
+    from armnn.graph import Layer, Value
+    from armnn.optimizer.participants import Participants
+    from armnn.optimizer.prepared import Prepared
+    from armnn.optimizer.symbolic.trace import Numbers, Trace
+    from armnn.tensor import TensorInfo
+
+
+class Template:
+    """A traced specialisation whose compiled parts can be compiled again.
+
+    Any number of threads may use it.
+    """
+
+    def __init__(self, prepared: Prepared, trace: Trace, participants: Participants) -> None:
+        """Keep a specialisation.
+
+        Raises:
+            UntraceableError: It has a layer that is not known to follow from the shapes, or one
+                that a backend refused.
+        """
+        if prepared.report.fallbacks:
+            raise UntraceableError("a backend refused layers, and may take them in other shapes")
+        self._prepared, self._trace = prepared, trace
+        self._candidates = {each.id: each for each in participants.all}
+        self._evaluate = Evaluator(participants.evaluators)
+        self._infos: dict[Value, TensorInfo] = {}
+        self._layers = prepared.network.topological_order()
+        for layer in self._layers:
+            self._infos.update(self._infos_of(layer))
+
+    def _infos_of(self, layer: Layer) -> dict[Value, TensorInfo]:
+        if layer.type != "PreCompiled":
+            candidate = self._candidates.get(layer.backend or "")
+            if candidate is not None and not _leaves_layers(candidate.backend):
+                raise UntraceableError(
+                    f"what became of layer {layer.name!r} is its backend's secret"
+                )
+            return {value: self._trace.info_of(value) for value in layer.outputs}
+        compiled = layer.compiled
+        if not isinstance(compiled, Replannable) or not compiled.layers:
+            raise UntraceableError(f"layer {layer.name!r} cannot be compiled for other shapes")
+        for inner in compiled.layers:
+            for value in inner.outputs:
+                self._trace.info_of(value)
+        made = [self._trace.info_of(value) for value in compiled.results]
+        found = dict(zip(layer.outputs, made, strict=True))
+        self._trace.infos.update(found)
+        return found
+
+    def specialise(self, shapes: Mapping[str, tuple[int, ...]], label: str) -> Prepared | None:
+        """Return the specialisation for other shapes, None if decisions differ.
+
+        Raises:
+            ArmnnError: A backend failed.
+        """
+        trace = self._trace
+        numbers = trace.numbers(shapes)
+        if numbers is None:
+            return None
+        changes = self._changes(numbers)
+        base = self._prepared.network
+        network = Network(base.name, base.metadata)
+        network.insert_copies(self._layers, {})
+        twins = dict(zip(self._layers, network.layers, strict=True))
+        for layer, twin in twins.items():
+            twin.descriptor = changes.descriptors.get(layer, layer.descriptor)
+            for value, other in zip(layer.outputs, twin.outputs, strict=True):
+                other.info = settled_info(self._infos[value], numbers)
+                if value in changes.constants:
+                    twin.data = changes.constants[value]
+        for layer, twin in twins.items():
+            if isinstance(layer.compiled, Replannable):
+                twin.compiled = layer.compiled.replanned(changes)
+                if twin.compiled is None:
+                    return None
+        if not self._are_taken(network):
+            return None
+        values = {
+            value: other
+            for layer, twin in twins.items()
+            for value, other in zip(layer.outputs, twin.outputs, strict=True)
+        }
+        placement = self._prepared.placement
+        factories = {values[value]: each for value, each in placement.factories.items()}
+        return replace(
+            self._prepared,
+            network=network,
+            placement=Placement(factories, placement.preferences),
+            report=self._report(numbers, network, label),
+            segments=Segments(network, None),
+            trace=None,
+            is_derived=True,
+        )
+
+    def _are_taken(self, network: Network) -> bool:
+        """Return whether backends take the layers outside compiled parts."""
+        kernels = [
+            (self._candidates[layer.backend or ""], layer)
+            for layer in network.layers
+            if layer.backend in self._candidates and layer.type not in (*UNASSIGNED, "PreCompiled")
+        ]
+        answers = NetworkAnswers(network, [layer for _, layer in kernels])
+        return all(answers.of(candidate, layer) for candidate, layer in kernels)
+
+    def _report(self, numbers: Numbers, network: Network, label: str) -> Report:
+        rows = tuple(self._rows(numbers, network, label))
+        heirs = {layer.name: layer for layer in network.layers if layer.type not in UNASSIGNED}
+        origins: dict[Layer, tuple[str, ...]] = {}
+        for row in rows:
+            heir = heirs[row.compiled_into or row.layer]
+            origins[heir] = (*origins.get(heir, ()), row.layer)
+        return Report(rows, parts=parts_of(network, origins, label))
+
+    def _rows(self, numbers: Numbers, network: Network, label: str) -> Iterator[ReportRow]:
+        compiled = {layer.name: footprint_of(layer) for layer in network.layers}
+        for row in self._prepared.report.rows:
+            count = self._trace.multiply_adds.get(row.layer, row.multiply_adds)
+            yield ReportRow(
+                row.layer,
+                row.type,
+                row.backend,
+                row.refusals,
+                row.compiled_into,
+                label,
+                compiled.get(row.compiled_into),
+                row.conversion,
+                settled(count, numbers),
+            )
+
+    def _changes(self, numbers: Numbers) -> Changes:
+        trace = self._trace
+        known = trace.results(numbers, self._evaluate)
+        infos = {value: settled_info(info, numbers) for value, info in trace.infos.items()}
+        descriptors = {
+            layer: settled_descriptor(each, numbers) for layer, each in trace.descriptors.items()
+        }
+        constants = {
+            layer.output: data_of(
+                source, infos.get(layer.output, layer.output.info), numbers, known
+            )
+            for layer, source in trace.sources.items()
+        }
+        return Changes(infos, descriptors, constants)
+
+
+def _leaves_layers(backend: Backend) -> bool:
+    """Return whether a backend never replaces layers."""
+    return type(backend).optimize_subgraph is Backend.optimize_subgraph
