@@ -9,26 +9,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from armnn_conformance.cases import LayerCase
 
-_NOT_STORABLE: Final = "not storable"
-COUNTS: Final = {
-    "20.08": {
-        _NOT_STORABLE: 7273,
-        "refused by Arm NN": 566,
-        "run by Arm NN, results equal": 1308,
-        "run by Arm NN, known to differ": 62,
-        "written by Arm NN and read": 1885,
-        "not written by Arm NN": 51,
-    },
-    "23.08": {
-        _NOT_STORABLE: 6060,
-        "refused by Arm NN": 1015,
-        "run by Arm NN, results equal": 1961,
-        "run by Arm NN, known to differ": 173,
-        "written by Arm NN and read": 3117,
-        "not written by Arm NN": 32,
-    },
+LEAST: Final = {
+    "20.08": {"run by Arm NN, results equal": 1360, "written by Arm NN and read": 1946},
+    "23.08": {"run by Arm NN, results equal": 2023, "written by Arm NN and read": 3191},
 }
-"""What becomes of the cases; a case is run by Arm NN and, independently, written again."""
+"""How many cases must end so; the kit may have got more since."""
 
 _DIFFERENCES: Final = {
     ("Activation", "at infinity"): "a maximum drops NaN",

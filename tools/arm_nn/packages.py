@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from tools import ROOT
 
 CACHE = ROOT / ".cache" / "arm_nn"
 DRIVER = Path(__file__).with_name("driver.cpp")
-LISTS = Path("/etc/apt/sources.list.d")
+UNPACK = ROOT / "packages/armnn-backend-neon/tools/debian_packages.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ArmNn:
         """Return the command of the driver; build it once.
 
         Raises:
-            FileNotFoundError: The machine has no apt or no compiler.
+            FileNotFoundError: The machine has no compiler.
             subprocess.CalledProcessError: apt or the compiler failed, and said why.
         """
         self._unpack()
@@ -64,61 +64,24 @@ class ArmNn:
         ]
 
     def _unpack(self) -> None:
-        stamp = CACHE / f"{self.version}.complete"
-        if stamp.exists():
-            return
-        if shutil.which("apt-get") is None:
-            raise FileNotFoundError(f"cannot unpack Arm NN {self.version}: there is no apt-get")
-        shutil.rmtree(self.root, ignore_errors=True)
-        apt = CACHE / f"{self.version}.apt"
-        for folder in ("state/lists/partial", "cache/archives/partial", "sources"):
-            (apt / folder).mkdir(parents=True, exist_ok=True)
-        (apt / "status").touch()
-        (apt / "sources/debian.sources").write_text(_sources(self.suite))
-        options = {
-            "APT::Install-Recommends": "false",
-            "APT::Sandbox::User": "root",
-            "Debug::NoLocking": "true",
-            "Dir::Cache": apt / "cache",
-            "Dir::Etc::sourcelist": "/dev/null",
-            "Dir::Etc::sourceparts": apt / "sources",
-            "Dir::State": apt / "state",
-            "Dir::State::status": apt / "status",
-        }
-        command = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items())]
-        subprocess.run([*command, "update"], check=True)
-        install = [*command, "install", "--yes", "--download-only", *self.packages]
-        subprocess.run(install, check=True)
-        for archive in sorted((apt / "cache/archives").glob("*.deb")):
-            subprocess.run(["dpkg", "-x", archive, self.root], check=True)
-        shutil.rmtree(apt)
+        command: list[str | Path] = [
+            sys.executable,
+            UNPACK,
+            self.root,
+            *self.packages,
+            "--suite",
+            self.suite,
+        ]
+        subprocess.run(command, check=True)
         loader = self.libraries / "ld-linux-x86-64.so.2"
         if not loader.exists():  # as before all of /lib moved to /usr/lib
             for each in (self.root / "lib/x86_64-linux-gnu").iterdir():
                 shutil.move(each, self.libraries / each.name)
-        stamp.touch()
 
     def _compile(self, driver: Path) -> None:
         command: list[str | Path] = ["g++", "-std=c++17", "-O1", "-w", f"-I{self.root}/usr/include"]
         command += [DRIVER, "-o", driver, f"-L{self.libraries}", "-larmnn", "-larmnnSerializer"]
         subprocess.run([*command, "-Wl,--allow-shlib-undefined"], check=True)
-
-
-def _sources(suite: str) -> str:
-    """Return this machine's source of Debian's packages for a release.
-
-    Raises:
-        FileNotFoundError: It has none in the format deb822.
-    """
-    release = platform.freedesktop_os_release()["VERSION_CODENAME"]
-    for path in sorted(LISTS.glob("*.sources")):
-        for stanza in path.read_text().split("\n\n"):
-            lines = [line for line in stanza.splitlines() if not line.startswith("#")]
-            suites = next((line for line in lines if line.startswith("Suites:")), "")
-            if release in suites.split():
-                rest = (line for line in lines if line != suites)
-                return "\n".join((*rest, f"Suites: {suite}", ""))
-    raise FileNotFoundError(f"no list in {LISTS} has the packages of {release}")
 
 
 VERSIONS = (

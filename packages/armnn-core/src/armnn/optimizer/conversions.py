@@ -16,6 +16,7 @@ from armnn.optimizer.passes._conversion import (
     converted_data,
     is_conversion,
 )
+from armnn.optimizer.precision import exact_layers
 from armnn.tensor import TensorInfo
 from armnn.types import DataType
 
@@ -217,8 +218,8 @@ def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
     """Let Float32 layers compute in the options' 16 bits.
 
     (Arm NN: Fp32NetworkToFp16Converter, Fp32NetworkToBf16Converter, ConvertConstantsFloatToHalf.)
-    Inputs and outputs of the network keep their types. Constants that the type cannot hold become
-    its largest numbers.
+    Inputs and outputs of the network keep their types, and so do :func:`exact_layers`. Constants
+    that the type cannot hold become its largest numbers.
 
     Returns:
         How many layers compute in the type.
@@ -230,7 +231,12 @@ def reduce_floats(conversions: Conversions, options: OptimizerOptions) -> int:
     else:
         return 0
     layers = conversions.network.topological_order()
-    changed = [conversions.compute_in(layer, (DataType.FLOAT32,), target) for layer in layers]
+    exact = exact_layers(layers)
+    changed = [
+        conversions.compute_in(layer, (DataType.FLOAT32,), target)
+        for layer in layers
+        if layer not in exact
+    ]
     conversions.clean()
     conversions.network.remove_unused()
     return sum(layer is not None for layer in changed)
