@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from armnn._spelling import closest
 from armnn.cli.arrays import ARRAY_BYTES_LIMIT, fitted, npz_names, read_npy, read_npz
 from armnn.cli.assumed_shapes import assume_shapes
 from armnn.cli.pictures import PICTURE_SUFFIXES, PictureOptions, read_picture
+from armnn.debugging.random_inputs import random_array
 from armnn.errors import InvalidArgumentError
 from armnn.graph.aliases import Aliased, aliases_of
 from armnn.quantization import quantize
@@ -271,28 +271,6 @@ def _number(text: str) -> bool | int | float:
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
-
-
-def random_array(name: str, info: TensorInfo, seed: int) -> NDArray[Any]:
-    """Return random values determined by name, shape and seed.
-
-    Real numbers are drawn from the standard normal distribution and quantised values from all
-    that can be stored. Plain integers are 0 or 1, which is also an index or a mask to most
-    networks.
-
-    Args:
-        name: Of the input, so that two inputs of the same shape differ.
-        info: The input, with a known shape.
-        seed: At least 0.
-    """
-    generator = np.random.default_rng((seed, zlib.crc32(name.encode())))
-    dtype, shape = info.data_type.numpy_dtype, info.static_shape
-    if info.data_type.is_float:
-        return generator.standard_normal(shape, np.float32).astype(dtype)
-    if info.is_quantized:
-        limits = np.iinfo(dtype)
-        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    return generator.integers(0, 2, shape).astype(dtype)
 
 
 def _zeros(info: TensorInfo) -> NDArray[Any]:

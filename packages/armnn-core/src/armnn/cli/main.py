@@ -22,6 +22,7 @@ from armnn_backend_api import BACKEND_API_VERSION
 COMMANDS = {
     "run": "run a model",
     "inspect": "show what is in a model",
+    "compare": "name the layers that a backend computes wrongly",
     "convert": "write a model as an .armnn file",
     "backends": "list the backends and their states",
     "doctor": "find out why a backend or parser does not work",
@@ -32,6 +33,7 @@ _EXAMPLES = """\
 examples:
   armnn run model.onnx --input x=picture.png       run a model
   armnn inspect model.onnx                         show what is in it
+  armnn compare model.onnx --backends Acme         name the layers that Acme computes wrongly
   armnn convert model.onnx net.armnn               write it as a file of Arm NN's
   armnn backends                                   list the backends
   armnn doctor                                     find out why one does not work

@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Comparison of outputs, and other runtimes to compare with."""
+"""Comparison of outputs and layers, also with other runtimes."""
 
 from __future__ import annotations
 
+from armnn.debugging.comparing import CompareOptions, compare
 from armnn.debugging.differences import Comparison, OutputDifference, Tolerance, compare_outputs
+from armnn.debugging.findings import Findings, Unexplained
+from armnn.debugging.verdicts import ErrorKind, FailureSignature, Figures, LayerVerdict
 
-__all__ = ["Comparison", "OutputDifference", "Tolerance", "compare_outputs"]
+__all__ = [
+    "CompareOptions",
+    "Comparison",
+    "ErrorKind",
+    "FailureSignature",
+    "Figures",
+    "Findings",
+    "LayerVerdict",
+    "OutputDifference",
+    "Tolerance",
+    "Unexplained",
+    "compare",
+    "compare_outputs",
+]

@@ -6,7 +6,7 @@ The first three happen once per network, the others once per set of input shapes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from armnn.optimizer.symbolic.trace import UntraceableError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from armnn.graph import Layer, Network
+    from armnn.graph import Layer, Network, Value
     from armnn.optimizer.evaluation import Evaluate
     from armnn.optimizer.folds import FoldTrial
     from armnn.optimizer.options import OptimizerOptions
@@ -104,6 +104,7 @@ def prepare_specialisation(
     may_change: bool = False,
     trial: FoldTrial | None = None,
     trace: Trace | None = None,
+    before_backends: Callable[[Network], None] | None = None,
 ) -> Prepared:
     """Prepare a network for one set of input shapes.
 
@@ -119,6 +120,8 @@ def prepare_specialisation(
             layers are freed, and constants while they are compiled.
         trial: Let layers on stored values come, which the backends are to confirm.
         trace: Records what follows from the shapes, if anything is to.
+        before_backends: Is shown the layers with their backends before these compile them; the
+            result then says which values at the borders of compiled parts they make.
 
     Raises:
         ShapeError: The shapes do not fit.
@@ -149,15 +152,20 @@ def prepare_specialisation(
         trace.learn(head)
         head.keeps_graphs = True
     trim_memory()  # of what parsing and rewriting freed: now programs take theirs
+    moved: dict[Value, Value] | None = None
+    if before_backends is not None:
+        before_backends(head)
+        moved = {}
     with phase(sink, "optimize subgraphs"):
-        replaced = optimize_subgraphs(head, assignment, options)
+        replaced = optimize_subgraphs(head, assignment, options, moved)
         head.remove_unused()
     with phase(sink, "place tensors"):
         preferences = {c.id: c.backend.handle_factory_preferences for c in participants.all}
         sources = participants.host_sources
         placement = place_tensors(head, preferences, participants.factories, options, sources)
     report = _report(head, assignment.final(layers), multiply_adds, assignment, replaced, label)
-    return Prepared(head, placement, report, replace(segments, head=head), trace)
+    borders = {new: (old.producer.name, old.index) for old, new in (moved or {}).items()}
+    return Prepared(head, placement, report, replace(segments, head=head), trace, borders=borders)
 
 
 def layers_before_backends(

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from armnn.backends import ProfilingSink
-    from armnn.graph import LayerGraph, Network
+    from armnn.graph import LayerGraph, Network, Value
     from armnn.optimizer.boundaries import Placement
     from armnn.optimizer.report import Report
     from armnn.optimizer.symbolic.trace import Trace
@@ -47,6 +47,8 @@ class Prepared:
         segments: How the network was cut; ``segments.rest`` waits for the outputs of ``network``.
         trace: What follows from the shapes of the inputs, if it was recorded.
         is_derived: Whether it was made from that of other shapes.
+        borders: The layer and the output whose place a value of a compiled part takes, where they
+            were asked for.
     """
 
     network: LayerGraph
@@ -55,6 +57,7 @@ class Prepared:
     segments: Segments[LayerGraph]
     trace: Trace | None = None
     is_derived: bool = False
+    borders: Mapping[Value, tuple[str, int]] = field(default_factory=dict)
 
 
 @contextmanager

@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
 
 def optimize_subgraphs(
-    network: Network, assignment: Assignment, options: OptimizerOptions
+    network: Network,
+    assignment: Assignment,
+    options: OptimizerOptions,
+    moved: dict[Value, Value] | None = None,
 ) -> dict[Layer, Layer]:
     """Hand every maximal subgraph to its backend, once.
 
     Backends are served in the order of preference. What a backend fails goes to the next backend
     that runs it, which then gets to optimise it too.
+
+    Args:
+        network: Is changed.
+        assignment: The backend of each layer.
+        options: The caller's decisions.
+        moved: Gets the value that replaced each value at the border of a part.
 
     Returns:
         For each layer that went, the first layer that stands in its place, if any does.
@@ -48,7 +57,9 @@ def optimize_subgraphs(
             _check(candidate, view, views)
             failed = [layer for part in views.failed for layer in part.layers]
             done.update(dict.fromkeys(layer for layer in layers if layer not in failed))
-            _apply(network, candidate, views, done, replaced)
+            replacements = _apply(network, candidate, views, done, replaced)
+            if moved is not None:
+                moved.update(replacements)
             reasons = {
                 layer: views.reasons.get(layer.name, "its optimisation of the layer failed")
                 for layer in failed
@@ -166,7 +177,8 @@ def _apply(
     views: OptimizationViews,
     done: dict[Layer, None],
     replaced: dict[Layer, Layer],
-) -> None:
+) -> dict[Value, Value]:
+    """Carry a backend's views out; return what replaced each value."""
     moved: dict[Value, Value] = {}
     for substitution in views.substitutions:
         layers = _splice(network, substitution, moved)
@@ -179,6 +191,7 @@ def _apply(
         for index, value in enumerate(part.outputs):
             _replace(network, value, _current(part.inputs[index], moved), moved)
         _remove(network, part)
+    return moved
 
 
 def _replace(network: Network, old: Value, new: Value, moved: dict[Value, Value]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from armnn.backends import (
     ASYNC_EXECUTION,
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from armnn.runtime.strategies import MemoryStrategies
     from armnn.types import MemorySource
 
+Watch: TypeAlias = "Callable[[Layer, Sequence[TensorHandle]], object]"
+"""Is called with a layer that has run and the tensors that it wrote."""
+
 POOL_LIMIT = 16
 """Contexts that a plan keeps for later runs; more threads at once get theirs made and dropped."""
 
@@ -58,7 +61,19 @@ class Plan:
         allocators: Mapping[str, Allocator],
         strategies: MemoryStrategies,
         sink: TensorSink | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        """Make the workloads and plan the memory.
+
+        Args:
+            prepared: The network with its backends.
+            participants: These backends.
+            allocators: Where a backend's working memory comes from, by backend id.
+            strategies: How it is laid out.
+            sink: Gets the tensors of Debug layers.
+            watch: Is called after each layer of each run; nothing else changes by that.
+        """
+        self._watch = watch
         self.prepared = prepared
         self._participants = participants
         self._sink = sink
@@ -209,6 +224,8 @@ class Plan:
                     step = workload.bind_with_scratch(inputs, outputs, scratch[layer])
                 else:
                     step = workload.bind(inputs, outputs)
+                if self._watch is not None:
+                    step = _watched(step, partial(self._watch, layer, outputs))
                 steps.append((layer, step))
         network = self.prepared.network
         made = {
@@ -251,3 +268,11 @@ class Plan:
                 copy = partial(handles[layer.output].copy_from, binding.inputs[layer.name])
                 steps.append((layer, copy))
         return steps
+
+
+def _watched(step: Step, watch: Callable[[], object]) -> Step:
+    def watched_step() -> None:
+        step()
+        watch()
+
+    return watched_step

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""Naming the layers that a backend computes wrongly.
+
+Stage 1 runs the network as it is and compares where compiled parts border. Stage 2 looks into bad
+parts only: at each layer alone with clean inputs, then at layers that only a fusion gets wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn._arguments import instance, items, mapping, refused
+from armnn._installing import REFERENCE
+from armnn.backends import CreationOptions
+from armnn.debugging.alone import Examiner
+from armnn.debugging.bench import Bench
+from armnn.debugging.borders import BorderCheck, Suspicion, parts_of
+from armnn.debugging.clean_values import NOT_COMPUTED, CleanValues, is_small
+from armnn.debugging.findings import Findings, Unexplained
+from armnn.debugging.fused import FusedSearch, read_or_made
+from armnn.debugging.random_inputs import random_array
+from armnn.debugging.reference import Reference
+from armnn.errors import GraphError, InvalidArgumentError
+from armnn.graph import Network
+from armnn.optimizer.options import OptimizerOptions
+from armnn.parsing import parse
+from armnn.runtime.inputs import ExpectedInputs
+from armnn.tensor import format_shape
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from armnn.debugging.bench import LoadedPart
+    from armnn.debugging.verdicts import LayerVerdict
+    from armnn.graph import Layer
+    from armnn.tensor import TensorInfo
+
+    Arrays = Mapping[str, NDArray[Any]]
+
+MOST_SEGMENTS = 200
+"""Parts of a network that wait for each other's data, as in the runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """How thoroughly layers are compared.
+
+    Attributes:
+        every_layer: Whether stage 2 looks at every layer, not only where stage 1 is suspicious.
+        repeats: How often the network, and a wrong layer, is run with the same inputs.
+    """
+
+    every_layer: bool = False
+    repeats: int = 20
+
+    def __post_init__(self) -> None:
+        """Raise InvalidArgumentError unless there is a run at least."""
+        if isinstance(self.repeats, bool) or not isinstance(self.repeats, int) or self.repeats < 1:
+            raise refused("the repeats", self.repeats, "1 or more")
+
+
+def compare(
+    model: str | PathLike[str] | Network,
+    backends: Sequence[str],
+    *,
+    reference: str = REFERENCE,
+    inputs: Sequence[Arrays] | None = None,
+    samples: int = 1,
+    options: OptimizerOptions | None = None,
+    creation_options: CreationOptions | None = None,
+    thoroughness: CompareOptions | None = None,
+) -> Findings:
+    """Name the layers that backends compute wrongly.
+
+    Args:
+        model: The path of a model file, or a network.
+        backends: Ids in the order of preference, as for ``load_model``.
+        reference: The id of the backend that defines what is right; it must compute Float64.
+        inputs: One mapping from names to arrays per sample; random ones if left out, which needs
+            inputs of known shapes.
+        samples: How many random samples there are.
+        options: How the network is prepared.
+        creation_options: Those of a runtime.
+        thoroughness: Whether all layers are looked at, and how often they are run.
+
+    Raises:
+        InvalidArgumentError: An argument is of another kind, or an input is missing.
+        BackendError: A backend or the reference cannot be used.
+        OptimizationError: Some layers cannot run on the backends.
+    """
+    network = model if isinstance(model, Network) else parse(model)
+    given = _samples(network, inputs, samples)
+    creation = CreationOptions() if creation_options is None else creation_options
+    instance(creation, CreationOptions, "the creation_options")
+    chosen = OptimizerOptions() if options is None else options
+    bench = Bench(backends, instance(chosen, OptimizerOptions, "the options"), creation)
+    try:
+        how = CompareOptions() if thoroughness is None else thoroughness
+        comparison = _Comparison(bench, network, reference, how)
+        for number, arrays in enumerate(given):
+            comparison.add(number, arrays)
+        return comparison.findings()
+    finally:
+        bench.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One part of a network with its sample."""
+
+    number: int
+    loaded: LoadedPart
+    reference: Reference
+    clean: CleanValues
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The verdicts of one comparison as they come."""
+
+    bench: Bench
+    network: Network
+    reference: str
+    options: CompareOptions
+    verdicts: dict[tuple[str, ...], LayerVerdict] = field(default_factory=dict)
+    unexplained: list[Unexplained] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)
+    layers: int = 0
+    reference_layers: int = 0
+    largest: float = 0.0
+
+    def add(self, number: int, inputs: Arrays) -> None:
+        """Compare one sample, segment by segment with clean inputs."""
+        network: Network | None = self.network
+        arrays = dict(inputs)
+        for _ in range(MOST_SEGMENTS):
+            if network is None:
+                return
+            loaded = self.bench.load(network, arrays)
+            try:
+                arrays.update(self._segment(number, loaded, arrays))
+            finally:
+                loaded.close()
+            network = loaded.rest
+        raise GraphError(
+            f"the network {self.network.name!r} is cut into more than {MOST_SEGMENTS} segments "
+            "that wait for each other"
+        )
+
+    def findings(self) -> Findings:
+        """Return what was found, in graph order."""
+        at = self.order
+        ordered = sorted(self.verdicts.values(), key=lambda each: at.get(each.layers[0], len(at)))
+        return Findings(
+            verdicts=tuple(ordered),
+            unexplained=tuple(self.unexplained),
+            layers=self.layers,
+            backend_runs=self.bench.runs,
+            reference_runs=self.reference_layers / self.layers if self.layers else 0.0,
+            largest_border_difference=self.largest,
+        )
+
+    def _segment(self, number: int, loaded: LoadedPart, inputs: Arrays) -> Arrays:
+        candidate = self.bench.candidate(self.reference, loaded.layers)
+        reference = Reference(candidate, remembers=is_small(loaded.layers))
+        for layer in loaded.layers.topological_order():
+            if layer.type not in NOT_COMPUTED:
+                self.order.setdefault(layer.name, len(self.order))
+        check = BorderCheck(loaded, inputs, reference)
+        suspicion = check.run(self.options.repeats)
+        self.largest = max(self.largest, suspicion.largest)
+        parts = [
+            layers
+            for layers in (parts_of(loaded) if self.options.every_layer else suspicion.parts)
+            if loaded.rows[layers[0].name].backend != self.reference
+        ]
+        if parts:
+            self._examine(_Segment(number, loaded, reference, check.clean), parts, suspicion)
+        self.layers += len(loaded.rows)
+        self.reference_layers += reference.executions
+        return check.clean.outputs
+
+    def _examine(
+        self, segment: _Segment, parts: Sequence[tuple[Layer, ...]], suspicion: Suspicion
+    ) -> None:
+        rows, layers = segment.loaded.rows, segment.loaded.layers
+        examiner = Examiner(self.bench, segment.reference, layers, self.options.repeats)
+        wanted = {layer: part for part in parts for layer in part}
+        wrong: set[Layer] = set()
+        for visit in segment.clean.again():
+            if visit.layer not in wanted:
+                continue
+            name = visit.layer.name
+            flaky = name in suspicion.flaky
+            verdict = examiner.layer(visit, rows[name].backend, suspected_flaky=flaky)
+            self._keep(segment.number, verdict)
+            if verdict.is_wrong:
+                wrong.add(visit.layer)
+        for part in suspicion.parts:
+            if part in parts and not wrong.intersection(part):
+                found = self._fusions(segment, examiner, part)
+                names = {name for verdict in found for name in verdict.layers}
+                wrong.update(layer for layer in part if layer.name in names)
+        for part in suspicion.parts:
+            if part in parts and not _reached(wrong).intersection(part):
+                named = tuple(layer.name for layer in part)
+                backend = rows[named[0]].backend
+                self.unexplained.append(Unexplained(named, backend, segment.number))
+
+    def _fusions(
+        self, segment: _Segment, examiner: Examiner, part: tuple[Layer, ...]
+    ) -> list[LayerVerdict]:
+        if len(part) == 1:
+            return []
+        held = read_or_made(part)
+        values = segment.clean.again(held)
+        clean = {value: values.until(value) for value in held}
+        backend = segment.loaded.rows[part[0].name].backend
+        found = FusedSearch(examiner, part, clean, backend).run()
+        for verdict in found:
+            self._keep(segment.number, verdict)
+        return found
+
+    def _keep(self, number: int, verdict: LayerVerdict) -> None:
+        """Keep the worse of a layer's verdicts over all samples."""
+        known = self.verdicts.get(verdict.layers)
+        verdict = replace(verdict, sample=number)
+        if known is None or verdict.figures.severity > known.figures.severity:
+            self.verdicts[verdict.layers] = verdict
+
+
+def _reached(layers: set[Layer]) -> set[Layer]:
+    """Return layers with all that are behind them."""
+    found, pending = set(layers), list(layers)
+    while pending:
+        for value in pending.pop().outputs:
+            for reader in value.consumers:
+                if reader not in found:
+                    found.add(reader)
+                    pending.append(reader)
+    return found
+
+
+def _samples(
+    network: Network, inputs: Sequence[Arrays] | None, samples: int
+) -> list[dict[str, NDArray[Any]]]:
+    infos = {layer.name: layer.output.info for layer in network.inputs}
+    if inputs is None:
+        for name, info in infos.items():
+            if not info.is_static:
+                raise InvalidArgumentError(
+                    f"the shape {format_shape(info.shape)} of the input {name!r} is not known in "
+                    "full: give inputs"
+                )
+        if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+            raise refused("the number of samples", samples, "1 or more")
+        return [
+            {name: random_array(name, info, seed) for name, info in infos.items()}
+            for seed in range(samples)
+        ]
+    given = items(inputs, "the inputs", "a list of mappings such as [{'x': array}]")
+    if not given:
+        raise InvalidArgumentError("the inputs are empty: expected one mapping per sample")
+    return [_checked(network.name, infos, each) for each in given]
+
+
+def _checked(name: str, infos: Mapping[str, TensorInfo], given: Arrays) -> dict[str, NDArray[Any]]:
+    expected = ExpectedInputs(name, infos)
+    expected.check_mapping(given)
+    mapping(given, "the inputs of a sample")
+    arrays = expected.checked(given)
+    return {each: np.asarray(array) for each, array in zip(infos, arrays, strict=True)}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Stage 2 for fusions: layers only wrong together.
+
+Each layer of a part is right alone, and yet the part is wrong: what one layer leaves out or does
+twice when it is compiled with its neighbours is found by halving the part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from armnn.debugging.alone import as_bfloat16
+from armnn.debugging.bench import border_values
+from armnn.debugging.borders import is_near
+from armnn.debugging.judging import Opinions, judge
+from armnn.debugging.noise import floor_of
+from armnn.debugging.verdicts import Figures, LayerVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from armnn.debugging.alone import Examiner
+    from armnn.graph import Layer, Value
+
+    Array = NDArray[Any]
+    Reals = dict[Value, NDArray[Any]]
+
+MOST_FUSED_FAULTS = 8
+"""Faults of one part that are looked for one after the other."""
+
+
+@dataclass(slots=True)
+class FusedSearch:
+    """Looks for wrong fusions in one compiled part.
+
+    Attributes:
+        examiner: Runs and judges groups of layers.
+        layers: Those of the part, in topological order.
+        clean: The reference's value of each value that the layers read or make.
+        backend: The id of the backend.
+    """
+
+    examiner: Examiner
+    layers: Sequence[Layer]
+    clean: Mapping[Value, Array]
+    backend: str
+    _computed: dict[Layer, tuple[Reals, Reals]] = field(default_factory=dict)
+
+    def run(self) -> list[LayerVerdict]:
+        """Return the groups that are wrong, in graph order."""
+        found: list[LayerVerdict] = []
+        start = 0
+        while start < len(self.layers) and len(found) < MOST_FUSED_FAULTS:
+            rest = self.layers[start:]
+            if not self._is_wrong_from(rest, 0):
+                break
+            end = self._shortest_prefix(rest)
+            begin = self._shortest_suffix(rest[:end])
+            group = rest[begin:end]
+            verdict = self._verdict(group, group, self.examiner.repeats)
+            found.append(verdict if verdict.is_wrong else self._verdict(rest, rest))
+            start += end
+        return found
+
+    def _shortest_prefix(self, layers: Sequence[Layer]) -> int:
+        """Return how many of the first layers are wrong together."""
+        right, wrong = 0, len(layers)
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            if self._verdict(layers[:middle], layers).is_wrong:
+                wrong = middle
+            else:
+                right = middle
+        return wrong
+
+    def _shortest_suffix(self, layers: Sequence[Layer]) -> int:
+        """Return where the shortest wrong group begins that ends here."""
+        size, right, wrong = 2, len(layers) - 1, 0
+        while size < len(layers):
+            begin = len(layers) - size
+            if self._is_wrong_from(layers, begin):
+                wrong = begin
+                break
+            right, size = begin, size * 2
+        while right - wrong > 1:
+            middle = (right + wrong) // 2
+            if self._is_wrong_from(layers, middle):
+                wrong = middle
+            else:
+                right = middle
+        return wrong
+
+    def _is_wrong_from(self, layers: Sequence[Layer], begin: int) -> bool:
+        return self._verdict(layers[begin:], layers[begin:]).is_wrong
+
+    def _chains(self, layers: Sequence[Layer]) -> tuple[Reals, Reals]:
+        """Return a chain's truth, and its values with narrowed operands.
+
+        The values of a chain are those of every longer one with the same beginning.
+        """
+        known = self._computed.get(layers[0])
+        if known is None or layers[-1].outputs[0] not in known[0]:
+            known = self._computed[layers[0]] = self._chains_of(layers)
+        return known
+
+    def _chains_of(self, layers: Sequence[Layer]) -> tuple[Reals, Reals]:
+        narrow = [layer for layer in layers if self.examiner.narrows(layer, self.backend)]
+        return self._chain(layers), self._chain(layers, narrow) if narrow else {}
+
+    def _chain(self, layers: Sequence[Layer], narrow: Sequence[Layer] = ()) -> Reals:
+        """Return a chain's values in float64, unrounded."""
+        reals: dict[Value, Array] = {}
+        for layer in layers:
+            operands = [None if value is None else self._operand(value) for value in layer.inputs]
+            narrowed = as_bfloat16 if layer in narrow else None
+            made = self.examiner.reference.exact(layer, operands, reals, narrowed)
+            pairs = zip(layer.outputs, made, strict=True)
+            reals.update({value: real for value, real in pairs if real is not None})
+        return reals
+
+    def _operand(self, value: Value) -> Array:
+        return self.clean[value] if value.constant is None else value.constant
+
+    def _verdict(
+        self, layers: Sequence[Layer], chain: Sequence[Layer], runs: int = 1
+    ) -> LayerVerdict:
+        """Return the verdict about layers that are compiled together.
+
+        Args:
+            layers: The layers.
+            chain: They, or more layers with the same beginning; the truth is computed of these.
+            runs: How often they are run.
+        """
+        outputs = {value.name: value for value in border_values(layers)}
+        floors = sum(floor_of(layer, layer.outputs[0].info) for layer in layers)
+
+        def judged(made: Mapping[str, Array]) -> Figures:
+            if all(is_near(made[name], self.clean[v], v.info) for name, v in outputs.items()):
+                return Figures()  # without asking for the truth, which costs a run
+            truth, narrow = self._chains(chain)
+            figures = [
+                judge(
+                    Opinions(made[name], self.clean[value], truth.get(value), narrow.get(value)),
+                    value.info,
+                    floors,
+                )
+                for name, value in outputs.items()
+                if value in truth
+            ]
+            return max(figures, key=lambda each: each.severity, default=Figures())
+
+        examiner = replace(self.examiner, repeats=runs)
+        return examiner.group(layers, self.clean, self.backend, judged, runs)
+
+
+def read_or_made(layers: Sequence[Layer]) -> dict[Value, None]:
+    """Return the values of some layers, constants left out."""
+    return {
+        value: None
+        for layer in layers
+        for value in (*layer.inputs, *layer.outputs)
+        if value is not None and value.constant is None
+    }

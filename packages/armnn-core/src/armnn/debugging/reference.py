@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""The reference backend's opinions about single layers.
+
+It computes a layer in its own type, and once more with every real tensor in Float64: that output is
+not rounded and is the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armnn.backends import ArrayHandle
+from armnn.errors import ArmnnError, BackendError, ExecutionError
+from armnn.graph import Network
+from armnn.quantization import quantization_arrays
+from armnn.runtime.handles import ComputedHandle
+from armnn.tensor import TensorInfo, info_of
+from armnn.types import DataType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from armnn.backends import TensorHandle
+    from armnn.graph import Layer, Value
+    from armnn.optimizer import Candidate
+
+    Stored = NDArray[Any]
+    Reals = NDArray[np.float64]
+
+_CONVERSIONS = ("Quantize", "Dequantize")
+"""Layer types whose outputs are the input's real values."""
+
+
+class Reference:
+    """The reference backend, for one network.
+
+    Attributes:
+        id: Of the backend.
+        executions: How many layers it has computed.
+    """
+
+    def __init__(self, candidate: Candidate, *, remembers: bool = False) -> None:
+        """Begin without results.
+
+        Args:
+            candidate: The backend with its context for the network.
+            remembers: Whether true outputs of clean inputs are kept: the network is small.
+        """
+        self.id = candidate.id
+        self.executions = 0
+        self._candidate = candidate
+        self._known: dict[Layer, list[Reals | None]] | None = {} if remembers else None
+
+    def own(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:
+        """Return the outputs of a layer in its own types.
+
+        Raises:
+            BackendError: The reference does not compute it, or fails.
+        """
+        answer = self._candidate.supports(layer)
+        if not answer:
+            raise BackendError(
+                f"the reference {self.id!r} cannot judge layer {layer.name!r} ({layer.type}): "
+                f"{answer.reason}"
+            )
+        return self._computed(layer, operands)
+
+    def exact(
+        self,
+        layer: Layer,
+        operands: Sequence[Stored | None],
+        reals: Mapping[Value, Reals] | None = None,
+        narrowed: Callable[[Reals], Reals] | None = None,
+    ) -> list[Reals | None]:
+        """Return the outputs of a layer in float64, not rounded.
+
+        It is None for an output that is no real number, and for all of them where the reference
+        does not compute the layer in Float64.
+
+        Args:
+            layer: The layer.
+            operands: Its inputs as stored.
+            reals: Real values that take the place of an input's.
+            narrowed: What is done to each operand but the bias before.
+        """
+        is_clean = narrowed is None and not any(value in (reals or {}) for value in layer.inputs)
+        if self._known is None or not is_clean:
+            return self._exact(layer, operands, reals or {}, narrowed)
+        if layer not in self._known:
+            self._known[layer] = self._exact(layer, operands, {}, None)
+        return self._known[layer]
+
+    def _exact(
+        self,
+        layer: Layer,
+        operands: Sequence[Stored | None],
+        reals: Mapping[Value, Reals],
+        narrowed: Callable[[Reals], Reals] | None,
+    ) -> list[Reals | None]:
+        nothing: list[Reals | None] = [None] * len(layer.outputs)
+        if not any(_is_real(info) for info in layer.output_infos):
+            return nothing
+        try:
+            values = [
+                self._real(layer, index, operand, reals, narrowed)
+                for index, operand in enumerate(operands)
+            ]
+            if layer.type in _CONVERSIONS:
+                return [values[0]]
+            twin = _retyped(layer, values)
+            if not self._candidate.supports(twin):
+                return nothing
+            made = self._computed(twin, values)
+        except ArmnnError:
+            return nothing
+        return [
+            each if _is_real(info) else None
+            for each, info in zip(made, layer.output_infos, strict=True)
+        ]
+
+    def _real(
+        self,
+        layer: Layer,
+        index: int,
+        operand: Stored | None,
+        reals: Mapping[Value, Reals],
+        narrowed: Callable[[Reals], Reals] | None,
+    ) -> Stored | None:
+        value = layer.inputs[index]
+        if operand is None or value is None:
+            return None
+        name = layer.spec.input_slot(index).name
+        if value in reals:
+            real = reals[value]
+        elif _is_real(value.info):
+            real = real_values(operand, value.info)
+        elif value.info.data_type is DataType.SIGNED32 and "bias" in name:
+            real = operand.astype(np.float64) * _bias_steps(layer, name)
+        else:
+            return operand
+        return real if narrowed is None or "bias" in name else narrowed(real)
+
+    def _computed(self, layer: Layer, operands: Sequence[Stored | None]) -> list[Stored]:
+        inputs = [
+            None
+            if value is None or operand is None
+            else ArrayHandle(value.info.with_shape(operand.shape), np.asarray(operand))
+            for value, operand in zip(layer.inputs, operands, strict=True)
+        ]
+        outputs = [_handle(info) for info in layer.output_infos]
+        candidate = self._candidate
+        try:
+            candidate.backend.create_workload(layer, candidate.model).bind(inputs, outputs)()
+        except Exception as error:
+            raise BackendError(
+                f"the reference {self.id!r} failed at layer {layer.name!r} ({layer.type}): {error}"
+            ) from error
+        self.executions += 1
+        return [handle.map() for handle in outputs]
+
+
+def real_values(stored: Stored, info: TensorInfo) -> Reals:
+    """Return the real values of a tensor in float64.
+
+    Raises:
+        InvalidArgumentError: It is quantised and has no scale.
+    """
+    if not info.is_quantized:
+        return stored.astype(np.float64)
+    scales, zero_points = quantization_arrays(info)
+    real: Reals = (stored.astype(np.float64) - zero_points) * scales.astype(np.float64)
+    return real
+
+
+def _is_real(info: TensorInfo) -> bool:
+    return info.data_type.is_float or info.is_quantized
+
+
+def _retyped(layer: Layer, values: Sequence[Stored | None]) -> Layer:
+    """Return a copy of a layer on Float64 constants."""
+    network = Network("truth")
+    operands: list[Value | None] = []
+    for value, array in zip(layer.inputs, values, strict=True):
+        if value is None or array is None:
+            operands.append(None)
+            continue
+        is_changed = array.dtype != value.info.data_type.numpy_dtype
+        info = info_of(array) if is_changed else value.info.with_shape(array.shape)
+        operands.append(network.add_constant(array, info))
+    infos = [
+        TensorInfo(info.shape, DataType.FLOAT64) if _is_real(info) else info
+        for info in layer.output_infos
+    ]
+    return network.add(layer.type, operands, layer.descriptor, name=layer.name, outputs=infos)
+
+
+def _bias_steps(layer: Layer, name: str) -> NDArray[np.float64]:
+    """Return the steps of a Signed32 bias: data's times weights'.
+
+    Raises:
+        ExecutionError: The layer's biases have other steps.
+    """
+    if name != "bias":
+        raise ExecutionError(f"the steps of the input {name!r} are not known")
+    factors = [layer.input(each) for each in ("input", "weights")]
+    steps = np.ones(1)
+    for value in factors:
+        if value is not None and value.info.scales:
+            steps = steps * np.array(value.info.scales, np.float32).astype(np.float64)
+    return steps
+
+
+def _handle(info: TensorInfo) -> TensorHandle:
+    if not info.is_static:
+        return ComputedHandle(info)
+    return ArrayHandle(info, np.empty(info.static_shape, info.data_type.numpy_dtype))
