@@ -8,6 +8,7 @@
 #include "layers/lowering/registry.h"
 #include "operations/gemm/adjugate.h"
 #include "operations/gemm/gemm.h"
+#include "operations/gemm/plain.h"
 #include "operations/quantised/int8_gemm.h"
 
 namespace cpuacc {
@@ -111,20 +112,31 @@ TensorId matrices_of(Lowering &l, size_t i, const Order &order, bool is_adjoint)
   const Shape shape = in_memory(l.input(i).shape, order);
   const int64_t size = shape.back();
   require(shape[shape.size() - 2] == size, "an adjoint is that of a square matrix", static_cast<int32_t>(i));
-  const TensorId to = l.temporary(ARMNN_FLOAT32, shape);
-  l.add(adjugate({from, to}, elements(shape, 0, shape.size() - 2), size));
+  const armnn_data_type type = l.input(i).type;
+  require(type == ARMNN_FLOAT32 || type == ARMNN_FLOAT64, "adjoints are not computed in integers",
+          static_cast<int32_t>(i));
+  const TensorId to = l.temporary(type, shape);
+  l.add(adjugate({from, to}, type, elements(shape, 0, shape.size() - 2), size));
   return to;
 }
 
 bool has_adjoint_left(const Lowering &l) { return l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_X)); }
 bool has_adjoint_right(const Lowering &l) { return l.flag(ARMNN_PARAMETER(ARMNN_BATCH_MAT_MUL_ADJOINT_Y)); }
 
+/* Integers wrap around, as those of the elementwise layers do. */
 void lower_batch_mat_mul(Lowering &l) {
-  require_floats(l);
+  const armnn_data_type type = l.input(0).type;
+  const bool is_float32 = type == ARMNN_FLOAT32;
+  if (is_float32) require_floats(l);
+  require(l.input(1).type == type && l.output().type == type, "both inputs and the output must have one data type", 1);
   const BatchMatMul m = batch_mat_mul_of(l);
   const TensorId left = matrices_of(l, 0, m.left_order, has_adjoint_left(l));
   const TensorId right = matrices_of(l, 1, m.right_order, has_adjoint_right(l));
-  l.add(gemm({left, right, kNone, l.out(0, m.output_order)}, m.shape));
+  const TensorId out = l.out(0, m.output_order);
+  if (is_float32) return l.add(gemm({left, right, kNone, out}, m.shape));
+  OperationPtr plain = plain_gemm(left, right, out, type, m.shape);
+  require(plain != nullptr, std::string(type_name(type)) + " is not computed here", 0);
+  l.add(std::move(plain));
 }
 
 void lower_int8_batch_mat_mul(Lowering &l) {

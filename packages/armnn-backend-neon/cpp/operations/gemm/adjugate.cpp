@@ -32,6 +32,7 @@ double determinant(double *m, int64_t size) {
   return result;
 }
 
+template <typename T>
 class Adjugate final : public Operation {
  public:
   Adjugate(Ends ends, int64_t count, int64_t size) : Operation(ends), count_(count), size_(size) {}
@@ -44,7 +45,7 @@ class Adjugate final : public Operation {
     const double ns = std::pow(static_cast<double>(size_), 5.0) * costs::kElementNs;
     frame.for_each(count_, ns, [&](int64_t i, int32_t thread) {
       const int64_t place = i * size_ * size_;
-      compute(frame.in<float>(inputs[0]) + place, frame.out<float>(outputs[0]) + place,
+      compute(frame.in<T>(inputs[0]) + place, frame.out<T>(outputs[0]) + place,
               frame.scratch_of<double>(thread, minor_bytes()));
     });
   }
@@ -52,17 +53,17 @@ class Adjugate final : public Operation {
  private:
   size_t minor_bytes() const { return static_cast<size_t>((size_ - 1) * (size_ - 1)) * sizeof(double); }
 
-  void compute(const float *from, float *to, double *minor) const {
+  void compute(const T *from, T *to, double *minor) const {
     for (int64_t row = 0; row < size_; ++row) {
       for (int64_t column = 0; column < size_; ++column) {
         double *next = minor;
         for (int64_t i = 0; i < size_; ++i) {
           for (int64_t j = 0; j < size_; ++j) {
-            if (i != row && j != column) *next++ = from[i * size_ + j];
+            if (i != row && j != column) *next++ = static_cast<double>(from[i * size_ + j]);
           }
         }
         const double cofactor = determinant(minor, size_ - 1);
-        to[column * size_ + row] = static_cast<float>((row + column) % 2 == 0 ? cofactor : -cofactor);
+        to[column * size_ + row] = static_cast<T>((row + column) % 2 == 0 ? cofactor : -cofactor);
       }
     }
   }
@@ -73,8 +74,9 @@ class Adjugate final : public Operation {
 
 }  // namespace
 
-OperationPtr adjugate(Ends ends, int64_t count, int64_t size) {
-  return std::make_unique<Adjugate>(ends, count, size);
+OperationPtr adjugate(Ends ends, armnn_data_type type, int64_t count, int64_t size) {
+  if (type == ARMNN_FLOAT64) return std::make_unique<Adjugate<double>>(ends, count, size);
+  return std::make_unique<Adjugate<float>>(ends, count, size);
 }
 
 }  // namespace cpuacc

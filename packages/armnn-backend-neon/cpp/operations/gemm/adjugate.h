@@ -6,7 +6,7 @@
 
 namespace cpuacc {
 
-/* Of [count, size, size]. */
-OperationPtr adjugate(Ends ends, int64_t count, int64_t size);
+/* Of [count, size, size], Float32 or Float64. */
+OperationPtr adjugate(Ends ends, armnn_data_type type, int64_t count, int64_t size);
 
 }  // namespace cpuacc
