@@ -162,16 +162,17 @@ void lower_l2_normalization(Lowering &l) {
 void lower_local_response(Lowering &l) {
   require_floats(l);
   require(l.input(0).shape.size() == 4, "the rank must be 4", 0);
-  require(l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
-              ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS,
-          "only neighbouring channels are computed here");
   const int64_t size = l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_SIZE));
   require(size >= 0, "norm_size must not be negative");
+  const Shape &shape = l.input(0).shape;
+  const LocalResponseRule rule{std::min(size / 2, *std::max_element(shape.begin(), shape.end())), l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_ALPHA)),
+                               l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_BETA)),
+                               l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_K))};
   const Order order = channels_behind(l);
-  l.add(local_response(l.ends(order), size / 2,
-                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_ALPHA)),
-                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_BETA)),
-                       l.real32(ARMNN_PARAMETER(ARMNN_NORMALIZATION_K))));
+  const bool is_across = l.integer(ARMNN_PARAMETER(ARMNN_NORMALIZATION_NORM_CHANNEL_TYPE)) ==
+                         ARMNN_NORMALIZATION_ALGORITHM_CHANNEL_ACROSS;
+  const Ends ends = l.ends(order);
+  l.add(is_across ? local_response(ends, rule) : spatial_response(ends, in_memory(l.input(0).shape, order), rule));
 }
 
 }  // namespace

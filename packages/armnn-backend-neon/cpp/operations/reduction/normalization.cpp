@@ -167,51 +167,115 @@ class L2Normalize final : public Pixels {
   float eps_;
 };
 
-/* x * (k + alpha * sum of the neighbours' squares)^-beta */
+/* y = sums and those of the places at most radius steps away. */
+void add_neighbours(const Kernels &kernels, const float *sums, float *y, int64_t length, int64_t step, int64_t radius) {
+  std::copy(sums, sums + length, y);
+  for (int64_t away = step; away <= radius * step && away < length; away += step) {
+    kernels.arithmetic(Arithmetic::add, y, 1, sums + away, 1, y, length - away);
+    kernels.arithmetic(Arithmetic::add, y + away, 1, sums, 1, y + away, length - away);
+  }
+}
+
+/* The numbers times the response to the sums that y holds. */
+void respond(const Kernels &kernels, const LocalResponseRule &rule, const float *x, float *y, int64_t n) {
+  kernels.elementwise({Function::linear, rule.alpha, rule.k}, y, y, n);
+  if (rule.beta == 0.5f) {
+    kernels.elementwise({Function::rsqrt, 0.0f, 0.0f}, y, y, n);
+  } else if (rule.beta == 1.0f) {
+    kernels.elementwise({Function::reciprocal, 0.0f, 0.0f}, y, y, n);
+  } else {
+    kernels.elementwise({Function::log, 0.0f, 0.0f}, y, y, n);
+    kernels.elementwise({Function::linear, -rule.beta, 0.0f}, y, y, n);
+    kernels.elementwise({Function::exp, 0.0f, 0.0f}, y, y, n);
+  }
+  kernels.arithmetic(Arithmetic::multiply, x, 1, y, 1, y, n);
+}
+
+float respond_in_double(const LocalResponseRule &rule, float x, double sum) {
+  const double scale = static_cast<double>(rule.k) + static_cast<double>(rule.alpha) * sum;
+  return static_cast<float>(static_cast<double>(x) * std::pow(scale, -static_cast<double>(rule.beta)));
+}
+
+double square_in_double(float x) { return static_cast<double>(x) * static_cast<double>(x); }
+
 class LocalResponse final : public Pixels {
  public:
-  LocalResponse(Ends ends, int64_t radius, float alpha, float beta, float k)
-      : Pixels(ends), radius_(radius), alpha_(alpha), beta_(beta), k_(k) {}
+  LocalResponse(Ends ends, const LocalResponseRule &rule) : Pixels(ends), rule_(rule) {}
 
   bool may_overwrite(size_t) const override { return false; } /* it writes sums before it has read all */
 
  private:
   void compute_pixel(const Kernels &kernels, const float *x, float *squares, float *y) const override {
     if (!std::isfinite(kernels.reduce_row(Reduction::sum, squares, length_))) return compute_in_double(x, y);
-    std::copy(squares, squares + length_, y);
-    for (int64_t away = 1; away <= std::min(radius_, length_ - 1); ++away) {
-      kernels.arithmetic(Arithmetic::add, y, 1, squares + away, 1, y, length_ - away);
-      kernels.arithmetic(Arithmetic::add, y + away, 1, squares, 1, y + away, length_ - away);
-    }
-    kernels.elementwise({Function::linear, alpha_, k_}, y, y, length_);
-    if (beta_ == 0.5f) {
-      kernels.elementwise({Function::rsqrt, 0.0f, 0.0f}, y, y, length_);
-    } else if (beta_ == 1.0f) {
-      kernels.elementwise({Function::reciprocal, 0.0f, 0.0f}, y, y, length_);
-    } else {
-      kernels.elementwise({Function::log, 0.0f, 0.0f}, y, y, length_);
-      kernels.elementwise({Function::linear, -beta_, 0.0f}, y, y, length_);
-      kernels.elementwise({Function::exp, 0.0f, 0.0f}, y, y, length_);
-    }
-    kernels.arithmetic(Arithmetic::multiply, x, 1, y, 1, y, length_);
+    add_neighbours(kernels, squares, y, length_, 1, rule_.radius);
+    respond(kernels, rule_, x, y, length_);
   }
 
   void compute_in_double(const float *x, float *y) const {
     for (int64_t i = 0; i < length_; ++i) {
       double sum = 0.0;
-      const int64_t last = std::min(i + radius_, length_ - 1);
-      for (int64_t j = std::max<int64_t>(i - radius_, 0); j <= last; ++j) {
-        sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-      }
-      const double scale = static_cast<double>(k_) + static_cast<double>(alpha_) * sum;
-      y[i] = static_cast<float>(static_cast<double>(x[i]) * std::pow(scale, -static_cast<double>(beta_)));
+      const int64_t last = std::min(i + rule_.radius, length_ - 1);
+      for (int64_t j = std::max<int64_t>(i - rule_.radius, 0); j <= last; ++j) sum += square_in_double(x[j]);
+      y[i] = respond_in_double(rule_, x[i], sum);
     }
   }
 
-  int64_t radius_;
-  float alpha_;
-  float beta_;
-  float k_;
+  LocalResponseRule rule_;
+};
+
+/* Of pixels side by side and above each other in the same channel; the channels are last. */
+class SpatialResponse final : public Operation {
+ public:
+  SpatialResponse(Ends ends, const Shape &image, const LocalResponseRule &rule)
+      : Operation(ends),
+        rows_(image[0] * image[1]),
+        height_(image[1]),
+        channels_(image[3]),
+        length_(image[2] * image[3]),
+        rule_(rule) {}
+
+  size_t prepare(const Setup &setup) override { return row_bytes() * static_cast<size_t>(setup.threads); }
+
+  void run(const Frame &frame) const override {
+    const auto lines = static_cast<double>(4 * rule_.radius + 2);
+    const double row_ns = static_cast<double>(length_) * (lines * costs::kElementNs + costs::kFunctionNs);
+    frame.for_each(rows_, row_ns, [&](int64_t i, int32_t thread) {
+      compute_row(frame, i, frame.scratch_of<float>(thread, row_bytes()));
+    });
+  }
+
+ private:
+  size_t row_bytes() const { return aligned_bytes(static_cast<size_t>(length_) * sizeof(float)); }
+
+  void compute_row(const Frame &frame, int64_t row, float *sums) const {
+    const Kernels &kernels = frame.kernels;
+    const int64_t y = row % height_;
+    const int64_t above = std::min(rule_.radius, y);
+    const int64_t below = std::min(rule_.radius, height_ - 1 - y);
+    const float *from = frame.in<float>(inputs[0]) + row * length_;
+    float *to = frame.out<float>(outputs[0]) + row * length_;
+    std::fill_n(sums, length_, 0.0f);
+    for (int64_t away = -above; away <= below; ++away) {
+      const float *line = from + away * length_;
+      kernels.multiply_add(line, line, sums, length_);
+    }
+    add_neighbours(kernels, sums, to, length_, channels_, rule_.radius);
+    if (std::isfinite(kernels.reduce_row(Reduction::sum, to, length_))) return respond(kernels, rule_, from, to, length_);
+    for (int64_t i = 0; i < length_; ++i) to[i] = respond_in_double(rule_, from[i], sum_in_double(from, i, above, below));
+  }
+
+  double sum_in_double(const float *row, int64_t place, int64_t above, int64_t below) const {
+    double sum = 0.0;
+    for (int64_t away = -rule_.radius; away <= rule_.radius; ++away) {
+      const int64_t i = place + away * channels_;
+      if (i < 0 || i >= length_) continue;
+      for (int64_t line = -above; line <= below; ++line) sum += square_in_double(row[line * length_ + i]);
+    }
+    return sum;
+  }
+
+  int64_t rows_, height_, channels_, length_;
+  LocalResponseRule rule_;
 };
 
 }  // namespace
@@ -231,8 +295,12 @@ OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &
 
 OperationPtr l2_normalize(Ends ends, float eps) { return std::make_unique<L2Normalize>(ends, eps); }
 
-OperationPtr local_response(Ends ends, int64_t radius, float alpha, float beta, float k) {
-  return std::make_unique<LocalResponse>(ends, radius, alpha, beta, k);
+OperationPtr local_response(Ends ends, const LocalResponseRule &rule) {
+  return std::make_unique<LocalResponse>(ends, rule);
+}
+
+OperationPtr spatial_response(Ends ends, const Shape &image, const LocalResponseRule &rule) {
+  return std::make_unique<SpatialResponse>(ends, image, rule);
 }
 
 }  // namespace cpuacc

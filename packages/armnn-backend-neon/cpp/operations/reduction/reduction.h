@@ -65,7 +65,16 @@ OperationPtr normalize_groups(const WeightedTensors &tensors, const GroupSizes &
 /* Of the channels of each pixel, which are last. */
 OperationPtr l2_normalize(Ends ends, float eps);
 
-OperationPtr local_response(Ends ends, int64_t radius, float alpha, float beta, float k);
+/* x * (k + alpha * sum)^-beta, of the squares of x and of its neighbours on either side. */
+struct LocalResponseRule {
+  int64_t radius;
+  float alpha, beta, k;
+};
+
+/* The neighbours are channels, which are last. */
+OperationPtr local_response(Ends ends, const LocalResponseRule &rule);
+/* The neighbours are pixels in both directions. Args: image: [N, H, W, C]. */
+OperationPtr spatial_response(Ends ends, const Shape &image, const LocalResponseRule &rule);
 
 /* Windows as the kernels of pooling take them. */
 PoolingShape pooling_shape(const Windows &windows, bool counts_padding);
