@@ -10,7 +10,6 @@ import pytest
 
 import armnn
 from armnn import DataLayout, Network, PoolingAlgorithm, TensorInfo
-from armnn.errors import ArmnnError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,12 +69,3 @@ def test_a_box_is_pooled_in_two_steps(kind: PoolingAlgorithm, level: str) -> Non
     net.add_output("y", made)
     expected = computed(net, x, "CpuRef")
     np.testing.assert_allclose(computed(net, x, "CpuAcc"), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_computed_weights_are_refused() -> None:
-    net = Network("computed weights")
-    x = net.add_input("x", TensorInfo((1, 2, 2, 2, 3)))
-    weights = net.add_input("w", TensorInfo((1, 1, 1, 3, 4)))
-    net.add_output("y", net.add_convolution3d(x, weights))
-    with pytest.raises(ArmnnError, match="the weights must be constant"):
-        armnn.load_model(net, backends=["CpuAcc"])

@@ -56,7 +56,7 @@ armnn_code devices(armnn_backend *backend, const armnn_device *const **devices, 
 
 armnn_code capabilities(armnn_backend *, const armnn_option **capabilities, uint64_t *count, armnn_error *) {
   static const armnn_option known[] = {
-      {text("NonConstWeights", 15), text("false", 5)}, /* those of convolutions are packed once */
+      {text("NonConstWeights", 15), text("true", 4)},
       {text("AsyncExecution", 14), text("true", 4)},
       {text("ProtectedContentAllocation", 26), text("false", 5)},
       {text("ConstantTensorsAsInputs", 23), text("true", 4)},

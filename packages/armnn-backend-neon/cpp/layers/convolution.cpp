@@ -46,10 +46,9 @@ Convolution convolution_of(const Lowering &l, int64_t usual_stride = ARMNN_CONVO
   return c;
 }
 
-/* The same of Convolution2d. Refuses computed weights, and groups that do not fit. */
+/* The same of Convolution2d. Refuses groups that do not fit. */
 Convolution grouped_convolution_of(const Lowering &l) {
   const Convolution c = convolution_of(l);
-  l.require_constant(1, "the weights");
   require(c.depth > 0 && c.windows.channels % c.depth == 0, "the weights do not fit to the channels", 1);
   require(c.groups() > 0 && c.outputs % c.groups() == 0, "the weights do not fit to the groups", 1);
   return c;
@@ -80,7 +79,6 @@ DepthwiseLayer depthwise_of(const Lowering &l) {
   DepthwiseLayer d{order, windows_of(l, order), weights[3]};
   d.windows.window_height = weights[1];
   d.windows.window_width = weights[2];
-  l.require_constant(1, "the weights");
   return d;
 }
 
@@ -90,24 +88,32 @@ void require_float_images(const Lowering &l) {
   require(l.input(0).shape.size() == 4 && l.input(1).shape.size() == 4, "the rank must be 4");
 }
 
-/* The layer's third input, which must be constant; kNone without one. */
-TensorId bias_of(Lowering &lowering) {
-  if (!lowering.has_input(2)) return kNone;
-  lowering.require_constant(2, "the bias");
-  return lowering.in(2);
+/* Whether weights and bias are known now: kernels whose weights take more than packing need that. */
+bool has_constant_weights(const Lowering &l) {
+  return l.input(1).is_constant() && (!l.has_input(2) || l.input(2).is_constant());
 }
+
+/* The layer's third input; kNone without one. */
+TensorId bias_of(Lowering &lowering) { return lowering.has_input(2) ? lowering.in(2) : kNone; }
 
 /* The same, its columns numbers so many times. */
 TensorId repeated_bias(Lowering &lowering, int64_t columns, int64_t times) {
   if (!lowering.has_input(2)) return kNone;
+  if (!lowering.input(2).is_constant()) {
+    const TensorId from = lowering.in(2);
+    const TensorId to = lowering.temporary(ARMNN_FLOAT32, {times * columns});
+    lowering.add<CopyBoxes>(Ends{from, to}, CopyBox{{times, columns}, {0, 1}, {columns, 1}});
+    return to;
+  }
   const float *bias = lowering.constant(2, "the bias");
   std::vector<float> repeated;
   for (int64_t i = 0; i < times; ++i) repeated.insert(repeated.end(), bias, bias + columns);
   return lowering.constant_tensor({times * columns}, repeated);
 }
 
-/* [KH, KW, C] from weights whose output channels are as many as the input's. */
-TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) {
+/* [KH, KW, C] from weights whose output channels are as many as the input's. Args: order: for that. */
+TensorId depthwise_weights(Lowering &l, const Order &order, const Shape &strides, const Windows &w) {
+  if (!l.input(1).is_constant()) return l.in(1, order);
   const float *weights = l.constant(1, "the weights");
   std::vector<float> ordered;
   ordered.reserve(static_cast<size_t>(w.window_height * w.window_width * w.channels));
@@ -119,19 +125,6 @@ TensorId depthwise_weights(Lowering &l, const Shape &strides, const Windows &w) 
     }
   }
   return l.constant_tensor({w.window_height, w.window_width, w.channels}, ordered);
-}
-
-/* [O, taps, I] from [O, I, taps]. */
-std::vector<float> channels_last_weights(const Lowering &l, int64_t columns, int64_t depth, int64_t taps) {
-  const float *weights = l.constant(1, "the weights");
-  std::vector<float> result;
-  result.reserve(static_cast<size_t>(columns * taps * depth));
-  for (int64_t o = 0; o < columns; ++o) {
-    for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t c = 0; c < depth; ++c) result.push_back(weights[(o * depth + c) * taps + t]);
-    }
-  }
-  return result;
 }
 
 /* The layer's weights as [together, O, KH, KW', I], for so many outputs side by side. */
@@ -160,7 +153,7 @@ void lower_depthwise(Lowering &l) {
   const TensorId input = l.in(0, d.order);
   const TensorId bias = bias_of(l);
   const Shape strides = {1, d.windows.window_width * d.outputs, d.outputs};
-  const TensorId weights = d.is_single() ? depthwise_weights(l, strides, d.windows) : l.in(1);
+  const TensorId weights = d.is_single() ? depthwise_weights(l, plain_order(4), strides, d.windows) : l.in(1);
   const int64_t multiplier = d.is_single() ? 1 : d.multiplier();
   const WeightedTensors tensors{input, weights, bias, l.out(0, d.order)};
   if (d.is_single()) return l.add(depthwise_convolution(tensors, d.windows));
@@ -216,13 +209,8 @@ void add_ungrouped(Lowering &l, const Order &order, TensorId weights, TensorId b
 
 void lower_direct(Lowering &l, const Order &order, const Windows &windows, bool is_last) {
   const int64_t columns = l.input(1).shape[0];
-  const int64_t taps = windows.window_height * windows.window_width;
   const TensorId bias = bias_of(l);
-  TensorId weights = l.in(1);
-  if (!is_last) {
-    const std::vector<float> data = channels_last_weights(l, columns, windows.channels, taps);
-    weights = l.constant_tensor({columns, taps, windows.channels}, data);
-  }
+  const TensorId weights = l.in(1, is_last ? plain_order(4) : channels_last(4));
   add_ungrouped(l, order, weights, bias, l.out(0, order), windows, columns);
 }
 
@@ -250,12 +238,13 @@ void lower_convolution(Lowering &l) {
   const int64_t groups = c.groups();
   const int64_t columns = c.columns();
   const int64_t lanes = suits_direct(windows) ? costs::kDirectLanes : costs::kWidestLanes;
-  const int64_t together = groups == 1 ? outputs_per_block(windows, columns, lanes) : 1;
+  const bool is_known = has_constant_weights(l);
+  const int64_t together = groups == 1 && is_known ? outputs_per_block(windows, columns, lanes) : 1;
   if (together > 1) return lower_blocked(l, order, windows, is_last, together);
   const WeightLayout layout = c.layout();
-  const int64_t side = groups == 1 ? winograd_2d_side(windows, layout, l.fast_math()) : 0;
+  const int64_t side = groups == 1 && is_known ? winograd_2d_side(windows, layout, l.fast_math()) : 0;
   /* A filter along one axis saves about what bfloat16 does, which needs no transformation. */
-  const bool may_filter = groups == 1 && side == 0 && !l.fast_math().has_bfloat16;
+  const bool may_filter = groups == 1 && is_known && side == 0 && !l.fast_math().has_bfloat16;
   const Winograd1dFilter filter = may_filter ? winograd_1d_filter(windows, layout) : Winograd1dFilter{};
   if (groups == 1 && filter.outputs == 0 && suits_direct(windows)) {
     return lower_direct(l, order, windows, is_last);
@@ -264,7 +253,8 @@ void lower_convolution(Lowering &l) {
   const TensorId bias = bias_of(l);
   const bool is_depthwise = groups > 1 && depth == 1 && columns == 1;
   const Shape strides = {c.taps(), windows.window_width, 1}; /* the same in both layouts */
-  const TensorId weights = is_depthwise ? depthwise_weights(l, strides, windows) : l.in(1);
+  const Order order_of_windows = is_last ? Order{1, 2, 0, 3} : Order{2, 3, 0, 1};
+  const TensorId weights = is_depthwise ? depthwise_weights(l, order_of_windows, strides, windows) : l.in(1);
   const WeightedTensors tensors{input, weights, bias, l.out(0, order)};
   if (is_depthwise) return l.add(depthwise_convolution(tensors, windows));
   if (side > 0) return l.add(winograd_2d_convolution(tensors, windows, layout, side));
@@ -280,6 +270,7 @@ void require_narrow(const Int8Params &params) {
 
 void lower_int8_depthwise(Lowering &l) {
   const DepthwiseLayer d = depthwise_of(l);
+  l.require_constant(1, "the weights of a convolution in 8 bits");
   l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   Int8Params params = int8_params_of(l, 3, d.outputs, l.has_input(2));
   const TensorId input = l.in(0, d.order);
@@ -300,6 +291,7 @@ void lower_int8_depthwise(Lowering &l) {
 void lower_int8_convolution(Lowering &l) {
   const Convolution c = grouped_convolution_of(l);
   const auto &[order, is_last, windows, depth, outputs] = c;
+  l.require_constant(1, "the weights of a convolution in 8 bits");
   l.input(1).read(); /* kept with a stored program: bytes are packed each time */
   const int64_t groups = c.groups();
   Int8Params params = int8_params_of(l, 0, outputs, l.has_input(2));
@@ -354,6 +346,18 @@ TensorId seen_planes(Lowering &l, TensorId volume, const Windows &depth, const S
   return seen;
 }
 
+/* The weights of a plane of the window, which are that many numbers. */
+TensorId plane_weights(Lowering &l, int64_t z, int64_t count) {
+  if (l.input(1).is_constant()) {
+    const float *weights = l.constant(1, "the weights") + z * count;
+    return l.constant_tensor({count}, {weights, weights + count});
+  }
+  const TensorId from = l.in(1);
+  const TensorId to = l.temporary(ARMNN_FLOAT32, {count});
+  l.add<CopyBoxes>(Ends{from, to}, CopyBox{{count}, {1}, {1}, z * count, 0});
+  return to;
+}
+
 /* The sum of a convolution of images for each plane of the window. */
 void lower_volume_convolution(Lowering &l) {
   require_floats(l);
@@ -368,7 +372,6 @@ void lower_volume_convolution(Lowering &l) {
   w.window_width = window[2];
   const int64_t columns = window[4];
   const WeightLayout layout{window[1] * window[2], window[3] * columns, window[3], columns, columns, 1};
-  const float *weights = l.constant(1, "the weights");
   const int64_t count = elements(window, 1, 5); /* of a plane's weights */
   const TensorId volume = l.in(0, v.order);
   const TensorId bias = bias_of(l);
@@ -378,7 +381,7 @@ void lower_volume_convolution(Lowering &l) {
     const bool is_last = z + 1 == window[0];
     const auto target = [&] { return is_last ? l.out(0, v.order) : l.temporary(ARMNN_FLOAT32, shape); };
     const TensorId planes = seen_planes(l, volume, v.depth, {w.height, w.width, w.channels}, z);
-    const TensorId own = l.constant_tensor({count}, {weights + z * count, weights + (z + 1) * count});
+    const TensorId own = plane_weights(l, z, count);
     const TensorId made = z == 0 ? target() : l.temporary(ARMNN_FLOAT32, shape);
     l.add(indirect_convolution({planes, own, z == 0 ? bias : kNone, made}, w, layout));
     const TensorId before = sum;
@@ -391,7 +394,6 @@ void lower_transposed(Lowering &l) {
   require_float_images(l);
   Convolution c = convolution_of(l, ARMNN_TRANSPOSE_CONVOLUTION2D_STRIDE_Y_DEFAULT);
   const Windows &w = c.windows;
-  l.require_constant(1, "the weights");
   require(c.depth == w.channels, "groups are not computed here", 1);
   require(w.stride_y > 0 && w.stride_x > 0, "a stride must be at least 1");
   require(elements(l.input(0).shape) > 0, "an empty image is not computed here", 0);

@@ -6,7 +6,10 @@
 
 #include "graph/packed.h"
 #include "layers/lowering/lowering.h"
+#include "layers/lowering/pointwise.h"
+#include "operations/pointwise/elementwise.h"
 #include "operations/pointwise/format_conversion.h"
+#include "operations/pointwise/functions.h"
 #include "operations/storage/formats.h"
 
 namespace cpuacc {
@@ -120,19 +123,48 @@ int32_t Lowering::float_input(const Layer &layer, size_t i) {
   if (from.is_constant()) {
     return float_constant(from, is_bias ? steps : steps_times(from, 1.0));
   }
-  require(!is_bias, "the bias must be constant", static_cast<int32_t>(i));
-  require(is_half(from.type) || from.quantization.scales.size() == 1, "computed values must have one scale",
-          static_cast<int32_t>(i));
   const auto known = float_values_of_.find(number);
-  if (known != float_values_of_.end()) return known->second;
+  if (!is_bias && known != float_values_of_.end()) return known->second;
   const Form source = forms_.at(number).front();
-  const armnn_data_type type = from.type;
   const int32_t as_float = add_float_value(as_float32(from));
-  const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
-  add<FormatConversion>(Ends{source.tensor, made}, type, true);
+  const TensorId made = is_bias ? decoded_bias(source, steps) : decoded(from, source);
   forms_[as_float] = {{source.order, made}};
-  float_values_of_[number] = as_float;
+  if (!is_bias) float_values_of_[number] = as_float;
   return as_float;
+}
+
+/* Refuses zero points per axis, which no type of weights has. */
+TensorId Lowering::decoded(const Value &from, const Form &source) {
+  const Quantization &own = from.quantization;
+  const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
+  if (is_half(from.type) || own.scales.size() == 1) {
+    add<FormatConversion>(Ends{source.tensor, made}, from.type, true);
+    return made;
+  }
+  require(std::all_of(own.zero_points.begin(), own.zero_points.end(), [](int32_t zero) { return zero == 0; }),
+          "computed values must have one zero point");
+  Tensor steps = graph_[source.tensor];
+  steps.alias = source.tensor;
+  steps.quantization = {{1.0f}, {0}};
+  add<FormatConversion>(Ends{graph_.add(std::move(steps)), made}, from.type, true);
+  Shape shape(from.shape.size(), 1);
+  shape[place_of(source.order, own.axis)] = static_cast<int64_t>(own.scales.size());
+  return times(made, shape, own.scales);
+}
+
+TensorId Lowering::decoded_bias(const Form &source, const std::vector<double> &steps) {
+  const TensorId made = temporary(ARMNN_FLOAT32, graph_[source.tensor].shape);
+  add(cast({source.tensor, made}, converter(ARMNN_SIGNED32, ARMNN_FLOAT32)));
+  return times(made, {static_cast<int64_t>(steps.size())}, std::vector<float>(steps.begin(), steps.end()));
+}
+
+/* A tensor times factors of that shape. */
+TensorId Lowering::times(TensorId x, const Shape &shape, const std::vector<float> &factors) {
+  const Shape to_shape = graph_[x].shape;
+  const TensorId y = constant_tensor(shape, factors);
+  const TensorId to = temporary(ARMNN_FLOAT32, to_shape);
+  add(combine({x, y, to, broadcast_of(to_shape, shape, to_shape)}, Arithmetic::multiply));
+  return to;
 }
 
 int32_t Lowering::float_constant(const Value &from, const std::vector<double> &scales) {

@@ -194,6 +194,9 @@ class Lowering {
   void lower_as_floats(const Layer &layer);
   int32_t float_input(const Layer &layer, size_t i);
   int32_t float_constant(const Value &from, const std::vector<double> &scales);
+  TensorId decoded(const Value &from, const Form &source);
+  TensorId decoded_bias(const Form &source, const std::vector<double> &steps);
+  TensorId times(TensorId x, const Shape &shape, const std::vector<float> &factors);
   int32_t add_float_value(Value value);
   TensorId in_order(int32_t value, const Order &order);
   TensorId constant_form(const Value &value, const Order &order);

@@ -16,9 +16,9 @@ class DirectConvolution final : public WithEpilogue {
   int64_t bias_count() const override { return layout_.columns; }
 
   size_t prepare(const Setup &setup) override {
-    packed_ = packed_panels(setup, inputs[1], PanelStorage::float32, layout_, 1, 0,
-                            layout_.recipe() + " " + setup.kernels.name);
-    return rows_.strip_bytes() * static_cast<size_t>(setup.threads);
+    const std::string recipe = layout_.recipe() + " " + setup.kernels.name;
+    const size_t bytes = packed_.prepare(setup, inputs[1], PanelStorage::float32, layout_, 1, 0, recipe);
+    return bytes + rows_.strip_bytes() * static_cast<size_t>(setup.threads);
   }
 
   void run(const Frame &frame) const override {
@@ -26,18 +26,19 @@ class DirectConvolution final : public WithEpilogue {
     const float *input = frame.in<float>(inputs[0]);
     const double row_ns =
         static_cast<double>(w.output_width * layout_.columns * layout_.taps * layout_.depth) * costs::kMultiplyAddNs;
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), rows_.strip_bytes());
+    const auto *packed = reinterpret_cast<const float *>(packed_.packed(frame, inputs[1], memory));
     frame.for_each(w.batch * w.output_height, row_ns, [&](int64_t i, int32_t thread) {
       rows_.row(input, i, frame.scratch_of<float>(thread, rows_.strip_bytes()),
-                [&](const SeenOutputs<float> &seen) { run_outputs(frame, i, seen); });
+                [&](const SeenOutputs<float> &seen) { run_outputs(frame, packed, i, seen); });
     });
   }
 
  private:
-  void run_outputs(const Frame &frame, int64_t row, const SeenOutputs<float> &seen) const {
+  void run_outputs(const Frame &frame, const float *packed, int64_t row, const SeenOutputs<float> &seen) const {
     const int64_t columns = layout_.columns;
     const int64_t width = frame.kernels.columns;
     const int64_t place = (row * windows_.output_width + seen.first) * columns;
-    const auto *packed = static_cast<const float *>(packed_.get());
     DirectRow direct{};
     direct.image = seen.image;
     direct.count = seen.last - seen.first;
@@ -59,7 +60,7 @@ class DirectConvolution final : public WithEpilogue {
   Windows windows_;
   ImageRows<float> rows_;
   WeightLayout layout_;
-  std::shared_ptr<const void> packed_;
+  PackedMatrices packed_;
 };
 
 }  // namespace

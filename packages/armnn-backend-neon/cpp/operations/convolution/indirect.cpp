@@ -41,31 +41,33 @@ class IndirectConvolution final : public WithEpilogue {
     if (panels_ == PanelStorage::bfloat16) {
       image_ = RoundedRows(windows_.batch * windows_.height * windows_.width, windows_.channels);
     }
-    group_bytes_ = packed_bytes(panels_, layout_, setup.kernels);
     float32_panel_bytes_ = float32_panel_bytes(panels_, layout_, setup.kernels);
-    packed_ = packed_panels(setup, inputs[1], panels_, layout_, groups_, group_stride_, recipe);
+    const size_t packed = packed_.prepare(setup, inputs[1], panels_, layout_, groups_, group_stride_, recipe);
     zeros_ = filled_memory(static_cast<size_t>(layout_.depth) * sizeof(float), 0);
-    return thread_bytes() * static_cast<size_t>(setup.threads) + image_.bytes();
+    return thread_bytes() * static_cast<size_t>(setup.threads) + aligned_bytes(image_.bytes()) + packed;
   }
 
   void run(const Frame &frame) const override {
     const float *image = frame.in<float>(inputs[0]);
-    if (panels_ != PanelStorage::bfloat16) return run_all(frame, windows_, image);
-    auto *to = frame.scratch_of<Bfloat16>(frame.pool.threads(), thread_bytes());
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes());
+    const std::byte *packed = packed_.packed(frame, inputs[1], memory + aligned_bytes(image_.bytes()));
+    if (panels_ != PanelStorage::bfloat16) return run_all(frame, windows_, image, packed);
+    auto *to = reinterpret_cast<Bfloat16 *>(memory);
     image_.round(frame, image, to);
     Windows windows = windows_;
     windows.channels = image_.stride;
-    run_all(frame, windows, to);
+    run_all(frame, windows, to, packed);
   }
 
  private:
   template <typename Number>
-  void run_all(const Frame &frame, const Windows &windows, const Number *image) const {
+  void run_all(const Frame &frame, const Windows &windows, const Number *image, const std::byte *packed) const {
     const size_t bytes = thread_bytes();
     const int64_t tasks = tiling_.tasks();
     frame.for_each(groups_ * tasks, gemm_task_ns(tiling_, layout_), [&](int64_t i, int32_t thread) {
       auto *table = frame.scratch_of<const Number *>(thread, bytes);
-      run_one(frame, windows, image, table, i / tasks, i % tasks);
+      const std::byte *of_group = packed + static_cast<size_t>(i / tasks) * packed_.bytes();
+      run_one(frame, windows, image, of_group, table, i / tasks, i % tasks);
     });
   }
 
@@ -75,10 +77,9 @@ class IndirectConvolution final : public WithEpilogue {
   }
 
   template <typename Number>
-  void run_one(const Frame &frame, const Windows &windows, const Number *image, const Number **table, int64_t group,
-               int64_t task) const {
+  void run_one(const Frame &frame, const Windows &windows, const Number *image, const std::byte *packed,
+               const Number **table, int64_t group, int64_t task) const {
     const int64_t first = group * layout_.columns;
-    const auto *packed = static_cast<const std::byte *>(packed_.get()) + static_cast<size_t>(group) * group_bytes_;
     std::byte *behind = reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout_);
     const auto gemm = panel_task<Number>(panels_, layout_, packed, behind, frame.out<float>(outputs[0]) + first,
                                          groups_ * layout_.columns, epilogue(frame, first, first));
@@ -100,9 +101,8 @@ class IndirectConvolution final : public WithEpilogue {
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows image_; /* in bfloat16, a line for each pixel */
   bool copies_rows_ = false;
-  size_t group_bytes_ = 0;
   size_t float32_panel_bytes_ = 0; /* of a thread */
-  std::shared_ptr<const void> packed_;
+  PackedMatrices packed_;
   std::shared_ptr<const void> zeros_;
 };
 

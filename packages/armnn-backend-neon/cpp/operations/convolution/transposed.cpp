@@ -54,7 +54,9 @@ struct Part {
   int64_t block_height, block_width;
   WeightLayout layout;
   Tiling tiling;
-  std::shared_ptr<const void> packed;
+  std::shared_ptr<const void> packed; /* nullptr: in each run */
+
+  int64_t weights() const { return layout.taps * layout.depth * layout.columns; }
 };
 
 /* [N, H, W, C] -> [N, H', W', O]. */
@@ -80,19 +82,18 @@ class TransposedConvolution final : public WithEpilogue {
   }
 
   size_t prepare(const Setup &setup) override {
-    const Tensor &weights = setup[inputs[1]];
+    const auto *weights = static_cast<const float *>(setup[inputs[1]].constant);
     size_t pointers = 0;
     size_t block = 0;
+    ordered_bytes_ = 0;
+    size_t packed = 0;
     for (Part &part : parts_) {
-      const auto fill = [&](void *memory) {
-        const auto ordered = ordered_weights(part, static_cast<const float *>(weights.constant));
-        pack_weights(ordered.data(), part.layout, setup.kernels, static_cast<float *>(memory));
-      };
-      const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " +
-                                 std::to_string(part.x.offset) + " " + part.layout.recipe() + " " +
-                                 setup.kernels.name;
-      part.packed = setup.packed.get(weights.constant, recipe,
-                                     packed_bytes(part.layout, setup.kernels), fill);
+      if (weights != nullptr) {
+        pack_ahead(setup, weights, part);
+      } else {
+        packed = std::max(packed, packed_bytes(part.layout, setup.kernels));
+        ordered_bytes_ = std::max(ordered_bytes_, aligned_bytes(static_cast<size_t>(part.weights()) * sizeof(float)));
+      }
       const int64_t rows = windows_.batch * part.y.count * part.x.count;
       part.tiling = gemm_tiling(rows, part.layout, 1, setup);
       part.tiling.columns_per_task = ratio_up(part.layout.columns, setup.kernels.columns) * setup.kernels.columns;
@@ -100,17 +101,20 @@ class TransposedConvolution final : public WithEpilogue {
       const int64_t sums = part.tiling.rows_per_task * part.layout.columns;
       block = std::max(block, static_cast<size_t>(sums) * sizeof(float));
     }
-    inputs[1] = kNone;
+    if (weights != nullptr) inputs[1] = kNone;
     pointer_bytes_ = pointers;
     thread_bytes_ = pointers + aligned_bytes(block);
     zeros_ = filled_memory(static_cast<size_t>(window_.depth) * sizeof(float), 0);
-    return thread_bytes_ * static_cast<size_t>(setup.threads);
+    return thread_bytes_ * static_cast<size_t>(setup.threads) + ordered_bytes_ + packed;
   }
 
   void run(const Frame &frame) const override {
+    auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
     for (const Part &part : parts_) {
+      const auto *packed = static_cast<const float *>(part.packed.get());
+      if (inputs[1] != kNone) packed = pack(frame, part, memory);
       frame.for_each(part.tiling.tasks(), gemm_task_ns(part.tiling, part.layout),
-                     [&](int64_t task, int32_t thread) { run_one(frame, part, task, thread); });
+                     [&](int64_t task, int32_t thread) { run_one(frame, part, packed, task, thread); });
     }
   }
 
@@ -122,9 +126,28 @@ class TransposedConvolution final : public WithEpilogue {
     parts_.push_back({y, x, block_height, block_width, layout, {}, {}});
   }
 
+  void pack_ahead(const Setup &setup, const float *weights, Part &part) const {
+    const auto fill = [&](void *memory) {
+      std::vector<float> ordered(static_cast<size_t>(part.weights()));
+      order_weights(part, weights, ordered.data());
+      pack_weights(ordered.data(), part.layout, setup.kernels, static_cast<float *>(memory));
+    };
+    const std::string recipe = "transposed " + std::to_string(part.y.offset) + " " + std::to_string(part.x.offset) +
+                               " " + part.layout.recipe() + " " + setup.kernels.name;
+    part.packed = setup.packed.get(weights, recipe, packed_bytes(part.layout, setup.kernels), fill);
+  }
+
+  /* Args: memory: for a part's weights in their order, and packed. */
+  const float *pack(const Frame &frame, const Part &part, std::byte *memory) const {
+    auto *ordered = reinterpret_cast<float *>(memory);
+    auto *packed = reinterpret_cast<float *>(memory + ordered_bytes_);
+    order_weights(part, frame.in<float>(inputs[1]), ordered);
+    pack_weights(ordered, part.layout, frame.kernels, packed);
+    return packed;
+  }
+
   /* [block, O, taps, I]. */
-  std::vector<float> ordered_weights(const Part &part, const float *weights) const {
-    std::vector<float> ordered;
+  void order_weights(const Part &part, const float *weights, float *to) const {
     const Windows &w = windows_;
     for (int64_t i = 0; i < part.block_height * part.block_width; ++i) {
       const int64_t y = part.y.offset + i / part.block_width;
@@ -133,16 +156,13 @@ class TransposedConvolution final : public WithEpilogue {
         for (int64_t t = 0; t < part.layout.taps; ++t) {
           const int64_t tap_y = y + t / part.x.taps * w.stride_y;
           const int64_t tap_x = x + t % part.x.taps * w.stride_x;
-          for (int64_t c = 0; c < window_.depth; ++c) {
-            ordered.push_back(weights[window_.place(o, tap_y, tap_x, c)]);
-          }
+          for (int64_t c = 0; c < window_.depth; ++c) *to++ = weights[window_.place(o, tap_y, tap_x, c)];
         }
       }
     }
-    return ordered;
   }
 
-  void run_one(const Frame &frame, const Part &part, int64_t task, int32_t thread) const {
+  void run_one(const Frame &frame, const Part &part, const float *packed, int64_t task, int32_t thread) const {
     auto *scratch = frame.scratch_of<std::byte>(thread, thread_bytes_);
     auto *block = reinterpret_cast<float *>(scratch + pointer_bytes_);
     const int64_t first = task * part.tiling.rows_per_task;
@@ -152,7 +172,7 @@ class TransposedConvolution final : public WithEpilogue {
     const bool is_late = part.layout.columns < costs::kWidestLanes && !function_.is_scaled();
     const Elementwise early = is_late ? Elementwise{Function::identity, 0.0f, 0.0f} : function_;
     const GemmTask<float> gemm{part.layout,
-                               static_cast<const float *>(part.packed.get()),
+                               packed,
                                block,
                                part.layout.columns,
                                {frame.in<float>(inputs[2]), nullptr, early}};
@@ -207,6 +227,7 @@ class TransposedConvolution final : public WithEpilogue {
   std::vector<Part> parts_;
   size_t pointer_bytes_ = 0;
   size_t thread_bytes_ = 0;
+  size_t ordered_bytes_ = 0; /* of a part's weights in their order */
   std::shared_ptr<const void> zeros_;
 };
 

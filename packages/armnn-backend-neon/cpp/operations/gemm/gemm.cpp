@@ -136,32 +136,19 @@ class Gemm final : public WithEpilogue {
     tiling_ = gemm_tiling(shape_.rows, layout, elements(shape_.batch), setup);
     const std::string recipe = layout.recipe() + " " + setup.kernels.name;
     panels_ = panel_storage(setup, right, layout, recipe, shape_.rows + setup.kernels.rows, tiling_);
-    panel_bytes_ = packed_bytes(panels_, layout, setup.kernels);
     thread_bytes_ = pointer_bytes(tiling_, layout) + float32_panel_bytes(panels_, layout, setup.kernels);
     if (panels_ == PanelStorage::bfloat16) {
       rounded_ = RoundedRows(setup[inputs[0]].count() / layout.depth, layout.depth);
     }
-    matrices_ = right.count() / std::max<int64_t>(1, layout.depth * layout.columns);
-    packed_bytes_ = panel_bytes_ * static_cast<size_t>(matrices_);
-    if (right.constant != nullptr) {
-      packed_ = packed_panels(setup, inputs[1], panels_, layout, matrices_, layout.depth * layout.columns, recipe);
-      packed_bytes_ = 0;
-    }
+    const int64_t numbers = layout.depth * layout.columns;
+    const int64_t matrices = right.count() / std::max<int64_t>(1, numbers);
+    packed_bytes_ = packed_.prepare(setup, inputs[1], panels_, layout, matrices, numbers, recipe);
     return thread_bytes_ * static_cast<size_t>(setup.threads) + packed_bytes_ + rounded_.bytes();
   }
 
   void run(const Frame &frame) const override {
     auto *memory = frame.scratch_of<std::byte>(frame.pool.threads(), thread_bytes_);
-    const std::byte *packed = static_cast<const std::byte *>(packed_.get());
-    if (!packed_) {
-      const float *right = frame.in<float>(inputs[1]);
-      const int64_t numbers = shape_.layout.depth * shape_.layout.columns;
-      frame.for_each(matrices_, static_cast<double>(numbers) * costs::kElementNs, [&](int64_t i, int32_t) {
-        pack_weights(panels_, right + i * numbers, shape_.layout, frame.kernels,
-                     memory + static_cast<size_t>(i) * panel_bytes_);
-      });
-      packed = memory;
-    }
+    const std::byte *packed = packed_.packed(frame, inputs[1], memory);
     const float *left = frame.in<float>(inputs[0]);
     if (panels_ == PanelStorage::bfloat16) {
       auto *rows = reinterpret_cast<Bfloat16 *>(memory + packed_bytes_);
@@ -184,7 +171,7 @@ class Gemm final : public WithEpilogue {
       const Number *rows = left + shape_.left_of(item) * shape_.rows * stride;
       const int64_t place = item * shape_.rows * layout.columns;
       const GemmTask<Number> gemm =
-          panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * panel_bytes_,
+          panel_task<Number>(panels_, layout, packed + static_cast<size_t>(shape_.right_of(item)) * packed_.bytes(),
                              reinterpret_cast<std::byte *>(table) + pointer_bytes(tiling_, layout),
                              frame.out<float>(outputs[0]) + place, layout.columns, epilogue(frame, 0, place));
       run_gemm_task(gemm, tiling_, i % tasks, frame.kernels, table,
@@ -196,11 +183,9 @@ class Gemm final : public WithEpilogue {
   Tiling tiling_{};
   PanelStorage panels_ = PanelStorage::float32;
   RoundedRows rounded_; /* the left side, in bfloat16 */
-  size_t panel_bytes_ = 0; /* of a packed matrix */
   size_t thread_bytes_ = 0; /* of the pointers and the panel of a thread */
-  int64_t matrices_ = 0;
   size_t packed_bytes_ = 0; /* of a right side that is packed while running */
-  std::shared_ptr<const void> packed_;
+  PackedMatrices packed_;
 };
 
 }  // namespace

@@ -142,18 +142,35 @@ void pack_weights(PanelStorage panels, const float *weights, const WeightLayout 
   }
 }
 
-std::shared_ptr<const void> packed_panels(const Setup &setup, TensorId &weights, PanelStorage panels,
-                                          const WeightLayout &layout, int64_t count, int64_t stride,
-                                          const std::string &recipe) {
+size_t PackedMatrices::prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout,
+                               int64_t count, int64_t stride, const std::string &recipe) {
+  panels_ = panels;
+  layout_ = layout;
+  count_ = count;
+  stride_ = stride;
+  bytes_ = packed_bytes(panels, layout, setup.kernels);
+  const size_t all_bytes = bytes_ * static_cast<size_t>(count);
   const auto *source = static_cast<const float *>(setup[weights].constant);
-  const size_t bytes = packed_bytes(panels, layout, setup.kernels);
+  ahead_ = nullptr;
+  if (source == nullptr) return all_bytes;
   weights = kNone;
-  return setup.packed.get(source, recipe + recipe_of(panels), bytes * static_cast<size_t>(count), [&](void *memory) {
-    for (int64_t i = 0; i < count; ++i) {
-      pack_weights(panels, source + i * stride, layout, setup.kernels,
-                   static_cast<std::byte *>(memory) + static_cast<size_t>(i) * bytes);
-    }
+  ahead_ = setup.packed.get(source, recipe + recipe_of(panels), all_bytes, [&](void *memory) {
+    for (int64_t i = 0; i < count; ++i) pack(source, i, setup.kernels, static_cast<std::byte *>(memory));
   });
+  return 0;
+}
+
+void PackedMatrices::pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const {
+  pack_weights(panels_, weights + i * stride_, layout_, kernels, memory + static_cast<size_t>(i) * bytes_);
+}
+
+const std::byte *PackedMatrices::packed(const Frame &frame, TensorId weights, std::byte *memory) const {
+  if (ahead_) return static_cast<const std::byte *>(ahead_.get());
+  const auto *source = frame.in<float>(weights);
+  const int64_t numbers = layout_.taps * layout_.depth * layout_.columns;
+  frame.for_each(count_, static_cast<double>(numbers) * costs::kElementNs,
+                 [&](int64_t i, int32_t) { pack(source, i, frame.kernels, memory); });
+  return memory;
 }
 
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels) {

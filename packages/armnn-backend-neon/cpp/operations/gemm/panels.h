@@ -40,10 +40,31 @@ size_t packed_bytes(PanelStorage panels, const WeightLayout &layout, const Kerne
 void pack_weights(PanelStorage panels, const float *weights, const WeightLayout &layout, const Kernels &kernels,
                   std::byte *packed);
 
-/* Packs the matrices of a constant, stride apart, which is not read any more then. Args: recipe: as above. */
-std::shared_ptr<const void> packed_panels(const Setup &setup, TensorId &weights, PanelStorage panels,
-                                          const WeightLayout &layout, int64_t count, int64_t stride,
-                                          const std::string &recipe);
+/* Matrices of weights in panels: those of a constant are packed ahead, others in each run. */
+class PackedMatrices {
+ public:
+  /* Returns the bytes of scratch memory that a run needs for them. A constant is not read any more then.
+   *
+   * Args: stride: from a matrix to the next one; recipe: as above.
+   */
+  size_t prepare(const Setup &setup, TensorId &weights, PanelStorage panels, const WeightLayout &layout, int64_t count,
+                 int64_t stride, const std::string &recipe);
+  /* Packs what is not packed ahead. Args: memory: as many bytes as prepare asked for. */
+  const std::byte *packed(const Frame &frame, TensorId weights, std::byte *memory) const;
+  /* Of one matrix. */
+  size_t bytes() const { return bytes_; }
+
+ private:
+  void pack(const float *weights, int64_t i, const Kernels &kernels, std::byte *memory) const;
+
+  PanelStorage panels_ = PanelStorage::float32;
+  WeightLayout layout_{};
+  int64_t count_ = 0;
+  int64_t stride_ = 0;
+  size_t bytes_ = 0;
+  std::shared_ptr<const void> ahead_;
+};
+
 /* Memory of a thread for a panel converted to float32; a multiple of 64, 0 if there is none. */
 size_t float32_panel_bytes(PanelStorage panels, const WeightLayout &layout, const Kernels &kernels);
 
