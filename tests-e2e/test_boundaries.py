@@ -101,6 +101,7 @@ PUBLIC = [
     "armnn_backend_api.process_state",
     "armnn_backend_api.structs",
     "armnn_backend_api.table",
+    "armnn_backend_api.trust",
     "armnn_parser_onnx.description",
     "armnn_parser_onnx.export",
     "armnn_parser_tflite.description",

@@ -14,6 +14,7 @@ import pytest
 
 from armnn.backends import CreationOptions
 from armnn.backends.sources import SearchedFolder
+from armnn_backend_api import trust
 from armnn_conformance import Plugin, installed
 from armnn_dynamic_loader.folders import search_path, warn_of
 
@@ -100,11 +101,14 @@ def test_each_invalid_folder_is_one_warning(
 @pytest.mark.parametrize(
     ("mode", "who"), [(0o775, "its group"), (0o757, "others"), (0o777, "its group and others")]
 )
-def test_a_folder_that_others_may_write_is_not_scanned(tmp_path: Path, mode: int, who: str) -> None:
+def test_a_folder_that_others_may_write_is_not_scanned(
+    tmp_path: Path, mode: int, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "_is_private", lambda _: False)  # the group has others in it
     (path,) = make(tmp_path, "a")
     os.chmod(path, mode)
     (folder,) = search_path(CreationOptions(dynamic_backends_path=path))
-    assert folder.problem == f"can be written by {who}; chmod go-w {path} mends that"
+    assert folder.problem == f"is not trusted: {who} may write it; chmod go-w {path} mends that"
 
 
 def test_other_systems_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -316,7 +316,8 @@ def test_the_options_of_the_probe_are_checked_before_the_source_is_asked(tmp_pat
         ):
             BackendRegistry(replace(PATH, probe="never"))
         with pytest.raises(
-            InvalidArgumentError, match=r"^the probe_timeout is -1: expected seconds above 0$"
+            InvalidArgumentError,
+            match=r"^the probe_timeout is -1: expected seconds above 0 and at most 3600$",
         ):
             BackendRegistry(replace(PATH, probe_timeout=-1))
     assert "fake_loader" not in sys.modules

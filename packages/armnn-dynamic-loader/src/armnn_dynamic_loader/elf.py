@@ -12,7 +12,7 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias
 
@@ -21,7 +21,9 @@ Machine: TypeAlias = tuple[int, int, int]
 
 _MAGIC = b"\x7fELF"
 _SHARED_OBJECT = 3  # ET_DYN
-_LOAD, _NOTE = 1, 4  # PT_LOAD, PT_NOTE
+_LOAD, _DYNAMIC, _NOTE = 1, 2, 4  # PT_LOAD, PT_DYNAMIC, PT_NOTE
+_NEEDED, _STRING_TABLE, _SONAME, _RPATH, _RUNPATH = 1, 5, 14, 15, 29  # DT_...
+_LONGEST_TEXT = 1 << 14
 _OWNER = b"ArmNN\x00"
 _NOTE_TYPE = 0x41524D4E
 _LARGEST_NOTES = 1 << 20  # bytes of all notes together; more are not read
@@ -64,8 +66,26 @@ class Note:
 class _Segment:
     kind: int
     offset: int
+    address: int
     size: int
     alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """What the dynamic linker reads of a library.
+
+    Attributes:
+        needed: The libraries that it is linked with, by name.
+        name: Its own name for the linker; empty if it has none.
+        rpath: The folders of DT_RPATH, as written; empty if there is a DT_RUNPATH.
+        runpath: The folders of DT_RUNPATH, as written.
+    """
+
+    needed: tuple[str, ...] = ()
+    name: str = ""
+    rpath: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
 
 
 def read_note(path: str) -> Note | None:
@@ -102,6 +122,59 @@ def read_note(path: str) -> Note | None:
                 if text is not None:
                     return _parsed(text)
     return None
+
+
+def read_dynamic(path: str) -> Dynamic:
+    """Return what the dynamic linker reads of a library.
+
+    Raises:
+        ElfError: It is no shared library, or its dynamic section leads out of the file.
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        machine = _read_machine(file)
+        order = "<" if machine[1] == 1 else ">"
+        segments = _read_segments(file, size, order, is_64_bit=machine[0] == 2)
+        entry = struct.Struct(order + ("qQ" if machine[0] == 2 else "iI"))
+        for segment in segments:
+            if segment.kind == _DYNAMIC and segment.size <= _LARGEST_NOTES:
+                file.seek(segment.offset)
+                data = file.read(segment.size // entry.size * entry.size)
+                return _dynamic(file, segments, list(entry.iter_unpack(data)))
+    return Dynamic()
+
+
+def _dynamic(
+    file: BinaryIO, segments: Sequence[_Segment], entries: Sequence[tuple[int, int]]
+) -> Dynamic:
+    rows: dict[int, list[int]] = {}
+    for tag, value in entries:
+        if not tag:
+            break
+        rows.setdefault(tag, []).append(value)
+    (table,) = rows.get(_STRING_TABLE, [0])[:1]
+    for segment in segments:
+        if segment.kind == _LOAD and 0 <= table - segment.address < segment.size:
+            start = segment.offset + table - segment.address
+            break
+    else:
+        raise ElfError("has a dynamic section without a table of texts")
+
+    def texts(tag: int) -> tuple[str, ...]:
+        return tuple(_text_at(file, start + value) for value in rows.get(tag, ()))
+
+    runpath = tuple(each for text in texts(_RUNPATH) for each in text.split(":"))
+    rpath = tuple(each for text in texts(_RPATH) for each in text.split(":"))
+    return Dynamic(texts(_NEEDED), "".join(texts(_SONAME)), () if runpath else rpath, runpath)
+
+
+def _text_at(file: BinaryIO, place: int) -> str:
+    file.seek(place)
+    raw, end, _ = file.read(_LONGEST_TEXT).partition(b"\0")
+    if not end:
+        raise ElfError(f"has a text of more than {_LONGEST_TEXT} bytes in its dynamic section")
+    return os.fsdecode(raw)
 
 
 @functools.cache
@@ -153,10 +226,10 @@ def _read_segments(file: BinaryIO, size: int, order: str, *, is_64_bit: bool) ->
     found = []
     for fields in entry.iter_unpack(table):
         kind = fields[0]
-        offset, in_file, alignment = (
-            (fields[2], fields[5], fields[7]) if is_64_bit else (fields[1], fields[4], fields[7])
+        offset, address, in_file = (
+            (fields[2], fields[3], fields[5]) if is_64_bit else (fields[1], fields[2], fields[4])
         )
-        found.append(_Segment(kind, offset, in_file, alignment))
+        found.append(_Segment(kind, offset, address, in_file, fields[7]))
     return found
 
 

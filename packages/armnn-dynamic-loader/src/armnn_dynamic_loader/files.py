@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armnn.backends import BACKEND_API_VERSION, BackendVersion, SourceRecord, is_compatible
-from armnn_backend_api.files import FileState, who_else_may_write
+from armnn_backend_api.files import FileState
+from armnn_backend_api.trust import distrust
 from armnn_dynamic_loader.elf import ElfError, Note, NoteError, read_note
 from armnn_dynamic_loader.names import name_problem
+from armnn_dynamic_loader.needed import NeededError, NeededFile, needed_files
 
 if TYPE_CHECKING:
     from armnn.backends.sources import SearchedFolder
 
 VENDOR = "tell its vendor"
 
-LARGEST_FILE = 1 << 32
+LARGEST_FILE = 1 << 30
 """Bytes; a larger one would keep a runtime from starting while its sha256 is computed."""
 
 _log = logging.getLogger(__name__)
@@ -33,10 +35,12 @@ class FileRecord(SourceRecord):
     Attributes:
         entry: The path of the entry in the folder; ``path`` is what it leads to.
         state: The state in which the file was examined; None if it was turned down before that.
+        needed: The libraries that are mapped with it, but for those of the system.
     """
 
     entry: str = ""
     state: FileState | None = None
+    needed: tuple[NeededFile, ...] = ()
 
     @property
     def is_open_question(self) -> bool:
@@ -95,9 +99,10 @@ def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
         first = seen.setdefault((status.st_dev, status.st_ino), entry)
         if first != entry:
             raise _RefusedError("duplicate", f"is the same file as {first!r}", "")
-        _check_trust(path, status)
+        _check_trust(path)
         note = _note(path)
-        needed = _needed_version(note)
+        version = _needed_version(note)
+        needed = _needed_files(path)
     except _RefusedError as refused:
         return FileRecord(
             "",
@@ -114,10 +119,11 @@ def _examine(entry: str, seen: dict[tuple[int, int], str]) -> FileRecord | None:
         note.id if note else "",
         path,
         version=note.version if note else "",
-        api_version=needed,
+        api_version=version,
         noted_id=(note.id or None) if note else None,
         entry=entry,
         state=FileState.of(status),
+        needed=needed,
     )
 
 
@@ -139,17 +145,17 @@ def _target(entry: str) -> tuple[str, os.stat_result]:
     return path, status
 
 
-def _check_trust(path: str, status: os.stat_result) -> None:
-    folder = os.path.dirname(path)
-    for what, place, found in (
-        ("it", path, status),
-        ("its folder", folder, os.stat(folder)),
-    ):
-        others = who_else_may_write(found)
-        if others:
-            raise _RefusedError(
-                "permissions", f"is not trusted: {others} may write {what}", f"chmod go-w {place}"
-            )
+def _check_trust(path: str) -> None:
+    why = distrust(path)
+    if why is not None:
+        raise _RefusedError("permissions", f"is not trusted: {why.reason}", why.remedy)
+
+
+def _needed_files(path: str) -> tuple[NeededFile, ...]:
+    try:
+        return needed_files(path)
+    except NeededError as error:
+        raise _RefusedError("linked", error.reason, error.remedy or VENDOR) from error
 
 
 def _note(path: str) -> Note | None:

@@ -16,7 +16,7 @@ from armnn.backends.sources import (
     declared_folders,
     environment,
 )
-from armnn_backend_api.files import who_else_may_write
+from armnn_backend_api.trust import distrust
 
 if TYPE_CHECKING:
     from armnn.backends import CreationOptions
@@ -81,16 +81,16 @@ def _problem(path: str) -> str:
     if not os.path.isabs(path):
         return "is not absolute: a backend must not depend on where a program is started"
     try:
-        status = os.stat(path)
+        os.stat(path)
     except FileNotFoundError:
         return "does not exist"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     if not os.path.isdir(path):
         return "is not a directory"
-    others = who_else_may_write(status)
-    if others:
-        return f"can be written by {others}; chmod go-w {path} mends that"
+    why = distrust(os.path.realpath(path))
+    if why is not None:
+        return f"is not trusted: {why.reason}; {why.remedy} mends that"
     if not os.access(path, os.R_OK | os.X_OK):
         return "cannot be read: permission denied"
     return ""

@@ -7,21 +7,18 @@ The libraries that it is linked with are found as the dynamic loader of glibc fi
 from __future__ import annotations
 
 import functools
-import glob
 import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerSymSection
 
-_DEFAULT_FOLDERS: Final = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_CONFIGURATION: Final = "/etc/ld.so.conf"
+from armnn_dynamic_loader.needed import system_folders
 
 
 @dataclass(slots=True)
@@ -145,7 +142,7 @@ def _tags(elf: ELFFile) -> Iterator[Any]:
 def _find(name: str, folders: Sequence[str], machine: tuple[Any, int]) -> _Library | None:
     """Return the library that the dynamic loader takes, if any."""
     given = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    searched = [folder for folder in (*folders, *given, *_system_folders()) if folder]
+    searched = [folder for folder in (*folders, *given, *system_folders()) if folder]
     for place in [name] if "/" in name else [os.path.join(folder, name) for folder in searched]:
         try:
             found = _read(place, os.stat(place).st_mtime_ns)
@@ -154,24 +151,3 @@ def _find(name: str, folders: Sequence[str], machine: tuple[Any, int]) -> _Libra
         if found.machine == machine:
             return found
     return None
-
-
-@functools.cache
-def _system_folders() -> list[str]:
-    """Return the folders of ld.so.conf and the default ones."""
-    return [*_configured(_CONFIGURATION), *_DEFAULT_FOLDERS, *glob.glob("/usr/lib/*-linux-*")]
-
-
-def _configured(path: str) -> Iterator[str]:
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        word = line.split("#")[0].strip()
-        if word.startswith("include "):
-            pattern = os.path.join("/etc", word.removeprefix("include ").strip())
-            for each in sorted(glob.glob(pattern)):
-                yield from _configured(each)
-        elif word:
-            yield word

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -22,8 +23,13 @@ from armnn_dynamic_loader.verdicts import VerdictCache, cache_file
 if TYPE_CHECKING:
     from armnn.backends import Backend, CreationOptions
     from armnn.backends.sources import SearchedFolder
+    from armnn_dynamic_loader.needed import NeededFile
     from armnn_dynamic_loader.outcome import Outcome
 
+HASH_BUDGET: Final = 1 << 31
+"""Bytes that a start reads of files whose verdicts are not known, or that must be locked."""
+
+_log = logging.getLogger(__name__)
 _one_at_a_time: Final = threading.Lock()
 """Two runtimes that are made at once must not try the same files out twice."""
 
@@ -46,9 +52,13 @@ class DynamicBackends(BackendSource):
         return search_path(options)
 
     def files(self, options: CreationOptions) -> Sequence[str]:
-        """Return the files that pass the checks which open nothing."""
-        records = examine_folders(search_path(options))
-        return [record.path for record in records if record.is_open_question]
+        """Return the files that pass the checks which open nothing.
+
+        The libraries that are mapped with each follow it, but for those of the system.
+        """
+        records = [r for r in examine_folders(search_path(options)) if r.is_open_question]
+        files = [path for r in records for path in (r.path, *(each.path for each in r.needed))]
+        return list(dict.fromkeys(files))
 
     def scan(self, options: CreationOptions) -> Sequence[SourceRecord]:
         """Return a record for each file, in order of precedence."""
@@ -56,8 +66,9 @@ class DynamicBackends(BackendSource):
         warn_of(folders)
         gate = _Gate(options)
         records = [gate.checked(record) for record in examine_folders(folders)]
+        _warn_of_namesakes(records)
         if options.probe == "off":
-            return [_opened(r) if r.is_open_question and not r.id else r for r in records]
+            return [_opened(r, gate) if r.is_open_question and not r.id else r for r in records]
         return _tried_out(records, gate, options)
 
     def load(self, record: SourceRecord, runtime: object) -> Backend:  # noqa: ARG002  # all share the file
@@ -72,14 +83,20 @@ class DynamicBackends(BackendSource):
         from armnn.backends.native import NativeBackend, NativeLibrary  # late, see below
 
         state = record.state if isinstance(record, FileRecord) else None
+        needed = record.needed if isinstance(record, FileRecord) else ()
         try:
-            is_the_same = FileState.of(os.stat(record.path)) == state
+            is_the_same = FileState.of(os.stat(record.path)) == state and all(
+                FileState.of(os.stat(each.path)) == each.state for each in needed
+            )
         except OSError as error:
             raise _ChangedFileError(
                 f"the file {record.path!r} cannot be read any more: {error.strerror}"
             ) from error
         if not is_the_same:
-            raise _ChangedFileError(f"the file {record.path!r} has changed since it was examined")
+            what = " or a library that is mapped with it" if needed else ""
+            raise _ChangedFileError(
+                f"the file {record.path!r}{what} has changed since it was examined"
+            )
         library = NativeLibrary.open(record.path, id=record.id)
         library.is_dropped_file = True
         return NativeBackend(library)
@@ -94,6 +111,23 @@ class DynamicBackends(BackendSource):
         return lint_file(path)
 
 
+def _warn_of_namesakes(records: Iterable[FileRecord]) -> None:
+    """Log libraries of equal names: only one is mapped."""
+    first: dict[str, NeededFile] = {}
+    for record in records:
+        for each in record.needed if record.is_open_question else ():
+            known = first.setdefault(each.name, each)
+            if known.state.content != each.state.content:
+                _log.warning(
+                    "%r is linked with %r, but the process maps one %s only, which may be %r: give "
+                    "one of them another name (-Wl,-soname), or link it statically.",
+                    record.path,
+                    each.path,
+                    each.name,
+                    known.path,
+                )
+
+
 class _Gate:
     """The lock file, switches and audit hooks that permit runs."""
 
@@ -101,6 +135,7 @@ class _Gate:
         self._lock = Lock.of(options)
         self._selection = Selection.of(options)
         self._is_probing = options.probe != "off"
+        self._hash_budget = HASH_BUDGET
 
     def checked(self, record: FileRecord) -> FileRecord:
         """Return the record, refused if the file must not run.
@@ -118,9 +153,43 @@ class _Gate:
             )
         if self._lock is None:
             return record
-        record = replace(record, sha256=sha256_of(record.path))
+        record = self.hashed(record)
+        if not record.is_open_question:
+            return record
         reason, remedy = self._lock.refusal_of_file(record.path, record.sha256)
-        return _refused(record, "lock", reason, remedy) if reason else record
+        if reason:
+            return _refused(record, "lock", reason, remedy)
+        for each in record.needed:
+            digest = self._digest(record, each.path)
+            if isinstance(digest, FileRecord):
+                return digest
+            reason, remedy = self._lock.refusal_of_file(each.path, digest)
+            if reason:
+                reason = f"is linked with {each.path!r}, which {reason}"
+                return _refused(record, "lock", reason, remedy)
+        return record
+
+    def hashed(self, record: FileRecord) -> FileRecord:
+        """Return the record with the file's sha256, or refused."""
+        if record.sha256 is not None:
+            return record
+        digest = self._digest(record, record.path)
+        return digest if isinstance(digest, FileRecord) else replace(record, sha256=digest)
+
+    def _digest(self, record: FileRecord, path: str) -> str | FileRecord:
+        """Return the sha256 of a file, or the record refused."""
+        try:
+            size = os.stat(path).st_size
+            if size > self._hash_budget:
+                reason = (
+                    f"was not examined: its {size >> 20} MiB exceed the {HASH_BUDGET >> 20} MiB "
+                    "that a start reads of all files"
+                )
+                return _refused(record, "file", reason, "use fewer or smaller files")
+            self._hash_budget -= size
+            return sha256_of(path)
+        except OSError as error:
+            return _refused(record, "file", f"cannot be read any more: {error.strerror}", "")
 
     def is_blocked(self, record: FileRecord) -> bool:
         """Return whether the switches block the file's stated id."""
@@ -142,7 +211,7 @@ def _tried_out(
                 if known is not None and options.probe != "again":
                     outcomes[record.path] = known
                 else:
-                    records[number] = announced = _announced(record)
+                    records[number] = announced = _announced(record, gate)
                     if announced.is_open_question:
                         waiting[record.path] = announced
         fresh = _try_out(waiting, options.probe_timeout) if waiting else {}
@@ -167,9 +236,11 @@ def _try_out(paths: Iterable[str], timeout: float) -> dict[str, Outcome]:
     return try_out(paths, timeout)
 
 
-def _announced(record: FileRecord) -> FileRecord:
+def _announced(record: FileRecord, gate: _Gate) -> FileRecord:
     """Tell audit hooks about a run; an exception refuses it."""
-    record = replace(record, sha256=record.sha256 or sha256_of(record.path))
+    record = gate.hashed(record)
+    if not record.is_open_question:
+        return record
     try:
         sys.audit(LOAD_EVENT, record.noted_id, record.path, record.sha256)
     except Exception as error:
@@ -191,14 +262,14 @@ def _judged(record: FileRecord, outcome: Outcome, sha256: str) -> FileRecord:
     return _checked_id(record)
 
 
-def _opened(record: FileRecord) -> FileRecord:
+def _opened(record: FileRecord, gate: _Gate) -> FileRecord:
     """Return a record with the id the opened file reports.
 
     It is for files that the user trusts.
     """
     from armnn.backends.native import NativeLibrary, NativeLoadError  # late, see below
 
-    record = _announced(record)
+    record = _announced(record, gate)
     if not record.is_open_question:
         return record
     try:

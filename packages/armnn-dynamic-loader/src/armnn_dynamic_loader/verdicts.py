@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TIMEOUT_LIFE_SECONDS: Final = 24 * 60 * 60.0
 """How long a file that took too long is not tried again."""
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LARGEST: Final = 2000
 _MADE_WITH: Final = [
     str(BACKEND_API_VERSION),
@@ -78,7 +78,7 @@ class VerdictCache:
         if not isinstance(row, dict) or record.state is None:
             return None
         try:
-            if row["state"] != list(record.state):
+            if row["state"] != _state_of(record):
                 return None
             outcome = _outcome(row["outcome"])
             age = time.time() - float(row["time"])
@@ -96,7 +96,7 @@ class VerdictCache:
         """
         rows = {
             _key(record): {
-                "state": list(record.state or ()),
+                "state": _state_of(record),
                 "sha256": sha256,
                 "time": time.time(),
                 "timeout": timeout,
@@ -153,10 +153,24 @@ def _key(record: FileRecord) -> str:
     return json.dumps([record.path, *_MADE_WITH])
 
 
+def _state_of(record: FileRecord) -> list[Any]:
+    """Return the states of a file and its libraries."""
+    return [list(record.state or ()), *([each.path, list(each.state)] for each in record.needed)]
+
+
 def _outcome(row: dict[str, Any]) -> Outcome:
+    """Return the outcome of a row.
+
+    Raises:
+        TypeError: A value has another type than the outcome's.
+    """
     version = row["api_version"]
     needed = None if version is None else BackendVersion(**version)
-    return Outcome(**{**row, "api_version": needed})
+    outcome = Outcome(**{**row, "api_version": needed})
+    for name, value in asdict(Outcome()).items():
+        if name != "api_version" and type(getattr(outcome, name)) is not type(value):
+            raise TypeError(f"{name} is {getattr(outcome, name)!r}")
+    return outcome
 
 
 def _is_ours_alone(status: os.stat_result) -> bool:

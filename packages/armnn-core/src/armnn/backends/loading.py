@@ -17,6 +17,8 @@ from armnn.backends.base import Backend
 from armnn.backends.entries import BackendEntry, BackendState
 from armnn.errors import BackendUnavailableError
 from armnn_backend_api import BackendVersion, is_compatible
+from armnn_backend_api.memory import printable
+from armnn_backend_api.structs import MESSAGE_LIMIT
 
 LOAD_EVENT = "armnn.backend.load"
 """The audit event before a backend is imported or opened.
@@ -251,5 +253,6 @@ def incompatibility(
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and the text of an exception."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """Return an exception's type and text, with escapes."""
+    text = printable(str(error), MESSAGE_LIMIT)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -109,7 +109,7 @@ def _lint(path: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"file": path, "problems": problems})
     else:
-        print(f"{path}: {'nothing is wrong with it.' if not problems else ''}".rstrip())
+        print(f"{printable(path)}: {'nothing is wrong with it.' if not problems else ''}".rstrip())
         for problem in problems:
             print(f"  - {printable(problem)}")
     return 1 if problems else 0
@@ -187,4 +187,4 @@ def _show_findings(findings: tuple[Finding, ...]) -> None:
         return
     print("What is wrong:" if any(f.is_problem for f in findings) else "Worth knowing:")
     for finding in findings:
-        print(f"  - {finding.text}")
+        print(f"  - {printable(finding.text)}")

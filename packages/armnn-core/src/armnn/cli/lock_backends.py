@@ -26,9 +26,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "lock",
         help="write down the sha256 of every backend",
-        description="Write a lock file: the sha256 of every shared library in the scanned folders "
-        "and of the RECORD of every distribution of backends. Nothing is imported or opened. With "
-        "CreationOptions(require_locked=True) nothing else is loaded.",
+        description="Write a lock file: the sha256 of every shared library in the scanned "
+        "folders, of the libraries mapped with each, and of the RECORD of every distribution of "
+        "backends. Nothing is imported or opened. With CreationOptions(require_locked=True) "
+        "nothing else is loaded.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
